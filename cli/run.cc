@@ -16,6 +16,7 @@
 #include "cli/command.h"
 #include "cli/pages/manual.h"
 #include "cli/pages/terminal.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 
@@ -237,12 +238,11 @@ std::vector<Manual> all_manuals() {
 
 Expected<void> parsed(std::vector<std::string> arguments) {
   if (arguments.empty()) return fail("posenc", "must be told a command");
-  const Expected<Named> called = named(arguments);
-  if (!called) return std::unexpected(called.error());
+  POSENC_TRY(called, named(arguments));
   CLI::App app;
-  const Run act = define(*called->command, app);
+  const Run act = define(*called.command, app);
   try {
-    return parse(app, called->name, std::move(arguments));
+    return parse(app, called.name, std::move(arguments));
   } catch (const CLI::ParseError&) {
     return {};  // a help
   }

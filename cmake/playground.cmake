@@ -1,10 +1,14 @@
 # The playground within the command: the keys of its links always; the site itself (posenc serve) where
 # web/dist/site has been built, as `make serve` does.
-set(link_fields ${CMAKE_CURRENT_BINARY_DIR}/link_fields.cc)
-add_custom_command(OUTPUT ${link_fields}
-  COMMAND ${CMAKE_COMMAND} -D OUTPUT=${link_fields} -D FILE=${CMAKE_CURRENT_SOURCE_DIR}/web/link.json
-          -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/link_fields.cmake
-  DEPENDS web/link.json cmake/link_fields.cmake VERBATIM)
+set(link_json ${CMAKE_CURRENT_BINARY_DIR}/link_json.cc)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS web/link.json)
+file(READ web/link.json link_text)
+file(CONFIGURE OUTPUT ${link_json} @ONLY CONTENT [[// web/link.json, for cli/playground/link_rules.cc.
+namespace posenc::cli {
+extern const char* const link_json;
+const char* const link_json = R"json(@link_text@)json";
+}  // namespace posenc::cli
+]])
 
 set(POSENC_PLAYGROUND AUTO CACHE STRING
     "The playground in posenc serve: ON, OFF, or AUTO (where it has been built)")

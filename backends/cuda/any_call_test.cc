@@ -177,7 +177,7 @@ void draw_positions(Draw& draw, Stands& at, std::int64_t axes, std::int64_t batc
 // What the host makes of it in double: each plan's rotation of all, and of it the tokens that go by that plan.
 std::vector<double> by_the_host(const std::vector<Plan>& plans,
                                 const std::vector<std::int32_t>& plan_ids, const Strided& x,
-                                const Stands& at, Side side, Turn turn) {
+                                const Stands& at, Side side, Action action) {
   const Shape shape = x.view().shape;
   std::vector<double> in = x.values(), wanted = in, out(in.size());
   if (in.empty()) return wanted;
@@ -188,9 +188,9 @@ std::vector<double> by_the_host(const std::vector<Plan>& plans,
     const auto positions =
         Positions::signed_ids(at.ids, plans[plan].rotate->frequencies.axes, shape[0]);
     EXPECT_TRUE(positions);
-    const auto done = turn == Turn::forward
+    const auto done = action == Action::forward
                           ? posenc::rotate(plans[plan], dense(in), *positions, side, dense(out))
-                      : turn == Turn::transpose
+                      : action == Action::transpose
                           ? rotate_transpose(plans[plan], dense(in), *positions, side, dense(out))
                           : rotate_inverse(plans[plan], dense(in), *positions, side, dense(out));
     EXPECT_TRUE(done) << done.error().message();
@@ -262,8 +262,8 @@ void expect_as_the_host(std::uint64_t seed) {
   const bool appends = draw.one_in(3), values_rotate = draw.one_in(4);
   for (Plan& plan : plans)
     plan.rotate->values = values_rotate ? Values::rotated_and_back : Values::unrotated;
-  const Turn turns[] = {Turn::forward, Turn::transpose, Turn::inverse};
-  const Turn turn = appends ? Turn::forward : draw.of(turns);
+  const Action actions[] = {Action::forward, Action::transpose, Action::inverse};
+  const Action action = appends ? Action::forward : draw.of(actions);
 
   Stands at;
   draw_positions(draw, at, rotate.frequencies.axes, batch, tokens);
@@ -284,8 +284,8 @@ void expect_as_the_host(std::uint64_t seed) {
   const Strided q = tensor(heads, 1), k = tensor(kv_heads, 2), v = tensor(kv_heads, 3),
                 q_apart = tensor(heads, 4), k_apart = tensor(kv_heads, 5);
   const Strided &q_out = in_place ? q : q_apart, &k_out = in_place ? k : k_apart;
-  const auto wanted_q = by_the_host(plans, plan_ids, q, at, Side::query, turn),
-             wanted_k = by_the_host(plans, plan_ids, k, at, Side::key, turn);
+  const auto wanted_q = by_the_host(plans, plan_ids, q, at, Side::query, action),
+             wanted_k = by_the_host(plans, plan_ids, k, at, Side::key, action);
   const Strided q_before = q_out, k_before = k_out;
 
   const std::string what = "seed " + std::to_string(seed) + ", " + std::string(name(dtype)) + ", " +
@@ -294,7 +294,7 @@ void expect_as_the_host(std::uint64_t seed) {
                            std::to_string(rotate.slice.first_dim);
   const auto rotations = Rotations::make(plans, emulated());
   ASSERT_TRUE(rotations) << rotations.error().message() << what;
-  const RotateOptions options{.turn = turn,
+  const RotateOptions options{.action = action,
                               .plan_ids = by_ids ? plan_ids.data() : nullptr,
                               .heads_at_once = static_cast<int>(1 + draw.below(5)),
                               .ids_ready = draw.one_in(2)};
@@ -320,8 +320,9 @@ void expect_as_the_host(std::uint64_t seed) {
   const bool hands_out = draw.one_in(2);
   std::vector<std::int64_t> given = slots;
   given.push_back(-1);
-  const auto wanted_v =
-      values_rotate ? by_the_host(plans, plan_ids, v, at, Side::value, Turn::forward) : v.values();
+  const auto wanted_v = values_rotate
+                            ? by_the_host(plans, plan_ids, v, at, Side::value, Action::forward)
+                            : v.values();
   const auto done = rotate_and_append(
       *rotations, q.view(), k.view(), v.view(), at.there, q_out.view(),
       hands_out ? k_out.view() : Tensor{},

@@ -21,7 +21,7 @@ struct Problem {
   Rope rope = {};
   std::int64_t batch = 1, heads = 2, kv_heads = 1, tokens = 5, dim = 64;
   std::int64_t padding = 0, begin = 0;  // of rows; elements before the first
-  Turn turn = Turn::forward;
+  Action action = Action::forward;
   bool in_place = true;
   int heads_at_once = 4;
 
@@ -34,11 +34,11 @@ struct Problem {
 };
 
 Expected<void> on_host(const Plan& plan, const Tensor& x, const Positions& positions, Side side,
-                       const Tensor& out, Turn turn) {
-  switch (turn) {
-    case Turn::forward: return posenc::rotate(plan, x, positions, side, out);
-    case Turn::transpose: return rotate_transpose(plan, x, positions, side, out);
-    case Turn::inverse: return rotate_inverse(plan, x, positions, side, out);
+                       const Tensor& out, Action action) {
+  switch (action) {
+    case Action::forward: return posenc::rotate(plan, x, positions, side, out);
+    case Action::transpose: return rotate_transpose(plan, x, positions, side, out);
+    case Action::inverse: return rotate_inverse(plan, x, positions, side, out);
   }
   return {};
 }
@@ -51,7 +51,7 @@ std::vector<double> expected(const Problem& problem, const Numbers& x, const Pos
   x.each([&](std::int64_t at) { list.push_back(x.view.get(at)); });
   std::size_t i = 0;
   wide.each([&](std::int64_t at) { wide.view.set(at, list[i++]); });
-  const auto done = on_host(problem.plan(), wide.view, positions, side, wide.view, problem.turn);
+  const auto done = on_host(problem.plan(), wide.view, positions, side, wide.view, problem.action);
   EXPECT_TRUE(done) << done.error().message();
   list.clear();
   wide.each([&](std::int64_t at) { list.push_back(wide.view.get(at)); });
@@ -84,7 +84,7 @@ double off(const Problem& problem, const Positions& positions, const DevicePosit
   EXPECT_TRUE(rotations) << rotations.error().message();
   const Numbers &q_end = problem.in_place ? q : q_out, &k_end = problem.in_place ? k : k_out;
   const auto done = rotate(*rotations, q.view, k.view, there, q_end.view, k_end.view,
-                           {.turn = problem.turn, .heads_at_once = problem.heads_at_once});
+                           {.action = problem.action, .heads_at_once = problem.heads_at_once});
   EXPECT_TRUE(done) << done.error().message();
   return std::max(distance(q_end, wanted_q), distance(k_end, wanted_k));
 }
@@ -130,11 +130,11 @@ TEST_P(OnDevice, AnOddPartIsCopiedToOtherMemory) {
 TEST_P(OnDevice, OtherMemoryHasTheWholeHead) { expect_exact({.in_place = false}); }
 TEST_P(OnDevice, TheTransposeHasTheAmplitude) {
   const Yarn yarn{.factor = 4, .original_max_position_embeddings = 64};
-  expect_exact({.rope = {.scaling = yarn}, .turn = Turn::transpose});
+  expect_exact({.rope = {.scaling = yarn}, .action = Action::transpose});
 }
 TEST_P(OnDevice, TheInverseDividesByIt) {
   const Yarn yarn{.factor = 4, .original_max_position_embeddings = 64};
-  expect_exact({.rope = {.scaling = yarn}, .turn = Turn::inverse});
+  expect_exact({.rope = {.scaling = yarn}, .action = Action::inverse});
 }
 TEST_P(OnDevice, NoTokensAreNoWork) { expect_exact({.tokens = 0}); }
 TEST_P(OnDevice, OneTokenAsInDecoding) {

@@ -246,8 +246,8 @@ class RotateOnDevice {
     call_.plan_ids = options_.plan_ids;
     call_.early = options_.ids_ready;
     call_.interleaved = rotation_.slice.pairing == Pairing::interleaved;
-    call_.backwards = options_.turn != Turn::forward;
-    call_.inverse = options_.turn == Turn::inverse;
+    call_.backwards = options_.action != Action::forward;
+    call_.inverse = options_.action == Action::inverse;
     call_.first_dim = static_cast<std::int32_t>(rotation_.slice.first_dim);
     call_.pairs = static_cast<std::int32_t>(rotation_.pairs());
     call_.block_pairs = static_cast<std::int32_t>(rotation_.pairs() / rotation_.slice.blocks);

@@ -18,12 +18,12 @@ constexpr Geometry geometry{.heads = 2, .kv_heads = 2, .head_dim = 64};
 constexpr std::int64_t tokens = 7;
 
 Expected<void> on_host(const Plan& plan, const Tensor& x, std::int64_t first, Side side,
-                       const Tensor& out, Turn turn) {
+                       const Tensor& out, Action action) {
   const Positions positions = Positions::range(first, x.shape[2]);
-  switch (turn) {
-    case Turn::forward: return posenc::rotate(plan, x, positions, side, out);
-    case Turn::transpose: return rotate_transpose(plan, x, positions, side, out);
-    case Turn::inverse: return rotate_inverse(plan, x, positions, side, out);
+  switch (action) {
+    case Action::forward: return posenc::rotate(plan, x, positions, side, out);
+    case Action::transpose: return rotate_transpose(plan, x, positions, side, out);
+    case Action::inverse: return rotate_inverse(plan, x, positions, side, out);
   }
   return {};
 }
@@ -35,13 +35,13 @@ Rotations rotations_of(const Plan& plan) {
 }
 
 // The largest difference from the host in the same type, beside the number that it is of.
-double off(const Plan& plan, DType dtype, Side side, Turn turn, std::int64_t first) {
+double off(const Plan& plan, DType dtype, Side side, Action action, std::int64_t first) {
   Numbers here(dtype, {2, 2, tokens, 64}), there(dtype, here.view.shape);
   here.fill(1), there.fill(1);
-  const auto expected = on_host(plan, here.view, first, side, here.view, turn);
+  const auto expected = on_host(plan, here.view, first, side, here.view, action);
   EXPECT_TRUE(expected) << expected.error().message();
   const auto done = rotate(rotations_of(plan), there.view, {}, {.first = first}, there.view, {},
-                           {.turn = turn, .side = side});
+                           {.action = action, .side = side});
   EXPECT_TRUE(done) << done.error().message();
   double worst = 0;
   here.each([&](std::int64_t at) {
@@ -52,7 +52,7 @@ double off(const Plan& plan, DType dtype, Side side, Turn turn, std::int64_t fir
   return worst;
 }
 
-constexpr Turn turns[] = {Turn::forward, Turn::transpose, Turn::inverse};
+constexpr Action actions[] = {Action::forward, Action::transpose, Action::inverse};
 
 class SpecialOnDevice : public testing::TestWithParam<DType> {};
 INSTANTIATE_TEST_SUITE_P(EveryType, SpecialOnDevice, testing::ValuesIn(dtypes),
@@ -61,17 +61,17 @@ INSTANTIATE_TEST_SUITE_P(EveryType, SpecialOnDevice, testing::ValuesIn(dtypes),
 TEST_P(SpecialOnDevice, XposGrowsQueriesAndShrinksKeys) {
   const Plan plan = *compile(Scheme(XPos{}), geometry);
   for (const Side side : {Side::query, Side::key, Side::value})
-    for (const Turn turn : turns)
-      EXPECT_LE(off(plan, GetParam(), side, turn, 1000), 2 * tolerance(GetParam()));
+    for (const Action action : actions)
+      EXPECT_LE(off(plan, GetParam(), side, action, 1000), 2 * tolerance(GetParam()));
 }
 
 TEST_P(SpecialOnDevice, HuggingFacesFloats) {
   const Plan plan =
       *compile(Scheme(Rope{.scaling = Yarn{.factor = 4, .original_max_position_embeddings = 4096}}),
                geometry, Angles::hf_float);
-  for (const Turn turn : turns)
-    EXPECT_LE(off(plan, GetParam(), Side::query, turn, 131'072),
-              turn == Turn::inverse ? tolerance(GetParam()) : 1e-15);
+  for (const Action action : actions)
+    EXPECT_LE(off(plan, GetParam(), Side::query, action, 131'072),
+              action == Action::inverse ? tolerance(GetParam()) : 1e-15);
 }
 
 TEST_P(SpecialOnDevice, GgmlsFloats) {
@@ -79,8 +79,8 @@ TEST_P(SpecialOnDevice, GgmlsFloats) {
                   .scaling = Yarn{.factor = 4, .original_max_position_embeddings = 4096}};
   const Plan plan = *compile(Scheme(rope), geometry, Angles::ggml_float);
   ASSERT_TRUE(plan.rotate->ggml());
-  for (const Turn turn : turns)
-    EXPECT_LE(off(plan, GetParam(), Side::key, turn, 131'072), tolerance(GetParam()));
+  for (const Action action : actions)
+    EXPECT_LE(off(plan, GetParam(), Side::key, action, 131'072), tolerance(GetParam()));
 }
 
 TEST_P(SpecialOnDevice, ValuesRotateWithoutTheAmplitude) {
@@ -88,8 +88,8 @@ TEST_P(SpecialOnDevice, ValuesRotateWithoutTheAmplitude) {
       *compile(Scheme(Rope{.scaling = Yarn{.factor = 4, .original_max_position_embeddings = 4096}}),
                geometry);
   plan.rotate->values = Values::rotated_and_back;
-  for (const Turn turn : turns)
-    EXPECT_LE(off(plan, GetParam(), Side::value, turn, 77), tolerance(GetParam()));
+  for (const Action action : actions)
+    EXPECT_LE(off(plan, GetParam(), Side::value, action, 77), tolerance(GetParam()));
 }
 
 TEST_P(SpecialOnDevice, RealPositions) {

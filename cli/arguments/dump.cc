@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "posenc/files.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -48,50 +49,44 @@ Expected<DumpedLayer> layer_of(const StoredTensor& stored, std::int64_t heads,
   const std::string where = path + ": " + stored.name;
   if (stored.shape.size() > Tensor::max_rank)
     return fail(where, "a dump has at most four axes", std::to_string(stored.shape.size()));
-  if (auto ok = check_heads(heads, stored.shape, stored.name); !ok)
-    return std::unexpected(ok.error());
-  const Expected<std::vector<float>> numbers = floats_of(stored);
-  if (!numbers) return std::unexpected(numbers.error());
+  POSENC_CHECK(check_heads(heads, stored.shape, stored.name));
+  POSENC_TRY(numbers, floats_of(stored));
   DumpedLayer layer{
       .name = printable(stored.name), .layer = first_number(stored.name), .heads = heads};
   layer.array = {NpyType::f32, stored.shape, {}};
-  const auto bytes = std::as_bytes(std::span(*numbers));
+  const auto bytes = std::as_bytes(std::span(numbers));
   layer.array.data.assign(bytes.begin(), bytes.end());
   return layer;
 }
 
 Expected<Dump> read_state(std::span<const std::byte> bytes, const std::string& path,
                           const DumpFlags& flags) {
-  const Expected<LlamaState> state = parse_llama_state(bytes, path);
-  if (!state) return std::unexpected(state.error());
+  POSENC_TRY(state, parse_llama_state(bytes, path));
   const std::int64_t heads = flags.heads > 0 ? flags.heads : flags.heads_of_states;
   if (heads == 0)
     return fail("--heads", "is required with a state file, whose rows hold all heads of a layer",
                 "", "say how many key heads a layer has, or name the model by --model");
-  if (state->tokens.empty() ||
-      std::ranges::any_of(state->tokens, [&](auto t) { return t != state->tokens.front(); }))
+  if (state.tokens.empty() ||
+      std::ranges::any_of(state.tokens, [&](auto t) { return t != state.tokens.front(); }))
     return fail(path, "the prompt must be one token repeated",
-                std::to_string(state->tokens.size()) + " tokens that differ",
+                std::to_string(state.tokens.size()) + " tokens that differ",
                 "posenc identify --how llama.cpp");
   Dump dump{.repeated = true};
-  for (const LlamaCache& cache : state->caches) {
+  for (const LlamaCache& cache : state.caches) {
     const auto cells = cache.position.size() / static_cast<std::size_t>(cache.axes);
     // Text stands at the same place on all axes, and one tells as much.
     const std::span<const std::int64_t> all(cache.position), first = all.first(cells);
     bool text = true;
     for (std::size_t axis = 1; axis < static_cast<std::size_t>(cache.axes); ++axis)
       text = text && std::ranges::equal(first, all.subspan(axis * cells, cells));
-    const Expected<Positions> at =
-        text ? Positions::signed_ids(first) : Positions::signed_ids(all, cache.axes);
-    if (!at) return std::unexpected(at.error());
+    POSENC_TRY(at, text ? Positions::signed_ids(first) : Positions::signed_ids(all, cache.axes));
     for (const StoredTensor& keys : cache.keys) {
       if (!flags.tensor.empty() && !matches(flags.tensor, keys.name)) continue;
-      Expected<DumpedLayer> layer = layer_of(keys, heads, path);
-      if (!layer) return std::unexpected(layer.error());
-      layer->positions = *at;
-      if (state->caches.size() > 1)
-        layer->name = "cache " + std::to_string(&cache - state->caches.data()) + " " + layer->name;
-      dump.layers.push_back(std::move(*layer));
+      POSENC_TRY(layer, layer_of(keys, heads, path));
+      layer.positions = at;
+      if (state.caches.size() > 1)
+        layer.name = "cache " + std::to_string(&cache - state.caches.data()) + " " + layer.name;
+      dump.layers.push_back(std::move(layer));
     }
   }
   return dump;
@@ -116,33 +111,28 @@ Expected<Tensor> DumpedLayer::tensor(std::string_view dtype) {
 
 Expected<Dump> read_dump(const std::string& path, const DumpFlags& flags) {
   if (path.ends_with(".npy")) {
-    Expected<Array> array = read_npy(path);
-    if (!array) return std::unexpected(array.error());
-    if (auto ok = check_heads(flags.heads, array->shape, path); !ok)
-      return std::unexpected(ok.error());
+    POSENC_TRY(array, read_npy(path));
+    POSENC_CHECK(check_heads(flags.heads, array.shape, path));
     Dump dump;
-    dump.layers.push_back({.array = std::move(*array), .heads = flags.heads});
+    dump.layers.push_back({.array = std::move(array), .heads = flags.heads});
     return dump;
   }
-  const Expected<MappedFile> file = MappedFile::open(path);
-  if (!file) return std::unexpected(file.error());
-  if (is_llama_state(file->bytes())) return read_state(file->bytes(), path, flags);
-  const Expected<TensorFile> stored = read_tensors(path);
-  if (!stored) return std::unexpected(stored.error());
+  POSENC_TRY(file, MappedFile::open(path));
+  if (is_llama_state(file.bytes())) return read_state(file.bytes(), path, flags);
+  POSENC_TRY(stored, read_tensors(path));
   Dump dump;
   const std::size_t least_axes = flags.heads > 0 ? 2 : flags.least_axes;
-  for (const StoredTensor& tensor : stored->tensors) {
+  for (const StoredTensor& tensor : stored.tensors) {
     if (flags.tensor.empty() ? tensor.shape.size() < least_axes
                              : !matches(flags.tensor, tensor.name))
       continue;
-    Expected<DumpedLayer> layer = layer_of(tensor, flags.heads, path);
-    if (!layer) return std::unexpected(layer.error());
-    dump.layers.push_back(std::move(*layer));
+    POSENC_TRY(layer, layer_of(tensor, flags.heads, path));
+    dump.layers.push_back(std::move(layer));
   }
   std::ranges::stable_sort(dump.layers, {}, &DumpedLayer::layer);
   if (dump.layers.empty()) {
     std::vector<std::string_view> names;
-    for (const StoredTensor& tensor : stored->tensors) names.push_back(tensor.name);
+    for (const StoredTensor& tensor : stored.tensors) names.push_back(tensor.name);
     if (flags.tensor.empty())
       return fail(path, "must hold a tensor [head][seq][dim]",
                   std::to_string(names.size()) + " tensors of fewer axes",

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "cli/arguments/model_names.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -57,18 +58,14 @@ Expected<Model> named_model(const std::string& name) {
                 "neither a file, a folder, a bundled model nor one in the hub's cache",
                 model.error().got, name_cure(name));
   }
-  const Expected<File> file = opened(name);
-  if (!file) return std::unexpected(file.error());
-  const Expected<std::string> bytes =
-      all_of(*file ? file->get() : stdin, name, most_bytes, "give the file's path");
-  if (!bytes) return std::unexpected(bytes.error());
-  return read_model_bytes(std::as_bytes(std::span(*bytes)), "stdin");
+  POSENC_TRY(file, opened(name));
+  POSENC_TRY(bytes, all_of(file ? file.get() : stdin, name, most_bytes, "give the file's path"));
+  return read_model_bytes(std::as_bytes(std::span(bytes)), "stdin");
 }
 
 Expected<std::string> named_text(const std::string& name, std::size_t most) {
-  const Expected<File> file = opened(name);
-  if (!file) return std::unexpected(file.error());
-  return all_of(*file ? file->get() : stdin, name, most, "give its first lines: head -n 2000 FILE");
+  POSENC_TRY(file, opened(name));
+  return all_of(file ? file.get() : stdin, name, most, "give its first lines: head -n 2000 FILE");
 }
 
 }  // namespace posenc::cli

@@ -10,6 +10,7 @@
 
 #include "cli/arguments/atomic_file.h"
 #include "posenc/files.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -87,25 +88,22 @@ std::string npy_header(const Array& array) {
 }
 
 Expected<MappedArray> map_npy(const std::string& path) {
-  Expected<MappedFile> file = MappedFile::open(path);
-  if (!file) return std::unexpected(file.error());
-  const Expected<StoredTensor> stored = parse_npy(file->bytes(), path);
-  if (!stored) return std::unexpected(stored.error());
-  if (stored->shape.size() > Tensor::max_rank)
+  POSENC_TRY(file, MappedFile::open(path));
+  POSENC_TRY(stored, parse_npy(file.bytes(), path));
+  if (stored.shape.size() > Tensor::max_rank)
     return fail(path, "at most " + std::to_string(Tensor::max_rank) + " axes",
-                std::to_string(stored->shape.size()), "reshape the array");
-  const auto* type = std::ranges::find(types, stored->type, &TypeRow::descr);
-  return MappedArray{{static_cast<NpyType>(type - types), stored->shape, {}}, *file, stored->bytes};
+                std::to_string(stored.shape.size()), "reshape the array");
+  const auto* type = std::ranges::find(types, stored.type, &TypeRow::descr);
+  return MappedArray{{static_cast<NpyType>(type - types), stored.shape, {}}, file, stored.bytes};
 }
 
 Expected<Array> read_npy(const std::string& path) {
-  Expected<MappedArray> mapped = map_npy(path);
-  if (!mapped) return std::unexpected(mapped.error());
-  if (mapped->data.size() > machine_memory())
-    return fail(path, "must fit into memory", std::to_string(mapped->data.size()) + " bytes",
+  POSENC_TRY(mapped, map_npy(path));
+  if (mapped.data.size() > machine_memory())
+    return fail(path, "must fit into memory", std::to_string(mapped.data.size()) + " bytes",
                 "cut the tensor into parts");
-  mapped->array.data.assign(mapped->data.begin(), mapped->data.end());
-  return std::move(mapped->array);
+  mapped.array.data.assign(mapped.data.begin(), mapped.data.end());
+  return std::move(mapped.array);
 }
 
 Expected<void> write_npy(const std::string& path, const Array& array) {
@@ -172,9 +170,8 @@ std::string text_of(const Array& array, bool bfloat16) {
 }  // namespace
 
 Expected<void> write_array(const std::string& path, const Array& array, std::string_view dtype) {
-  const Expected<ArrayFormat> format = array_format(path);
-  if (!format) return std::unexpected(format.error());
-  if (*format == ArrayFormat::npy) return write_npy(path, array);
+  POSENC_TRY(format, array_format(path));
+  if (format == ArrayFormat::npy) return write_npy(path, array);
   const std::string text = text_of(array, dtype == "bfloat16");
   if (path != "-") return write_whole(path, {text});
   std::fwrite(text.data(), 1, text.size(), stdout);
@@ -224,15 +221,13 @@ bool is_of_floats(const Array& array) {
 
 Expected<std::optional<RealPositions>> real_positions(const std::string& text) {
   if (!text.ends_with(".npy")) return std::nullopt;
-  Expected<Array> array = read_npy(text);
-  if (!array) return std::unexpected(array.error());
-  if (!is_of_floats(*array)) return std::nullopt;
-  RealPositions real{std::move(*array)};
-  const Expected<Tensor> seen = tensor_of(real.numbers, "", text);
-  if (!seen) return std::unexpected(seen.error());
-  if (seen->rank < 1 || seen->rank > 2)
-    return fail(text, "must be [seq] or [axis][seq]", std::to_string(seen->rank) + " axes");
-  const Tensor given = seen->with_rank(2);
+  POSENC_TRY(array, read_npy(text));
+  if (!is_of_floats(array)) return std::nullopt;
+  RealPositions real{std::move(array)};
+  POSENC_TRY(seen, tensor_of(real.numbers, "", text));
+  if (seen.rank < 1 || seen.rank > 2)
+    return fail(text, "must be [seq] or [axis][seq]", std::to_string(seen.rank) + " axes");
+  const Tensor given = seen.with_rank(2);
   real.at = {.data = given.data,
              .dtype = given.dtype,
              .rank = 3,

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/arguments/npy.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -34,21 +35,19 @@ Expected<std::vector<T>> list(std::string_view text, std::string_view where,
   std::vector<T> out;
   if (trimmed(text).empty()) return out;
   for (const std::string_view part : split(text, ',')) {
-    Expected<T> value = one(part, where);
-    if (!value) return std::unexpected(value.error());
-    out.push_back(*value);
+    POSENC_TRY(value, one(part, where));
+    out.push_back(value);
   }
   return out;
 }
 
 Expected<Positions> positions_of(const Array& array, const std::string& path) {
-  Expected<std::vector<std::int64_t>> ids = integers_of(array, path);
-  if (!ids) return std::unexpected(ids.error());
+  POSENC_TRY(ids, integers_of(array, path));
   const std::vector<std::int64_t>& shape = array.shape;
   if (shape.empty() || shape.size() > 3)
     return fail(path, "ids must be [seq], [axis][seq] or [axis][batch][seq]",
                 std::to_string(shape.size()) + " axes", "reshape the array");
-  return Positions::ids(*ids, shape.size() > 1 ? shape[0] : 1, shape.size() > 2 ? shape[1] : 1);
+  return Positions::ids(ids, shape.size() > 1 ? shape[0] : 1, shape.size() > 2 ? shape[1] : 1);
 }
 
 }  // namespace
@@ -109,62 +108,54 @@ Expected<std::vector<double>> numbers(std::string_view text, std::string_view wh
 Expected<IntegerRows> integer_rows(const std::string& text, std::string_view where) {
   IntegerRows out;
   if (text.ends_with(".npy")) {
-    const Expected<Array> array = read_npy(text);
-    if (!array) return std::unexpected(array.error());
-    if (array->shape.size() > 2)
-      return fail(text, "must have at most two axes", std::to_string(array->shape.size()));
-    Expected<std::vector<std::int64_t>> values = integers_of(*array, text);
-    if (!values) return std::unexpected(values.error());
-    out.values = std::move(*values);
-    out.rows = array->shape.size() == 2 ? array->shape[0] : 1;
+    POSENC_TRY(array, read_npy(text));
+    if (array.shape.size() > 2)
+      return fail(text, "must have at most two axes", std::to_string(array.shape.size()));
+    POSENC_TRY(values, integers_of(array, text));
+    out.values = std::move(values);
+    out.rows = array.shape.size() == 2 ? array.shape[0] : 1;
     return out;
   }
   const std::vector<std::string_view> rows = split(text, ';');
   out.rows = static_cast<std::int64_t>(rows.size());
   std::size_t length = 0;
   for (const std::string_view& row : rows) {
-    const Expected<std::vector<std::int64_t>> values = integers(row, where);
-    if (!values) return std::unexpected(values.error());
-    if (&row != rows.data() && values->size() != length)
+    POSENC_TRY(values, integers(row, where));
+    if (&row != rows.data() && values.size() != length)
       return fail(where, "rows must be of one length", text, "pad the shorter rows");
-    length = values->size();
-    out.values.insert(out.values.end(), values->begin(), values->end());
+    length = values.size();
+    out.values.insert(out.values.end(), values.begin(), values.end());
   }
   return out;
 }
 
 Expected<Positions> positions(const std::string& text, std::string_view where) {
   if (text.ends_with(".npy")) {
-    const Expected<Array> array = read_npy(text);
-    if (!array) return std::unexpected(array.error());
-    return positions_of(*array, text);
+    POSENC_TRY(array, read_npy(text));
+    return positions_of(array, text);
   }
   if (text.contains('x')) {
-    const Expected<Grid> patches = grid(text, where);
-    if (!patches) return std::unexpected(patches.error());
-    return patch_positions(patches->height, patches->width);
+    POSENC_TRY(patches, grid(text, where));
+    return patch_positions(patches.height, patches.width);
   }
   const std::vector<std::string_view> ends = split(text, ':');
   if (ends.size() > 2)
     return fail(where, "must be FIRST:END, one position, a list or a .npy file", text,
                 "0:4096 stands for 0 to 4095");
   if (ends.size() == 1) {
-    const Expected<std::vector<std::int64_t>> ids = integers(text, where);
-    if (!ids) return std::unexpected(ids.error());
-    if (ids->empty()) return fail(where, "must name a position", text, "write it like 0:4096");
-    if (ids->size() > 1) return Positions::ids(*ids);
-    if (ids->front() < 0) return fail(where, "positions start at 0", text);
-    return Positions::range(ids->front(), 1);
+    POSENC_TRY(ids, integers(text, where));
+    if (ids.empty()) return fail(where, "must name a position", text, "write it like 0:4096");
+    if (ids.size() > 1) return Positions::ids(ids);
+    if (ids.front() < 0) return fail(where, "positions start at 0", text);
+    return Positions::range(ids.front(), 1);
   }
-  const Expected<std::int64_t> first = integer(ends[0], where);
-  if (!first) return std::unexpected(first.error());
-  const Expected<std::int64_t> end = integer(ends[1], where);
-  if (!end) return std::unexpected(end.error());
-  if (*first < 0) return fail(where, "positions start at 0", text);
-  if (*end <= *first)
+  POSENC_TRY(first, integer(ends[0], where));
+  POSENC_TRY(end, integer(ends[1], where));
+  if (first < 0) return fail(where, "positions start at 0", text);
+  if (end <= first)
     return fail(where, "the end must lie after the first position", text,
                 "the end is not included");
-  return Positions::range(*first, *end - *first);
+  return Positions::range(first, end - first);
 }
 
 Expected<Grid> grid(std::string_view text, std::string_view where) {

@@ -6,41 +6,36 @@
 
 #include "cli/arguments/flags.h"
 #include "cli/arguments/parse.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
 
 Expected<MadePositions> from_mask(const PositionFlags& flags) {
-  const Expected<IntegerRows> mask = integer_rows(flags.mask, "--mask");
-  if (!mask) return std::unexpected(mask.error());
+  POSENC_TRY(mask, integer_rows(flags.mask, "--mask"));
   std::vector<std::uint8_t> keep;
-  for (const std::int64_t value : mask->values) keep.push_back(value != 0);
-  Expected<Positions> made = Positions::from_mask(keep, mask->rows, flags.cached, flags.padding);
-  if (!made) return std::unexpected(made.error());
+  for (const std::int64_t value : mask.values) keep.push_back(value != 0);
+  POSENC_TRY(made, Positions::from_mask(keep, mask.rows, flags.cached, flags.padding));
   // Cached columns belong to no token here.
-  const std::int64_t columns = std::ssize(keep) / mask->rows;
+  const std::int64_t columns = std::ssize(keep) / mask.rows;
   std::vector<std::uint8_t> here;
-  for (std::int64_t b = 0; b < mask->rows; ++b)
+  for (std::int64_t b = 0; b < mask.rows; ++b)
     here.insert(here.end(), keep.begin() + b * columns + flags.cached,
                 keep.begin() + (b + 1) * columns);
-  return MadePositions{*made, {}, std::move(here)};
+  return MadePositions{made, {}, std::move(here)};
 }
 
 Expected<MadePositions> from_packed(const PositionFlags& flags) {
-  const Expected<IntegerRows> bounds = integer_rows(flags.packed, "--packed");
-  if (!bounds) return std::unexpected(bounds.error());
-  Expected<Positions> made = Positions::packed(bounds->values);
-  if (!made) return std::unexpected(made.error());
-  return MadePositions{.positions = *made, .packed = true};
+  POSENC_TRY(bounds, integer_rows(flags.packed, "--packed"));
+  POSENC_TRY(made, Positions::packed(bounds.values));
+  return MadePositions{.positions = made, .packed = true};
 }
 
 Expected<MadePositions> from_patches(const PositionFlags& flags) {
-  const Expected<Grid> patches = grid(flags.patches, "--grid");
-  if (!patches) return std::unexpected(patches.error());
-  Expected<Positions> made = patch_positions(patches->height, patches->width,
-                                             std::max<std::int64_t>(flags.merge, 1), flags.frames);
-  if (!made) return std::unexpected(made.error());
-  return MadePositions{*made};
+  POSENC_TRY(patches, grid(flags.patches, "--grid"));
+  POSENC_TRY(made, patch_positions(patches.height, patches.width,
+                                   std::max<std::int64_t>(flags.merge, 1), flags.frames));
+  return MadePositions{made};
 }
 
 // "1x4x6" or "1,4,6;1,8,2": three numbers a grid.
@@ -49,34 +44,26 @@ Expected<std::vector<std::int64_t>> grids(const std::string& text, std::string_v
   std::string commas = text;
   if (text.find_first_not_of("0123456789x,; ") == text.npos)
     std::replace(commas.begin(), commas.end(), 'x', ',');
-  const Expected<IntegerRows> rows = integer_rows(commas, where);
-  if (!rows) return std::unexpected(rows.error());
-  if (rows->values.size() != static_cast<std::size_t>(rows->rows) * 3)
+  POSENC_TRY(rows, integer_rows(commas, where));
+  if (rows.values.size() != static_cast<std::size_t>(rows.rows) * 3)
     return fail(where, "a grid is TxHxW in patches: frames, rows, columns", text,
                 "write it like 1x4x6;1x8x2");
-  return rows->values;
+  return rows.values;
 }
 
 Expected<MadePositions> from_ids(const PositionFlags& flags) {
-  const Expected<IntegerRows> ids = integer_rows(flags.ids, "--ids");
-  if (!ids) return std::unexpected(ids.error());
-  if (ids->rows != 1)
-    return fail("--ids", "one sequence at a time", std::to_string(ids->rows) + " rows");
-  const auto images = grids(flags.image_grid, "--image_grid");
-  if (!images) return std::unexpected(images.error());
-  const auto videos = grids(flags.video_grid, "--video_grid");
-  if (!videos) return std::unexpected(videos.error());
-  const Expected<std::vector<double>> seconds = numbers(flags.seconds, "--seconds_per_grid");
-  if (!seconds) return std::unexpected(seconds.error());
+  POSENC_TRY(ids, integer_rows(flags.ids, "--ids"));
+  if (ids.rows != 1)
+    return fail("--ids", "one sequence at a time", std::to_string(ids.rows) + " rows");
+  POSENC_TRY(images, grids(flags.image_grid, "--image_grid"));
+  POSENC_TRY(videos, grids(flags.video_grid, "--video_grid"));
+  POSENC_TRY(seconds, numbers(flags.seconds, "--seconds_per_grid"));
   VisionTokens tokens = flags.tokens;
   if (flags.merge > 0) tokens.spatial_merge_size = flags.merge;
-  Expected<VisionRule> rule = vision_rule(flags.rule);
-  if (!rule) return std::unexpected(rule.error());
-  if (flags.tokens_per_second > 0) rule->tokens_per_second = flags.tokens_per_second;
-  const Expected<VisionPositions> made =
-      vision_positions(ids->values, *images, *videos, tokens, *rule, *seconds);
-  if (!made) return std::unexpected(made.error());
-  return MadePositions{made->positions, made->delta};
+  POSENC_TRY(rule, vision_rule(flags.rule));
+  if (flags.tokens_per_second > 0) rule.tokens_per_second = flags.tokens_per_second;
+  POSENC_TRY(made, vision_positions(ids.values, images, videos, tokens, rule, seconds));
+  return MadePositions{made.positions, made.delta};
 }
 
 }  // namespace

@@ -277,23 +277,21 @@ std::string Source::title() const {
 }
 
 Expected<Scheme> Source::scheme_from_flags() {
-  Expected<Scheme> scheme = make_scheme(scheme_);
-  if (!scheme) return scheme;
+  POSENC_TRY(scheme, make_scheme(scheme_));
   for (const char* spelling : {"rope_type", "scaling"}) {
     if (fields_.at(spelling)->count() == 0) continue;
-    const Expected<void> set =
-        set_field(*scheme, "rope_type", FieldValue(fields_.at(spelling)->results().back()));
-    if (!set) return std::unexpected(set.error());
+    POSENC_CHECK(
+        set_field(scheme, "rope_type", FieldValue(fields_.at(spelling)->results().back())));
   }
-  POSENC_TRY(given, set_fields(*scheme));
+  POSENC_TRY(given, set_fields(scheme));
   for (const auto& [spelling, value] : own_)
-    for (const SchemeInfo* of : infos(*scheme)) {
+    for (const SchemeInfo* of : infos(scheme)) {
       if (!find_field(*of, spelling)) continue;
-      POSENC_CHECK(set_field(*scheme, spelling, value));
+      POSENC_CHECK(set_field(scheme, spelling, value));
     }
-  give_table(*scheme);
-  for (const SchemeInfo* of : infos(*scheme)) POSENC_CHECK(check_required(*of, given));
-  return scheme;
+  give_table(scheme);
+  for (const SchemeInfo* of : infos(scheme)) POSENC_CHECK(check_required(*of, given));
+  return std::move(scheme);
 }
 
 template <class S>
@@ -339,9 +337,8 @@ Expected<ContentScheme> Source::content_from_flags(ContentScheme scheme) const {
 
 Expected<void> Source::read_table() {
   if (table_.empty()) return {};
-  Expected<Table> table = table_named(table_);
-  if (!table) return std::unexpected(table.error());
-  given_ = std::move(*table);
+  POSENC_TRY(table, table_named(table_));
+  given_ = std::move(table);
   return {};
 }
 
@@ -362,11 +359,10 @@ Expected<LayerGroup> Source::group_from_model() {
     if (option->count() > 0)
       return fail(command_, "a model brings its own fields", "--" + spelling,
                   "drop the flag, or say --scheme instead of --model");
-  Expected<Model> model = named_model(model_);
-  if (!model) return std::unexpected(model.error());
-  model_name_ = model->name;
+  POSENC_TRY(model, named_model(model_));
+  model_name_ = model.name;
 
-  return chosen_group(*model, stack_, layer_, {command_, model_});
+  return chosen_group(model, stack_, layer_, {command_, model_});
 }
 
 // What the model or the flags say, completed from the tensor; both must agree where both speak.
@@ -397,10 +393,9 @@ Expected<Geometry> Source::geometry(Geometry own, const Geometry& of_tensor) con
   }
   own.length = asked_.length > 0 ? asked_.length : of_tensor.length;
   if (!grid_.empty()) {
-    const Expected<Grid> patches = grid(grid_, "--grid");
-    if (!patches) return std::unexpected(patches.error());
-    own.grid_height = patches->height;
-    own.grid_width = patches->width;
+    POSENC_TRY(patches, grid(grid_, "--grid"));
+    own.grid_height = patches.height;
+    own.grid_width = patches.width;
   }
   return own;
 }
@@ -409,18 +404,16 @@ Expected<Plan> Source::plan(const Geometry& of_tensor, Angles angles) {
   if (model_.empty() == scheme_.empty())
     return fail(command_, "takes --model or --scheme", model_.empty() ? "neither" : "both",
                 "posenc models and posenc schemes list what there is");
-  if (Expected<void> read = read_table(); !read) return std::unexpected(read.error());
+  POSENC_CHECK(read_table());
   if (!model_.empty()) {
-    Expected<LayerGroup> group = group_from_model();
-    if (!group) return std::unexpected(group.error());
-    for (Scheme& scheme : group->schemes) give_table(scheme);
-    mask_.causal = group->causal;
-    (group->chunked ? mask_.chunk : mask_.window) = group->window.value_or(0);
-    const Expected<Geometry> whole = geometry(group->geometry, of_tensor);
-    if (!whole) return std::unexpected(whole.error());
-    group->geometry = compiled_for_ = *whole;
-    group->geometry.length = 0;
-    return compile(*group, whole->length, angles);
+    POSENC_TRY(group, group_from_model());
+    for (Scheme& scheme : group.schemes) give_table(scheme);
+    mask_.causal = group.causal;
+    (group.chunked ? mask_.chunk : mask_.window) = group.window.value_or(0);
+    POSENC_TRY(whole, geometry(group.geometry, of_tensor));
+    group.geometry = compiled_for_ = whole;
+    group.geometry.length = 0;
+    return compile(group, whole.length, angles);
   }
   POSENC_TRY(whole, geometry({}, of_tensor));
   compiled_for_ = whole;

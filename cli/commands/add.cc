@@ -8,6 +8,7 @@
 #include "cli/arguments/source.h"
 #include "cli/command.h"
 #include "posenc/apply.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -45,30 +46,20 @@ Run define_add(CLI::App& app) {
       "  posenc add x.npy out.npy --scheme learned --table model.safetensors:wpe.weight \\\n"
       "         --positions 0:512");
   return [options]() -> Expected<int> {
-    Expected<Array> array = read_npy(options->in);
-    if (!array) return std::unexpected(array.error());
-    const Expected<Tensor> x = tensor_of(*array, options->dtype, options->in);
-    if (!x) return std::unexpected(x.error());
-    if (x->rank < 2 || x->rank > 3)
+    POSENC_TRY(array, read_npy(options->in));
+    POSENC_TRY(x, tensor_of(array, options->dtype, options->in));
+    if (x.rank < 2 || x.rank > 3)
       return fail(options->in, "must be [seq][width] or [batch][seq][width]",
-                  std::to_string(x->rank) + " axes", "reshape it");
-    const Expected<std::optional<RealPositions>> real = real_positions(options->positions);
-    if (!real) return std::unexpected(real.error());
-    const Expected<Positions> where =
-        *real ? Positions::range(0, 0) : positions(options->positions);
-    if (!where) return std::unexpected(where.error());
+                  std::to_string(x.rank) + " axes", "reshape it");
+    POSENC_TRY(real, real_positions(options->positions));
+    POSENC_TRY(where, real ? Positions::range(0, 0) : positions(options->positions));
     Geometry of_tensor;
-    of_tensor.width = x->shape[static_cast<std::size_t>(x->rank - 1)];
-    const Expected<Plan> plan = options->source->plan(of_tensor);
-    if (!plan) return std::unexpected(plan.error());
-    if (Expected<void> given = check_table(*plan, "add"); !given)
-      return std::unexpected(given.error());
-    const Tensor batched = x->with_rank(3);
-    const Expected<void> done =
-        *real ? add(*plan, batched, (*real)->at, batched) : add(*plan, batched, *where, batched);
-    if (!done) return std::unexpected(done.error());
-    if (Expected<void> written = write_array(options->out, *array, options->dtype); !written)
-      return std::unexpected(written.error());
+    of_tensor.width = x.shape[static_cast<std::size_t>(x.rank - 1)];
+    POSENC_TRY(plan, options->source->plan(of_tensor));
+    POSENC_CHECK(check_table(plan, "add"));
+    const Tensor batched = x.with_rank(3);
+    POSENC_CHECK(real ? add(plan, batched, real->at, batched) : add(plan, batched, where, batched));
+    POSENC_CHECK(write_array(options->out, array, options->dtype));
     return 0;
   };
 }

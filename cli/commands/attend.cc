@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,40 +30,34 @@ struct Held {
 };
 
 Expected<Held> held(Array array, const std::string& dtype, const std::string& where) {
-  const Expected<Tensor> view = tensor_of(array, dtype, where);
-  if (!view) return std::unexpected(view.error());
-  if (view->rank < 2)
+  POSENC_TRY(view, tensor_of(array, dtype, where));
+  if (view.rank < 2)
     return fail(where, "must be [batch, heads, seq, head_dim], or the last 2 or 3 of these",
-                std::to_string(view->rank) + " axes", "reshape the array");
-  return Held{std::move(array), view->with_rank(4)};
+                std::to_string(view.rank) + " axes", "reshape the array");
+  return Held{std::move(array), view.with_rank(4)};
 }
 
 Expected<Held> read_held(const std::string& path, const std::string& dtype) {
-  Expected<Array> array = read_npy(path);
-  if (!array) return std::unexpected(array.error());
-  return held(std::move(*array), dtype, path);
+  POSENC_TRY(array, read_npy(path));
+  return held(std::move(array), dtype, path);
 }
 
 // The numbers stay in the file.
 Expected<Held> map_held(const std::string& path, const std::string& dtype) {
-  Expected<MappedArray> mapped = map_npy(path);
-  if (!mapped) return std::unexpected(mapped.error());
-  Expected<Held> file = held(std::move(mapped->array), dtype, path);
-  if (!file) return file;
-  file->view.data = const_cast<std::byte*>(mapped->data.data());
-  file->file = std::move(mapped->file);
-  return file;
+  POSENC_TRY(mapped, map_npy(path));
+  POSENC_TRY(file, held(std::move(mapped.array), dtype, path));
+  file.view.data = const_cast<std::byte*>(mapped.data.data());
+  file.file = std::move(mapped.file);
+  return std::move(file);
 }
 
 // Learned numbers: vectors by distance, [row][head_dim] or [head][row][head_dim], or sink logits.
 Expected<void> give(Table& table, const std::string& path) {
   if (path.empty()) return {};
-  Expected<Array> array = read_npy(path);
-  if (!array) return std::unexpected(array.error());
-  const auto kept = std::make_shared<Array>(std::move(*array));
-  const Expected<Tensor> view = tensor_of(*kept, "", path);
-  if (!view) return std::unexpected(view.error());
-  table = Table::borrow(*view, kept);
+  POSENC_TRY(array, read_npy(path));
+  const auto kept = std::make_shared<Array>(std::move(array));
+  POSENC_TRY(view, tensor_of(*kept, "", path));
+  table = Table::borrow(view, kept);
   return {};
 }
 
@@ -82,7 +77,7 @@ Expected<void> give_relative(Plan& plan, const std::string& query, const std::st
   for (const auto& [flag, path, used, table] : rows) {
     if (!path.empty() && !used)
       return fail(flag, "this encoding has no such vectors", path, "drop the flag");
-    if (Expected<void> done = give(table, path); !done) return done;
+    POSENC_CHECK(give(table, path));
     if (used && !table)
       return fail("attend", "the learned vectors by distance must be given", "none",
                   std::string("say ") + flag + " FILE.npy, of shape [" +
@@ -120,38 +115,33 @@ Expected<Places> places_of(const std::string& of_queries, std::int64_t queries,
                            const std::string& of_keys, std::int64_t keys) {
   Places out{Positions::range(0, queries), Positions::range(0, keys)};
   if (!of_queries.empty()) {
-    Expected<Positions> read = given_positions(of_queries, "--positions", queries, "queries");
-    if (!read) return std::unexpected(read.error());
-    out.queries = std::move(*read);
+    POSENC_TRY(read, given_positions(of_queries, "--positions", queries, "queries"));
+    out.queries = std::move(read);
     if (queries == keys) out.keys = out.queries;
   }
   if (!of_keys.empty()) {
-    Expected<Positions> read = given_positions(of_keys, "--key_positions", keys, "keys");
-    if (!read) return std::unexpected(read.error());
-    out.keys = std::move(*read);
+    POSENC_TRY(read, given_positions(of_keys, "--key_positions", keys, "keys"));
+    out.keys = std::move(read);
   }
   if (!of_queries.empty()) return out;
   if (queries > keys)
     return fail("--positions", "must be given where queries are more than keys",
                 std::to_string(queries) + " and " + std::to_string(keys), "write it like 0:512");
-  Expected<Positions> last = last_of(out.keys, queries);
-  if (!last) return std::unexpected(last.error());
-  out.queries = std::move(*last);
+  POSENC_TRY(last, last_of(out.keys, queries));
+  out.queries = std::move(last);
   return out;
 }
 
 // Of one row of sequences end to end, as FlashAttention names their bounds.
 Expected<Places> packed_places(const std::string& bounds, std::int64_t queries, std::int64_t keys) {
-  const Expected<IntegerRows> read = integer_rows(bounds, "--packed");
-  if (!read) return std::unexpected(read.error());
-  const Expected<Positions> packed = Positions::packed(read->values);
-  if (!packed) return std::unexpected(packed.error());
-  if (packed->size() != queries || packed->size() != keys)
+  POSENC_TRY(read, integer_rows(bounds, "--packed"));
+  POSENC_TRY(packed, Positions::packed(read.values));
+  if (packed.size() != queries || packed.size() != keys)
     return fail("--packed", "must end at the number of queries, and of keys",
-                std::to_string(packed->size()) + " for " + std::to_string(queries) + " and " +
+                std::to_string(packed.size()) + " for " + std::to_string(queries) + " and " +
                     std::to_string(keys),
                 "drop the flag for one new token after the cached ones");
-  return Places{*packed, *packed};
+  return Places{packed, packed};
 }
 
 // [batch][key] of a flag, a row for all or one for each sequence; empty where none is given.
@@ -161,18 +151,17 @@ Expected<std::vector<T>> for_keys(const std::string& text, std::string_view flag
                                   T (*made)(std::int64_t)) {
   std::vector<T> out;
   if (text.empty()) return out;
-  const Expected<IntegerRows> given = integer_rows(text, flag);
-  if (!given) return std::unexpected(given.error());
-  const auto count = static_cast<std::int64_t>(given->values.size());
-  if (count != given->rows * keys || (given->rows != 1 && given->rows != batch))
+  POSENC_TRY(given, integer_rows(text, flag));
+  const auto count = static_cast<std::int64_t>(given.values.size());
+  if (count != given.rows * keys || (given.rows != 1 && given.rows != batch))
     return fail(flag,
                 "must have a number for each of the " + std::to_string(keys) +
                     " keys, in one row or one for each of " + std::to_string(batch) + " sequences",
-                std::to_string(count) + " in " + std::to_string(given->rows) + " rows", cure);
+                std::to_string(count) + " in " + std::to_string(given.rows) + " rows", cure);
   for (std::int64_t b = 0; b < batch; b++)
     for (std::int64_t j = 0; j < keys; j++)
       out.push_back(
-          made(given->values[static_cast<std::size_t>((given->rows == 1 ? 0 : b) * keys + j)]));
+          made(given.values[static_cast<std::size_t>((given.rows == 1 ? 0 : b) * keys + j)]));
   return out;
 }
 
@@ -291,9 +280,8 @@ Expected<Call> prepared(AttendOptions& options) {
 Expected<Held> like_q(const AttendOptions& options, const Call& call, std::int64_t last) {
   std::vector<std::int64_t> shape = call.q.array.shape;
   shape.back() = last;
-  Expected<Array> array = make_array(call.q.array.type, std::move(shape));
-  if (!array) return std::unexpected(array.error());
-  return held(std::move(*array), options.dtype, options.out);
+  POSENC_TRY(array, make_array(call.q.array.type, std::move(shape)));
+  return held(std::move(array), options.dtype, options.out);
 }
 
 Expected<int> attend_here(const AttendOptions& options, const Call& call) {
@@ -331,119 +319,139 @@ Expected<int> attend_on_ranks(const AttendOptions& options, const Call& call) {
   return 0;
 }
 
+// What most flags are: a text, its type and its words.
+struct AttendFlag {
+  const char* names;
+  std::string AttendOptions::* value;
+  const char* about;
+  const char* type;
+  bool rare;
+};
+
+constexpr AttendFlag tensor_flags[] = {
+    {"--q", &AttendOptions::q, "Queries, .npy [batch, heads, seq, head_dim], not rotated", "FILE",
+     false},
+    {"--k", &AttendOptions::k, "Keys, not rotated; heads may share theirs", "FILE", false},
+    {"--v", &AttendOptions::v, "Values, shaped like k", "FILE", false},
+};
+
+constexpr AttendFlag token_flags[] = {
+    {"--positions", &AttendOptions::positions, "Of queries: 0:4096 (not 4096), 0,2,4, ids.npy",
+     "IDS", false},
+    {"--key_positions", &AttendOptions::key_positions, "Of the keys", "IDS", true},
+    {"--packed,--cu_seqlens", &AttendOptions::packed,
+     "Sequences packed in one row: 0,3,70 (tokens 0 to 2, 3 to 69)", "BOUNDS", false},
+    {"--mask,--keep", &AttendOptions::keep,
+     "Padding mask [batch][key]: 0,0,1;1,1,1 or a .npy; 0 hides", "ROWS", false},
+    {"--sink_logits,--sink-logits", &AttendOptions::sink_logits,
+     "Logits without a value in the softmax, .npy [heads] or [batch, heads, seq]", "FILE", false},
+    {"--temperature", &AttendOptions::temperature,
+     "Learned temperature, .npy [2, heads]: queries at p × s·ln(p + 1) + b (Mistral Large 4)",
+     "FILE", true},
+    {"--blocks", &AttendOptions::blocks,
+     "Pictures among text, [batch][key]: tokens of a block see each other both ways; -1: none",
+     "ROWS", true},
+};
+
+constexpr AttendFlag table_flags[] = {
+    {"--relative_key", &AttendOptions::relative_key,
+     "[shaw, deberta] Vectors by distance that meet q, .npy [row][head_dim]", "FILE", true},
+    {"--relative_query", &AttendOptions::relative_query, "Those that meet k", "FILE", true},
+    {"--relative_value", &AttendOptions::relative_value, "Those added to the output", "FILE", true},
+    {"--query_profiles", &AttendOptions::query_profiles,
+     "[profiles] Those of queries, .npy [batch, heads, seq, profile]", "FILE", true},
+    {"--key_profiles", &AttendOptions::key_profiles, "Those of keys", "FILE", true},
+};
+
+constexpr const char* attend_footer =
+    "Tensors may lack axes in front. All but what is added to embeddings comes from the "
+    "encoding.\n\n"
+    "Without --at it is compiled for the largest position + 1. Without --logits and "
+    "--reference\n"
+    "memory grows with the length and not with its square.\n\n"
+    "Examples:\n"
+    "  posenc attend out.npy --q q.npy --k k.npy --v v.npy --model llama-3.1-8b\n"
+    "  posenc attend out.npy --q last_q.npy --k k.npy --v v.npy --scheme rope --rope_theta 1e6\n"
+    "  posenc attend out.npy --q q.npy --k k.npy --v v.npy --scheme alibi --bidirectional "
+    "--window 8\n"
+    "  posenc attend out.npy --q q.npy --k k.npy --v v.npy --scheme nope --positions 100:116 \\\n"
+    "         --key_positions 100:116 --logits logits.npy\n"
+    "  posenc attend out.npy --q q.npy --k k.npy --v v.npy --scheme rope --packed 0,3,16 "
+    "--threads 1\n"
+    "  posenc attend out.npy --q q.npy --k k.npy --v v.npy --scheme cope --embeddings e.npy\n"
+    "  posenc attend out.npy --q q.npy --k k.npy --v v.npy --scheme forgetting --log_gates "
+    "g.npy\n"
+    "  posenc attend out.npy --q q.npy --k k.npy --v v.npy --scheme rope --sink_logits "
+    "s.npy\n"
+    "  mpirun -n 2 posenc attend out.npy --mpi --q q.npy --k k.npy --v v.npy --scheme rope\n"
+    "  posenc attend slow.npy --q q.npy --k k.npy --v v.npy --model llama-2-7b --reference";
+
+void define_texts(CLI::App& app, AttendOptions& options, std::span<const AttendFlag> flags) {
+  for (const AttendFlag& flag : flags) {
+    CLI::Option* option = app.add_option(flag.names, options.*flag.value, flag.about);
+    option->type_name(flag.type);
+    if (flag.rare) option->group(std::string(rare_group));
+  }
+}
+
+// How it is computed: the softmax, by what, in which type.
+void define_computing(CLI::App& app, AttendOptions& options) {
+  const std::string rare(rare_group);
+  app.add_option("--softcap", options.softcap,
+                 "Logits z become C·tanh(z / C), as Gemma 2 has them with 50")
+      ->type_name("C")
+      ->group(rare)
+      ->check(CLI::PositiveNumber);
+  app.add_option("--logits", options.logits,
+                 "Write there the masked logits, [batch, heads, queries, keys], by plain loops")
+      ->check(array_file())
+      ->type_name("FILE");
+  app.add_flag("--reference", options.reference, "OUT by plain double loops too, to compare with")
+      ->group(rare);
+  app.add_option("--dtype", options.dtype, "bfloat16: the tensors are uint16 holding bfloat16")
+      ->type_name("TYPE")
+      ->group(rare);
+  app.add_option("--threads", options.threads.count, "Threads of the fused attention")
+      ->default_str("as many as processors")
+      ->group(rare)
+      ->check(CLI::Range(1, 1024));
+}
+
+void define_ranks(CLI::App& app, AttendOptions& options) {
+  const std::string rare(rare_group);
+  app.add_flag("--mpi", options.mpi,
+               "Under mpirun: the ranks share out the tokens, and no rank reads the files whole")
+      ->group(rare);
+  app.add_option("--layout", options.layout,
+                 "Who has which tokens: contiguous, zigzag, striped, by-document, auto")
+      ->capture_default_str()
+      ->group(rare);
+  app.add_option("--layout_block", options.block, "Tokens beside each other in a striped layout")
+      ->capture_default_str()
+      ->group(rare);
+  app.add_option("--strategy", options.strategy, "How queries and keys meet: ring, gather, heads")
+      ->capture_default_str()
+      ->group(rare);
+}
+
 Run define_attend(CLI::App& app) {
   auto options = std::make_shared<AttendOptions>();
   app.add_option("OUT", options->out,
                  "Where softmax(logits) v goes, shaped like q: .npy, .csv, .txt, -")
       ->check(array_file())
       ->required();
-  app.add_option("--q", options->q, "Queries, .npy [batch, heads, seq, head_dim], not rotated")
-      ->type_name("FILE")
-      ->required();
-  app.add_option("--k", options->k, "Keys, not rotated; heads may share theirs")
-      ->type_name("FILE")
-      ->required();
-  app.add_option("--v", options->v, "Values, shaped like k")->type_name("FILE")->required();
-  app.add_option("--positions", options->positions, "Of queries: 0:4096 (not 4096), 0,2,4, ids.npy")
-      ->type_name("IDS")
-      ->default_str("the last of the keys");
-  app.add_option("--key_positions", options->key_positions, "Of the keys")
-      ->type_name("IDS")
-      ->group(std::string(rare_group))
-      ->default_str("those of the queries if as many, else from 0");
-  app.add_option("--packed,--cu_seqlens", options->packed,
-                 "Sequences packed in one row: 0,3,70 (tokens 0 to 2, 3 to 69)")
-      ->type_name("BOUNDS")
-      ->excludes("--positions")
-      ->excludes("--key_positions");
-  app.add_option("--mask,--keep", options->keep,
-                 "Padding mask [batch][key]: 0,0,1;1,1,1 or a .npy; 0 hides")
-      ->type_name("ROWS");
-  app.add_option("--sink_logits,--sink-logits", options->sink_logits,
-                 "Logits without a value in the softmax, .npy [heads] or [batch, heads, seq]")
-      ->type_name("FILE");
-  app.add_option("--temperature", options->temperature,
-                 "Learned temperature, .npy [2, heads]: queries at p × s·ln(p + 1) + b (Mistral "
-                 "Large 4)")
-      ->type_name("FILE")
-      ->group(std::string(rare_group));
-  app.add_option("--blocks", options->blocks,
-                 "Pictures among text, [batch][key]: tokens of a block see each other both ways; "
-                 "-1: none")
-      ->type_name("ROWS")
-      ->group(std::string(rare_group));
-  app.add_option("--softcap", options->softcap,
-                 "Logits z become C·tanh(z / C), as Gemma 2 has them with 50")
-      ->type_name("C")
-      ->group(std::string(rare_group))
-      ->check(CLI::PositiveNumber);
-  app.add_option("--logits", options->logits,
-                 "Write there the masked logits, [batch, heads, queries, keys], by plain loops")
-      ->check(array_file())
-      ->type_name("FILE");
-  app.add_flag("--reference", options->reference, "OUT by plain double loops too, to compare with")
-      ->group(std::string(rare_group));
-  app.add_option("--dtype", options->dtype, "bfloat16: the tensors are uint16 holding bfloat16")
-      ->type_name("TYPE")
-      ->group(std::string(rare_group));
-  app.add_option("--threads", options->threads.count, "Threads of the fused attention")
-      ->default_str("as many as processors")
-      ->group(std::string(rare_group))
-      ->check(CLI::Range(1, 1024));
-  app.add_option("--relative_key", options->relative_key,
-                 "[shaw, deberta] Vectors by distance that meet q, .npy [row][head_dim]")
-      ->type_name("FILE")
-      ->group(std::string(rare_group));
-  app.add_option("--relative_query", options->relative_query, "Those that meet k")
-      ->type_name("FILE")
-      ->group(std::string(rare_group));
-  app.add_option("--relative_value", options->relative_value, "Those added to the output")
-      ->type_name("FILE")
-      ->group(std::string(rare_group));
-  app.add_option("--query_profiles", options->query_profiles,
-                 "[profiles] Those of queries, .npy [batch, heads, seq, profile]")
-      ->type_name("FILE")
-      ->group(std::string(rare_group));
-  app.add_option("--key_profiles", options->key_profiles, "Those of keys")
-      ->type_name("FILE")
-      ->group(std::string(rare_group));
-  app.add_flag("--mpi", options->mpi,
-               "Under mpirun: the ranks share out the tokens, and no rank reads the files whole")
-      ->group(std::string(rare_group));
-  app.add_option("--layout", options->layout,
-                 "Who has which tokens: contiguous, zigzag, striped, by-document, auto")
-      ->capture_default_str()
-      ->group(std::string(rare_group));
-  app.add_option("--layout_block", options->block, "Tokens beside each other in a striped layout")
-      ->capture_default_str()
-      ->group(std::string(rare_group));
-  app.add_option("--strategy", options->strategy, "How queries and keys meet: ring, gather, heads")
-      ->capture_default_str()
-      ->group(std::string(rare_group));
+  define_texts(app, *options, tensor_flags);
+  for (const AttendFlag& tensor : tensor_flags) app.get_option(tensor.names)->required();
+  define_texts(app, *options, token_flags);
+  app.get_option("--positions")->default_str("the last of the keys");
+  app.get_option("--key_positions")->default_str("those of the queries if as many, else from 0");
+  app.get_option("--packed")->excludes("--positions")->excludes("--key_positions");
+  define_computing(app, *options);
+  define_texts(app, *options, table_flags);
+  define_ranks(app, *options);
   options->mask.emplace(app);
   options->source.emplace(app, "attend", true);
-  app.footer(
-      "Tensors may lack axes in front. All but what is added to embeddings comes from the "
-      "encoding.\n\n"
-      "Without --at it is compiled for the largest position + 1. Without --logits and "
-      "--reference\n"
-      "memory grows with the length and not with its square.\n\n"
-      "Examples:\n"
-      "  posenc attend out.npy --q q.npy --k k.npy --v v.npy --model llama-3.1-8b\n"
-      "  posenc attend out.npy --q last_q.npy --k k.npy --v v.npy --scheme rope --rope_theta 1e6\n"
-      "  posenc attend out.npy --q q.npy --k k.npy --v v.npy --scheme alibi --bidirectional "
-      "--window 8\n"
-      "  posenc attend out.npy --q q.npy --k k.npy --v v.npy --scheme nope --positions 100:116 \\\n"
-      "         --key_positions 100:116 --logits logits.npy\n"
-      "  posenc attend out.npy --q q.npy --k k.npy --v v.npy --scheme rope --packed 0,3,16 "
-      "--threads 1\n"
-      "  posenc attend out.npy --q q.npy --k k.npy --v v.npy --scheme cope --embeddings e.npy\n"
-      "  posenc attend out.npy --q q.npy --k k.npy --v v.npy --scheme forgetting --log_gates "
-      "g.npy\n"
-      "  posenc attend out.npy --q q.npy --k k.npy --v v.npy --scheme rope --sink_logits "
-      "s.npy\n"
-      "  mpirun -n 2 posenc attend out.npy --mpi --q q.npy --k k.npy --v v.npy --scheme rope\n"
-      "  posenc attend slow.npy --q q.npy --k k.npy --v v.npy --model llama-2-7b --reference");
+  app.footer(attend_footer);
   return [options]() -> Expected<int> {
     if (options->mpi && ranks_of_mpi == nullptr) return become_posenc_mpi();
     Expected<Call> call = prepared(*options);

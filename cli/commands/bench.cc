@@ -104,8 +104,7 @@ Run define_bench(CLI::App& app) {
     };
     if (wanted.op == "attend") {
       if (!wanted.dtype.empty()) {
-        if (const auto known = dtype_named(wanted.dtype); !known)
-          return std::unexpected(known.error());
+        POSENC_CHECK(dtype_named(wanted.dtype));
       }
       const std::vector<AttendCase> cases = chosen_attend(wanted);
       std::vector<AttendRow> rows;
@@ -113,26 +112,23 @@ Run define_bench(CLI::App& app) {
         Progress progress("bench", cases.size());
         for (const AttendCase& what : cases) {
           progress.tell(rows.size(), fmt::format("attend {} {}", what.name, what.scheme));
-          Expected<AttendRow> row = measure_attend(what, machine, effort_of(options->quick));
-          if (!row) return std::unexpected(row.error());
-          rows.push_back(std::move(*row));
+          POSENC_TRY(row, measure_attend(what, machine, effort_of(options->quick)));
+          rows.push_back(std::move(row));
         }
       }
       page(std::span<const AttendRow>(rows), attend_page);
       return 0;
     }
-    const Expected<std::vector<BenchCase>> cases = chosen(wanted, machine);
-    if (!cases) return std::unexpected(cases.error());
+    POSENC_TRY(cases, chosen(wanted, machine));
     const BenchEffort effort = effort_of(options->quick);
     std::vector<BenchRow> rows;
     {
-      Progress progress("bench", cases->size());
-      for (const BenchCase& what : *cases) {
+      Progress progress("bench", cases.size());
+      for (const BenchCase& what : cases) {
         progress.tell(rows.size(), fmt::format("{} {} {} {}", name(what.op), what.name,
                                                name(what.dtype), name(what.pairing)));
-        Expected<BenchRow> row = measure(what, machine, effort);
-        if (!row) return std::unexpected(row.error());
-        rows.push_back(std::move(*row));
+        POSENC_TRY(row, measure(what, machine, effort));
+        rows.push_back(std::move(row));
       }
     }
     page(std::span<const BenchRow>(rows), bench_page);

@@ -7,6 +7,7 @@
 #include "cli/arguments/source.h"
 #include "cli/command.h"
 #include "posenc/apply.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -45,32 +46,25 @@ Run define_bias(CLI::App& app) {
       "  posenc bias b.npy --scheme kerple --heads 4 --kernel log --p 1 --a 0.5 --queries 8 --keys "
       "8");
   return [options]() -> Expected<int> {
-    const Expected<NpyType> type = type_named(options->dtype);
-    if (!type) return std::unexpected(type.error());
+    POSENC_TRY(type, type_named(options->dtype));
     if (options->queries > options->keys)
       return fail("bias", "the queries are the last of the keys, so there are no more of them",
                   std::to_string(options->queries) + " of " + std::to_string(options->keys));
     Geometry of_tensor;
     of_tensor.length = options->keys;
-    const Expected<Plan> plan = options->source->plan(of_tensor);
-    if (!plan) return std::unexpected(plan.error());
-    if (Expected<void> given = check_table(*plan, "bias"); !given)
-      return std::unexpected(given.error());
-    if (!plan->bias)
+    POSENC_TRY(plan, options->source->plan(of_tensor));
+    POSENC_CHECK(check_table(plan, "bias"));
+    if (!plan.bias)
       return fail("bias", "this encoding adds no bias to the logits", "",
                   "see posenc rotate and posenc add");
     const std::int64_t heads = options->source->heads();
     if (heads == 0) return fail("bias", "the number of heads must be known", "", "say --heads");
-    Expected<Array> array = make_array(*type, {heads, options->queries, options->keys});
-    if (!array) return std::unexpected(array.error());
-    const Expected<Tensor> out = tensor_of(*array, options->dtype, options->out);
-    if (!out) return std::unexpected(out.error());
+    POSENC_TRY(array, make_array(type, {heads, options->queries, options->keys}));
+    POSENC_TRY(out, tensor_of(array, options->dtype, options->out));
     const Positions keys = Positions::range(0, options->keys);
     const Positions queries = Positions::range(options->keys - options->queries, options->queries);
-    if (Expected<void> done = bias(*plan, queries, keys, *out); !done)
-      return std::unexpected(done.error());
-    if (Expected<void> written = write_array(options->out, *array, options->dtype); !written)
-      return std::unexpected(written.error());
+    POSENC_CHECK(bias(plan, queries, keys, out));
+    POSENC_CHECK(write_array(options->out, array, options->dtype));
     return 0;
   };
 }

@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/pages/terminal.h"
 #include "posenc/schemes.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -47,13 +48,12 @@ Run define_buckets(CLI::App& app) {
     std::vector<std::int64_t> relative, bucket;
     for (std::int64_t i = 0; i <= span; i++) {
       const std::int64_t r = options->from + i;
-      const Expected<std::int64_t> b =
-          options->kind == "t5"
-              ? t5_bucket(r, options->num_buckets, options->max_distance, options->bidirectional)
-              : deberta_bucket(r, options->num_buckets, options->max_distance);
-      if (!b) return std::unexpected(b.error());
+      POSENC_TRY(
+          b, options->kind == "t5"
+                 ? t5_bucket(r, options->num_buckets, options->max_distance, options->bidirectional)
+                 : deberta_bucket(r, options->num_buckets, options->max_distance));
       relative.push_back(r);
-      bucket.push_back(*b);
+      bucket.push_back(b);
     }
     if (options->json) {
       write_out("{{\"relative\":[{}],\"bucket\":[{}]}}\n", fmt::join(relative, ","),

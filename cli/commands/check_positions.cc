@@ -34,15 +34,12 @@ struct RawIds {
 
 Expected<RawIds> read_ids(const std::string& text) {
   if (!text.ends_with(".npy")) {
-    const Expected<IntegerRows> rows = integer_rows(text, "IDS");
-    if (!rows) return std::unexpected(rows.error());
-    return RawIds{rows->values, {rows->rows, std::ssize(rows->values) / rows->rows}};
+    POSENC_TRY(rows, integer_rows(text, "IDS"));
+    return RawIds{rows.values, {rows.rows, std::ssize(rows.values) / rows.rows}};
   }
-  const Expected<Array> array = read_npy(text);
-  if (!array) return std::unexpected(array.error());
-  const auto values = integers_of(*array, text);
-  if (!values) return std::unexpected(values.error());
-  return RawIds{*values, array->shape};
+  POSENC_TRY(array, read_npy(text));
+  POSENC_TRY(values, integers_of(array, text));
+  return RawIds{values, array.shape};
 }
 
 // [seq], [batch][seq], [axis][seq] or [axis][batch][seq]: of two axes the first is what the rule has several of.
@@ -80,9 +77,8 @@ Expected<MadePositions> expected_ids(const CheckedPositions& options, const RawI
   if (options.rule.any()) return made_positions(options.rule, "check-positions");
   const std::int64_t seq = raw.shape.empty() ? 0 : raw.shape.back();
   if (!options.zigzag.empty()) {
-    Expected<Positions> made = zigzag_ids(options.zigzag, seq);
-    if (!made) return std::unexpected(made.error());
-    return MadePositions{*std::move(made)};
+    POSENC_TRY(made, zigzag_ids(options.zigzag, seq));
+    return MadePositions{std::move(made)};
   }
   if (options.first < 0 || options.first > furthest_position - seq)
     return fail("--first", "must be from 0 to 2^62", std::to_string(options.first));
@@ -145,7 +141,7 @@ Expected<std::vector<Finding>> check_ranks(const CheckedPositions& options, cons
     const std::vector<std::int64_t> ids(begin, begin + seq);
     std::vector<Finding> of_rank;
     if (auto local = local_ids(ids, own)) {
-      of_rank.push_back(*std::move(local));
+      of_rank.push_back(std::move(*local));
     } else {
       POSENC_TRY(others, check_positions({.ids = ids, .seq = seq}, own, {}));
       of_rank = std::move(others);
@@ -186,21 +182,19 @@ Run define_check_positions(CLI::App& app) {
       "  posenc check-positions chunk2.npy --first 4096\n"
       "  posenc check-positions ids_of_ranks.npy --layout zigzag --ranks 8");
   return [options, &app]() -> Expected<int> {
-    const Expected<RawIds> raw = read_ids(options->ids);
-    if (!raw) return std::unexpected(raw.error());
+    POSENC_TRY(raw, read_ids(options->ids));
     const auto checked = [&]() -> Expected<std::vector<Finding>> {
-      if (!options->layout.empty()) return check_ranks(*options, *raw);
-      POSENC_TRY(made, expected_ids(*options, *raw));
-      return check_positions(shaped(*raw, made.positions), made.positions, made.keep);
+      if (!options->layout.empty()) return check_ranks(*options, raw);
+      POSENC_TRY(made, expected_ids(*options, raw));
+      return check_positions(shaped(raw, made.positions), made.positions, made.keep);
     };
-    const auto findings = checked();
-    if (!findings) return std::unexpected(findings.error());
+    POSENC_TRY(findings, checked());
     if (options->json)
-      write_out("{{\"findings\":{}}}\n", to_json(*findings));
+      write_out("{{\"findings\":{}}}\n", to_json(findings));
     else
-      write_out("{}", findings_page(*findings, terminal(no_color(app)),
+      write_out("{}", findings_page(findings, terminal(no_color(app)),
                                     "Every token has the id that the rule gives."));
-    return findings->empty() ? 0 : 1;
+    return findings.empty() ? 0 : 1;
   };
 }
 

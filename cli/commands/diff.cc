@@ -16,6 +16,7 @@
 #include "cli/pages/json_text.h"
 #include "cli/pages/terminal.h"
 #include "posenc/tools.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -65,39 +66,34 @@ Expected<std::string> settings_in(const std::string& folder) {
   std::ranges::sort(names);
   std::string all;
   for (const std::string& name : names) {
-    const Expected<std::string> text = named_text(name, most);
-    if (!text) return std::unexpected(text.error());
-    all += *text + "\n";
+    POSENC_TRY(text, named_text(name, most));
+    all += text + "\n";
   }
   return all;
 }
 
 Expected<int> diff_adapter(const DiffOptions& options, const Model& base, const Terminal& term) {
-  const Expected<std::string> settings = settings_in(options.found);
-  if (!settings) return std::unexpected(settings.error());
-  const auto findings = adapter_differences(base, *settings);
-  if (!findings) return std::unexpected(findings.error());
+  POSENC_TRY(settings, settings_in(options.found));
+  POSENC_TRY(findings, adapter_differences(base, settings));
   if (options.json)
     write_out("{{\"equal\":{},\"expected\":{},\"adapter\":{},\"findings\":{}}}\n",
-              only_notes(*findings), json_string(base.name), json_string(options.found),
-              to_json(*findings));
+              only_notes(findings), json_string(base.name), json_string(options.found),
+              to_json(findings));
   else
     write_out("{}  {}\n\n{}", term.bold(base.name), term.dim("under the adapter " + options.found),
-              findings_page(*findings, term, "The adapter was trained with the base's rotation."));
-  return only_notes(*findings) ? 0 : 1;
+              findings_page(findings, term, "The adapter was trained with the base's rotation."));
+  return only_notes(findings) ? 0 : 1;
 }
 
 Expected<int> diff_files(const DiffOptions& options, const Model& expected, const Terminal& term) {
   if (is_adapter(options.found)) return diff_adapter(options, expected, term);
-  const Expected<Model> found = named_model(options.found);
-  if (!found) return std::unexpected(found.error());
-  const Expected<std::vector<Finding>> findings = differences(expected, *found, options.at);
-  if (!findings) return std::unexpected(findings.error());
-  const bool equal = only_notes(*findings);
+  POSENC_TRY(found, named_model(options.found));
+  POSENC_TRY(findings, differences(expected, found, options.at));
+  const bool equal = only_notes(findings);
   if (options.json)
-    write_out("{}\n", differences_to_json(expected, *found, *findings));
+    write_out("{}\n", differences_to_json(expected, found, findings));
   else
-    write_out("{}", page(expected, *found, *findings, term));
+    write_out("{}", page(expected, found, findings, term));
   return equal ? 0 : 1;
 }
 
@@ -105,9 +101,8 @@ Expected<int> diff_files(const DiffOptions& options, const Model& expected, cons
 Expected<int> diff_engines(const DiffOptions& options, const Model& model, const Terminal& term) {
   std::optional<Model> other;
   if (!options.found.empty()) {
-    Expected<Model> found = named_model(options.found);
-    if (!found) return std::unexpected(found.error());
-    other = *std::move(found);
+    POSENC_TRY(found, named_model(options.found));
+    other = std::move(found);
   }
   std::vector<EngineDifferences> all;
   std::vector<std::string> names = options.engines;
@@ -117,10 +112,9 @@ Expected<int> diff_engines(const DiffOptions& options, const Model& model, const
       names.push_back(fmt::format("{}@{}", engine.name, engine.version));
   }
   for (const std::string& engine : names) {
-    Expected<EngineDifferences> one = other ? engine_differences(model, *other, engine, options.at)
-                                            : engine_differences(model, engine, options.at);
-    if (!one) return std::unexpected(one.error());
-    all.push_back(*std::move(one));
+    POSENC_TRY(one, other ? engine_differences(model, *other, engine, options.at)
+                          : engine_differences(model, engine, options.at));
+    all.push_back(std::move(one));
   }
   const bool equal = std::ranges::all_of(
       all, [](const EngineDifferences& one) { return only_notes(one.findings); });
@@ -148,17 +142,15 @@ Expected<int> diff_engines(const DiffOptions& options, const Model& model, const
 
 // What an engine's log says that it was told.
 Expected<int> diff_log(const DiffOptions& options, const Model& model, const Terminal& term) {
-  const Expected<std::string> log = named_text(options.log, largest_log);
-  if (!log) return std::unexpected(log.error());
-  const Expected<std::vector<Finding>> findings = log_differences(model, *log, options.at);
-  if (!findings) return std::unexpected(findings.error());
-  const bool equal = only_notes(*findings);
+  POSENC_TRY(log, named_text(options.log, largest_log));
+  POSENC_TRY(findings, log_differences(model, log, options.at));
+  const bool equal = only_notes(findings);
   if (options.json)
     write_out("{{\"equal\":{},\"expected\":{},\"log\":{},\"findings\":{}}}\n", equal,
-              json_string(model.name), json_string(options.log), to_json(*findings));
+              json_string(model.name), json_string(options.log), to_json(findings));
   else
     write_out("{}  {}\n\n{}", term.bold(model.name), term.dim("beside " + options.log),
-              findings_page(*findings, term, "The engine was told what the file says."));
+              findings_page(findings, term, "The engine was told what the file says."));
   return equal ? 0 : 1;
 }
 
@@ -171,19 +163,17 @@ bool asks_for_more(const std::vector<Finding>& findings) {
 
 // What an engine's command line makes of the model.
 Expected<int> diff_command(const DiffOptions& options, const Model& model, const Terminal& term) {
-  const Expected<std::string> text = command_text(options.command);
-  if (!text) return std::unexpected(text.error());
-  const Expected<std::vector<Finding>> findings = command_differences(model, *text, options.at);
-  if (!findings) return std::unexpected(findings.error());
-  const bool equal = only_notes(*findings);
+  POSENC_TRY(text, command_text(options.command));
+  POSENC_TRY(findings, command_differences(model, text, options.at));
+  const bool equal = only_notes(findings);
   if (options.json)
     write_out("{{\"equal\":{},\"expected\":{},\"command\":{},\"findings\":{}}}\n", equal,
-              json_string(model.name), json_string(*text), to_json(*findings));
+              json_string(model.name), json_string(text), to_json(findings));
   else
     write_out("{}  {}\n\n{}", term.bold(model.name), term.dim("as the command line starts it"),
-              findings_page(*findings, term,
-                            asks_for_more(*findings) ? "The engine runs what the line asks for."
-                                                     : "The engine runs what the file says."));
+              findings_page(findings, term,
+                            asks_for_more(findings) ? "The engine runs what the line asks for."
+                                                    : "The engine runs what the file says."));
   return equal ? 0 : 1;
 }
 
@@ -236,13 +226,12 @@ Run define_diff(CLI::App& app) {
       return fail("diff", "takes a second model, --engines or both, or --log, or --command",
                   kinds_given > 1 ? "several" : "none of them",
                   "posenc diff A B, or posenc diff A --engines all");
-    const Expected<Model> expected = named_model(options->expected);
-    if (!expected) return std::unexpected(expected.error());
+    POSENC_TRY(expected, named_model(options->expected));
     const Terminal term = terminal(no_color(app));
-    if (!options->log.empty()) return diff_log(*options, *expected, term);
-    if (!options->command.empty()) return diff_command(*options, *expected, term);
-    return options->engines.empty() ? diff_files(*options, *expected, term)
-                                    : diff_engines(*options, *expected, term);
+    if (!options->log.empty()) return diff_log(*options, expected, term);
+    if (!options->command.empty()) return diff_command(*options, expected, term);
+    return options->engines.empty() ? diff_files(*options, expected, term)
+                                    : diff_engines(*options, expected, term);
   };
 }
 

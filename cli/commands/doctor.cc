@@ -14,6 +14,7 @@
 #include "cli/pages/findings_page.h"
 #include "cli/pages/terminal.h"
 #include "posenc/doctor.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -28,14 +29,14 @@ std::vector<Evidence> evidence_in(const std::string& folder) {
   if (!adapter) {
     Expected<Model> model = named_model(folder);
     if (!model) return {unusable_evidence(folder, model.error())};
-    return {model_evidence(folder, *std::move(model))};
+    return {model_evidence(folder, std::move(*model))};
   }
   std::vector<Evidence> all;
   for (const auto& entry : fs::directory_iterator(folder, none)) {
     const std::string path = entry.path().string();
     if (!path.ends_with(".yaml") && !path.ends_with(".yml")) continue;
     Expected<std::string> text = named_text(path, std::size_t{1} << 20);
-    if (text) all.push_back(text_evidence(path, *std::move(text)));
+    if (text) all.push_back(text_evidence(path, std::move(*text)));
   }
   if (all.empty())
     all.push_back(unusable_evidence(
@@ -57,7 +58,7 @@ std::vector<Evidence> evidence_of(const std::string& given) {
   if (there && given.ends_with(".gguf")) {
     Expected<Model> model = named_model(given);
     if (!model) return {unusable_evidence(given, model.error())};
-    return {model_evidence(given, *std::move(model))};
+    return {model_evidence(given, std::move(*model))};
   }
   if (there && (given.ends_with(".npy") || given.ends_with(".safetensors")))
     return {unusable_evidence(
@@ -71,15 +72,15 @@ std::vector<Evidence> evidence_of(const std::string& given) {
   if (given == "-" || there) {
     Expected<std::string> text = named_text(given, largest_log);
     if (!text) return {unusable_evidence(given, text.error())};
-    if (is_text(*text)) return {text_evidence(given == "-" ? "stdin" : given, *std::move(text))};
+    if (is_text(*text)) return {text_evidence(given == "-" ? "stdin" : given, std::move(*text))};
     Expected<Model> model = read_model_bytes(std::as_bytes(std::span(*text)), given);
     if (!model) return {unusable_evidence(given, model.error())};
-    return {model_evidence(given, *std::move(model))};
+    return {model_evidence(given, std::move(*model))};
   }
   if (given.find_first_of(" \n\t") != given.npos) return {text_evidence("command", given)};
   Expected<Model> model = named_model(given);
   if (!model) return {unusable_evidence(given, model.error())};
-  return {model_evidence(given, *std::move(model))};
+  return {model_evidence(given, std::move(*model))};
 }
 
 std::string evidence_page(const Diagnosis& found, const Terminal& term) {
@@ -157,18 +158,16 @@ Run define_doctor(CLI::App& app) {
     std::vector<Evidence> evidence;
     for (const std::string& given : options->evidence)
       for (Evidence& one : evidence_of(given)) evidence.push_back(std::move(one));
-    const auto found =
-        diagnose(std::move(evidence), {.length = options->at, .engines = options->engines});
-    if (!found) return std::unexpected(found.error());
+    POSENC_TRY(found, diagnose(std::move(evidence), {.length = options->at, .engines = options->engines}));
     if (options->json)
-      write_out("{}\n", to_json(*found));
+      write_out("{}\n", to_json(found));
     else
-      write_out("{}", diagnosis_page(*found, terminal(no_color(app))));
-    if (std::ranges::all_of(found->evidence,
+      write_out("{}", diagnosis_page(found, terminal(no_color(app))));
+    if (std::ranges::all_of(found.evidence,
                             [](const Evidence& one) { return one.kind == EvidenceKind::unusable; }))
       return 2;
     return std::ranges::all_of(
-               found->findings,
+               found.findings,
                [](const Diagnosed& one) { return one.finding.severity == Severity::note; })
                ? 0
                : 1;

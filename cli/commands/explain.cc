@@ -17,6 +17,7 @@
 #include "cli/playground/explain_link.h"
 #include "cli/playground/link.h"
 #include "posenc/tools.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -47,12 +48,11 @@ int print(const Explanation& explanation, const Options& options, const Terminal
 
 // The values can be told where the plan cannot be made; then something is wrong, and the code is 1.
 Expected<int> print_link(const std::string& link, const Options& options, const Terminal& term) {
-  Expected<ReadLink> read = read_link(link);
-  if (!read) return std::unexpected(read.error());
+  POSENC_TRY(read, read_link(link));
   if (options.ask.layer)
     return fail("--layer", "a link shows one scheme and no layers",
                 std::to_string(*options.ask.layer), "drop the flag");
-  Expected<Linked> linked = linked_model(read->view, read->notes);
+  Expected<Linked> linked = linked_model(read.view, read.notes);
   const std::int64_t at = options.ask.at > 0 || !linked ? options.ask.at : linked->length;
   Expected<Explanation> explanation =
       linked ? explain(std::move(linked->model), {.at = at}) : std::unexpected(linked.error());
@@ -64,13 +64,13 @@ Expected<int> print_link(const std::string& link, const Options& options, const 
   }
   if (options.json) {
     std::string notes;
-    for (const std::string& note : read->notes)
+    for (const std::string& note : read.notes)
       notes += (notes.empty() ? "" : ",") + json_string(note);
-    write_out("{{\"link\":{{{},\"notes\":[{}],\"error\":{}}},{}\n", view_json(read->view), notes,
+    write_out("{{\"link\":{{{},\"notes\":[{}],\"error\":{}}},{}\n", view_json(read.view), notes,
               explanation ? "null" : json_string(explanation.error().message()),
               explanation ? to_json(*explanation).substr(1) : "\"groups\":[]}");
   } else {
-    write_out("{}\n", link_page(*read, term));
+    write_out("{}\n", link_page(read, term));
     if (explanation) return print(*explanation, options, term);
     write_out("{}  {}\n", term.yellow("no plan"), wrapped(explanation.error().message(), 9, 9));
   }
@@ -80,11 +80,9 @@ Expected<int> print_link(const std::string& link, const Options& options, const 
 
 Expected<int> print_model(const std::string& name, const Options& options, const Terminal& term) {
   if (is_link(name)) return print_link(name, options, term);
-  Expected<Model> model = named_model(name);
-  if (!model) return std::unexpected(model.error());
-  const Expected<Explanation> explanation = explain(std::move(*model), options.ask);
-  if (!explanation) return std::unexpected(explanation.error());
-  return print(*explanation, options, term);
+  POSENC_TRY(model, named_model(name));
+  POSENC_TRY(explanation, explain(std::move(model), options.ask));
+  return print(explanation, options, term);
 }
 
 Run define_explain(CLI::App& app) {
@@ -126,9 +124,8 @@ Run define_explain(CLI::App& app) {
     int code = 0;
     for (const std::string& name : options->models) {
       if (&name != &options->models.front() && !options->json) write_out("\n");
-      const Expected<int> printed = print_model(name, *options, term);
-      if (!printed) return printed;
-      code = std::max(code, *printed);
+      POSENC_TRY(printed, print_model(name, *options, term));
+      code = std::max(code, printed);
     }
     return code;
   };

@@ -12,6 +12,7 @@
 #include "cli/pages/extend_page.h"
 #include "cli/pages/terminal.h"
 #include "posenc/tools.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -56,17 +57,15 @@ Run define_extend(CLI::App& app) {
       "  posenc extend qwen3/config.json --to 128k --engine vllm\n"
       "  posenc extend config.json --to 1M --train --json | jq .flags");
   return [flags, &app]() -> Expected<int> {
-    const Expected<Model> model = named_model(flags->model);
-    if (!model) return std::unexpected(model.error());
+    POSENC_TRY(model, named_model(flags->model));
     flags->options.engine = flags->engine;
-    const Expected<ContextPlan> plan = extend(*model, flags->options);
-    if (!plan) return std::unexpected(plan.error());
+    POSENC_TRY(plan, extend(model, flags->options));
     if (flags->json)
-      write_out("{}\n", to_json(*plan));
+      write_out("{}\n", to_json(plan));
     else
-      write_out("{}", extend_page(*model, *plan, terminal(no_color(app))));
-    const bool stays = plan->recommended == "as_is" && plan->rule != "none_fits";
-    return plan->said || stays ? 0 : 1;
+      write_out("{}", extend_page(model, plan, terminal(no_color(app))));
+    const bool stays = plan.recommended == "as_is" && plan.rule != "none_fits";
+    return plan.said || stays ? 0 : 1;
   };
 }
 

@@ -19,6 +19,7 @@
 #include "cli/pages/terminal.h"
 #include "posenc/files.h"
 #include "posenc/identify.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -46,20 +47,17 @@ Expected<int> say_layers(const std::vector<IdentifiedLayer>& layers, bool json,
 
 // What llama-eval-callback printed: text, which no tensor file is.
 Expected<std::optional<std::vector<IdentifiedLayer>>> printed_layers(const std::string& path) {
-  const Expected<MappedFile> file = MappedFile::open(path);
-  if (!file) return std::unexpected(file.error());
-  const auto bytes = file->bytes();
+  POSENC_TRY(file, MappedFile::open(path));
+  const auto bytes = file.bytes();
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (const std::string_view start = text.substr(0, 1 << 20);  // a header comes soon
       !start.contains(" = (f32) ") && !start.contains(" = (f16) "))
     return std::nullopt;
-  const auto printed = read_eval_callback(text, path);
-  if (!printed) return std::unexpected(printed.error());
+  POSENC_TRY(printed, read_eval_callback(text, path));
   std::vector<IdentifiedLayer> layers;
-  for (const PrintedRotation& rotation : *printed) {
-    Expected<Identified> found = identify(rotation);
-    if (!found) return std::unexpected(found.error());
-    layers.push_back({printable(rotation.name), std::move(*found)});
+  for (const PrintedRotation& rotation : printed) {
+    POSENC_TRY(found, identify(rotation));
+    layers.push_back({printable(rotation.name), std::move(found)});
   }
   return layers;
 }
@@ -76,14 +74,13 @@ Expected<Positions> positions_of(const IdentifyOptions& options, const DumpedLay
 Expected<void> compare(const IdentifyOptions& options, const std::optional<Model>& model,
                        std::int64_t layer, Identified& found) {
   if (model) {
-    Expected<std::vector<Finding>> findings = beside_model(found, *model, layer);
-    if (!findings) return std::unexpected(findings.error());
+    POSENC_TRY(findings, beside_model(found, *model, layer));
     // Said already without the model.
-    std::erase_if(*findings, [&](const Finding& finding) {
+    std::erase_if(findings, [&](const Finding& finding) {
       return std::ranges::find(found.findings, finding.code, &Finding::code) !=
              found.findings.end();
     });
-    std::ranges::move(*findings, std::back_inserter(found.findings));
+    std::ranges::move(findings, std::back_inserter(found.findings));
   }
   if (options.values && found.verdict == Rotated::rotation)
     found.findings.push_back({.code = "values",
@@ -98,71 +95,60 @@ Expected<std::vector<IdentifiedLayer>> dumped_layers(const IdentifyOptions& opti
   DumpFlags flags{options.tensor, options.heads};
   std::optional<Model> model;
   if (!options.model.empty()) {
-    Expected<Model> named = named_model(options.model);
-    if (!named) return std::unexpected(named.error());
-    model = std::move(*named);
+    POSENC_TRY(named, named_model(options.model));
+    model = std::move(named);
     // Rows of a state file hold all heads; other dumps have them as an axis.
     flags.heads_of_states = model->groups.front().geometry.kv_heads;
   }
-  Expected<Dump> after = read_dump(options.after, flags);
-  if (!after) return std::unexpected(after.error());
+  POSENC_TRY(after, read_dump(options.after, flags));
   std::optional<Dump> before;
   if (!options.before.empty()) {
     flags.tensor = options.before_tensor.empty() ? options.tensor : options.before_tensor;
-    Expected<Dump> read = read_dump(options.before, flags);
-    if (!read) return std::unexpected(read.error());
-    before = std::move(*read);
-    if (before->layers.size() != after->layers.size())
+    POSENC_TRY(read, read_dump(options.before, flags));
+    before = std::move(read);
+    if (before->layers.size() != after.layers.size())
       return fail(
           "--before", "has a tensor for each of --after",
-          std::to_string(before->layers.size()) + " and " + std::to_string(after->layers.size()),
+          std::to_string(before->layers.size()) + " and " + std::to_string(after.layers.size()),
           "name them by --tensor and --before_tensor");
   }
   std::vector<IdentifiedLayer> layers;
-  for (std::size_t i = 0; i < after->layers.size(); ++i) {
-    DumpedLayer& layer = after->layers[i];
-    RotationDump dump{.repeated = options.repeated || (after->repeated && !before)};
-    const Expected<Tensor> tensor = layer.tensor(options.dtype);
-    if (!tensor) return std::unexpected(tensor.error());
-    dump.after = *tensor;
+  for (std::size_t i = 0; i < after.layers.size(); ++i) {
+    DumpedLayer& layer = after.layers[i];
+    RotationDump dump{.repeated = options.repeated || (after.repeated && !before)};
+    POSENC_TRY(tensor, layer.tensor(options.dtype));
+    dump.after = tensor;
     if (before) {
-      const Expected<Tensor> unrotated = before->layers[i].tensor(options.dtype);
-      if (!unrotated) return std::unexpected(unrotated.error());
-      dump.before = *unrotated;
+      POSENC_TRY(unrotated, before->layers[i].tensor(options.dtype));
+      dump.before = unrotated;
     }
-    const Expected<Positions> at = positions_of(options, layer, dump.after);
-    if (!at) return std::unexpected(at.error());
-    dump.positions = *at;
+    POSENC_TRY(at, positions_of(options, layer, dump.after));
+    dump.positions = at;
     const std::int64_t number = layer.layer >= 0 ? layer.layer : options.layer;
     std::optional<SolvedPositions> solved;
     if (model) {
-      auto tried = solve_positions(dump, *model, number);
-      if (!tried) return std::unexpected(tried.error());
-      solved = *std::move(tried);
+      POSENC_TRY(tried, solve_positions(dump, *model, number));
+      solved = std::move(tried);
     }
     if (solved) {
-      const auto stand = Positions::signed_ids(solved->at);
-      if (!stand) return std::unexpected(stand.error());
-      dump.positions = *stand;
+      POSENC_TRY(stand, Positions::signed_ids(solved->at));
+      dump.positions = stand;
     }
-    Expected<Identified> found = identify(dump);
-    if (!found) return std::unexpected(found.error());
-    if (const auto compared = compare(options, model, number, *found); !compared)
-      return std::unexpected(compared.error());
-    if (solved) found->findings.insert(found->findings.begin(), solved->slip);
-    layers.push_back({layer.name, std::move(*found)});
+    POSENC_TRY(found, identify(dump));
+    POSENC_CHECK(compare(options, model, number, found));
+    if (solved) found.findings.insert(found.findings.begin(), solved->slip);
+    layers.push_back({layer.name, std::move(found)});
   }
   return layers;
 }
 
 // The one tensor of a file, or the one that --tensor names.
 Expected<DumpedLayer> one_tensor(const std::string& path, const IdentifyOptions& options) {
-  Expected<Dump> dump = read_dump(path, {.tensor = options.tensor, .least_axes = 2});
-  if (!dump) return std::unexpected(dump.error());
-  if (dump->layers.size() != 1)
+  POSENC_TRY(dump, read_dump(path, {.tensor = options.tensor, .least_axes = 2}));
+  if (dump.layers.size() != 1)
     return fail("--tensor", "must name one tensor of " + path,
-                std::to_string(dump->layers.size()) + " tensors");
-  return std::move(dump->layers.front());
+                std::to_string(dump.layers.size()) + " tensors");
+  return std::move(dump.layers.front());
 }
 
 template <class Found>
@@ -176,24 +162,19 @@ Expected<int> say(const Expected<Found>& found, const IdentifyOptions& options,
 
 Expected<int> say_table(const IdentifyOptions& options, const Terminal& term) {
   if (!options.table.empty()) {
-    Expected<DumpedLayer> values = one_tensor(options.table, options);
-    if (!values) return std::unexpected(values.error());
-    const Expected<Tensor> tensor = values->tensor(options.dtype);
-    if (!tensor) return std::unexpected(tensor.error());
-    const auto found = identify_vectors(*tensor);
+    POSENC_TRY(values, one_tensor(options.table, options));
+    POSENC_TRY(tensor, values.tensor(options.dtype));
+    const auto found = identify_vectors(tensor);
     return say(found, options, term, found && found->sinusoidal);
   }
   if (options.cos.empty() || options.sin.empty())
     return fail(options.cos.empty() ? "--cos" : "--sin", "is required beside the other", "",
                 "give both tables");
-  Expected<DumpedLayer> cosines = one_tensor(options.cos, options),
-                        sines = one_tensor(options.sin, options);
-  if (!cosines) return std::unexpected(cosines.error());
-  if (!sines) return std::unexpected(sines.error());
-  const Expected<Tensor> cos = cosines->tensor(options.dtype), sin = sines->tensor(options.dtype);
-  if (!cos) return std::unexpected(cos.error());
-  if (!sin) return std::unexpected(sin.error());
-  const auto found = identify_table(*cos, *sin);
+  POSENC_TRY(cosines, one_tensor(options.cos, options));
+  POSENC_TRY(sines, one_tensor(options.sin, options));
+  POSENC_TRY(cos, cosines.tensor(options.dtype));
+  POSENC_TRY(sin, sines.tensor(options.dtype));
+  const auto found = identify_table(cos, sin);
   return say(found, options, term,
              found && found->rotation.verdict == Rotated::rotation &&
                  only_notes(found->rotation.findings));
@@ -250,9 +231,8 @@ Run define_identify(CLI::App& app) {
       "  posenc identify --before q.npy --after q_rotated.npy --positions 0:512 --json");
   return [options, &app]() -> Expected<int> {
     if (!options->how.empty()) {
-      const Expected<std::string_view> text = how_to_dump(options->how);
-      if (!text) return std::unexpected(text.error());
-      write_out("{}", *text);
+      POSENC_TRY(text, how_to_dump(options->how));
+      write_out("{}", text);
       return 0;
     }
     if (!(options->cos.empty() && options->sin.empty() && options->table.empty()))
@@ -262,12 +242,10 @@ Run define_identify(CLI::App& app) {
                   "posenc identify --how any tells how to make the file");
     if (!options->before.empty() && options->repeated)
       return fail("--repeated", "stands in for --before", "", "drop one of the flags");
-    auto printed = printed_layers(options->after);
-    if (!printed) return std::unexpected(printed.error());
-    if (*printed) return say_layers(**printed, options->json, terminal(no_color(app)));
-    const auto layers = dumped_layers(*options);
-    if (!layers) return std::unexpected(layers.error());
-    return say_layers(*layers, options->json, terminal(no_color(app)));
+    POSENC_TRY(printed, printed_layers(options->after));
+    if (printed) return say_layers(*printed, options->json, terminal(no_color(app)));
+    POSENC_TRY(layers, dumped_layers(*options));
+    return say_layers(layers, options->json, terminal(no_color(app)));
   };
 }
 

@@ -11,6 +11,7 @@
 #include "cli/arguments/flags.h"
 #include "cli/arguments/model.h"
 #include "cli/pages/terminal.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 
@@ -73,18 +74,15 @@ void add_real_model(CLI::App& app, const std::shared_ptr<RealModelFlags>& flags)
 
 Expected<ReadText> read_text(const RealModelFlags& flags) {
   constexpr std::size_t longest_text = std::size_t{1} << 30;
-  const Expected<std::string> text = named_text(flags.text, longest_text);
-  if (!text) return std::unexpected(text.error());
-  Expected<lab::Tokenizer> tokenizer = lab::Tokenizer::read(flags.model);
-  if (!tokenizer) return std::unexpected(tokenizer.error());
-  std::vector<std::int32_t> tokens = tokenizer->encode(*text);
-  return ReadText{std::move(*tokenizer), std::move(tokens)};
+  POSENC_TRY(text, named_text(flags.text, longest_text));
+  POSENC_TRY(tokenizer, lab::Tokenizer::read(flags.model));
+  std::vector<std::int32_t> tokens = tokenizer.encode(text);
+  return ReadText{std::move(tokenizer), std::move(tokens)};
 }
 
 Expected<RealModel> real_model(const RealModelFlags& flags) {
-  Expected<ReadText> text = read_text(flags);
-  if (!text) return std::unexpected(text.error());
-  std::vector<std::int32_t>& tokens = text->tokens;
+  POSENC_TRY(text, read_text(flags));
+  std::vector<std::int32_t>& tokens = text.tokens;
   if (tokens.empty())
     return fail("TEXT", "must have tokens", flags.text + " with none", "give a text");
   if (flags.skip >= std::ssize(tokens))
@@ -92,10 +90,9 @@ Expected<RealModel> real_model(const RealModelFlags& flags) {
                 fmt::format("{} of {}", flags.skip, tokens.size()), "skip fewer");
   tokens.erase(tokens.begin(), tokens.begin() + flags.skip);
   const int processors = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  Expected<lab::Llama> llama =
-      lab::Llama::read(flags.model, {flags.threads > 0 ? flags.threads : processors});
-  if (!llama) return std::unexpected(llama.error());
-  return RealModel{std::move(*llama), std::move(tokens)};
+  POSENC_TRY(llama,
+             lab::Llama::read(flags.model, {flags.threads > 0 ? flags.threads : processors}));
+  return RealModel{std::move(llama), std::move(tokens)};
 }
 
 extern const Command lab_command{

@@ -12,20 +12,21 @@
 #include "cli/pages/json_text.h"
 #include "cli/pages/terminal.h"
 #include "posenc/tools.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
 
 // What `posenc extend` computes for a model whose heads are so wide.
 Expected<std::optional<double>> least_base(std::int64_t head_dim, std::int64_t length) {
-  const Expected<Model> model = read_config(fmt::format(
-      R"({{"model_type": "llama", "hidden_size": {0}, "num_attention_heads": 1, "num_hidden_layers": 1,
+  POSENC_TRY(
+      model,
+      read_config(fmt::format(
+          R"({{"model_type": "llama", "hidden_size": {0}, "num_attention_heads": 1, "num_hidden_layers": 1,
           "max_position_embeddings": {1}, "rope_theta": 10000.0}})",
-      head_dim, length));
-  if (!model) return std::unexpected(model.error());
-  const Expected<ContextPlan> plan = extend(*model, {.to = length});
-  if (!plan) return std::unexpected(plan.error());
-  return plan->least_base;
+          head_dim, length)));
+  POSENC_TRY(plan, extend(model, {.to = length}));
+  return plan.least_base;
 }
 
 Run define_base(CLI::App& app) {
@@ -61,12 +62,11 @@ Run define_base(CLI::App& app) {
     const Terminal term = terminal(no_color(app));
     std::string page, rows;
     for (const std::int64_t length : flags->lengths) {
-      const Expected<std::optional<double>> base = least_base(flags->head_dim, length);
-      if (!base) return std::unexpected(base.error());
+      POSENC_TRY(base, least_base(flags->head_dim, length));
       page += fmt::format("{:>13}{:>16}\n", grouped(length),
-                          *base ? grouped(static_cast<std::int64_t>(**base)) : "not searched");
+                          base ? grouped(static_cast<std::int64_t>(*base)) : "not searched");
       rows += fmt::format("{}{{\"length\":{},\"least_base\":{}}}", rows.empty() ? "" : ",", length,
-                          *base ? json_number(**base) : "null");
+                          base ? json_number(*base) : "null");
     }
     if (flags->json)
       write_out("{{\"head_dim\":{},\"bases\":[{}]}}\n", flags->head_dim, rows);

@@ -20,6 +20,7 @@
 #include "cli/pages/progress.h"
 #include "cli/pages/terminal.h"
 #include "evidence/lab/train/report.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -63,28 +64,24 @@ bool chosen(const lab::Cell& cell, const CellFlags& flags) {
 }
 
 Expected<std::vector<lab::Cell>> cells(const CellFlags& flags) {
-  const Expected<lab::Preset> preset = lab::find_preset(flags.preset);
-  if (!preset) return std::unexpected(preset.error());
-  Expected<std::vector<lab::Cell>> list = lab::cells_of(*preset, flags.experiment);
-  if (!list) return list;
-  std::erase_if(*list, [&](const lab::Cell& cell) { return !chosen(cell, flags); });
-  if (list->empty())
+  POSENC_TRY(preset, lab::find_preset(flags.preset));
+  POSENC_TRY(list, lab::cells_of(preset, flags.experiment));
+  std::erase_if(list, [&](const lab::Cell& cell) { return !chosen(cell, flags); });
+  if (list.empty())
     return fail("lab", "no cell is of these arms and seeds", "", "posenc lab cells lists all");
-  return list;
+  return std::move(list);
 }
 
 Expected<lab::Corpus> corpus(const std::string& folder) {
   if (!folder.empty()) return lab::Corpus::read(folder);
-  const Expected<std::string> usual = lab::Corpus::usual_folder();
-  if (!usual) return std::unexpected(usual.error());
-  return lab::Corpus::read(*usual);
+  POSENC_TRY(usual, lab::Corpus::usual_folder());
+  return lab::Corpus::read(usual);
 }
 
 Expected<void> run_to(const lab::Cell& cell, const lab::Corpus& text, const std::string& path,
                       const std::function<void(double)>& told) {
-  const Expected<std::string> line = lab::run_cell(cell, text, told);
-  if (!line) return std::unexpected(line.error());
-  return write_whole(path, {*line, "\n"});
+  POSENC_TRY(line, lab::run_cell(cell, text, told));
+  return write_whole(path, {line, "\n"});
 }
 
 // Cells of which the folder has no result yet, shared out among threads. Each runs on one thread, and what a run finds
@@ -148,29 +145,24 @@ class Runs {
 };
 
 Expected<int> run_preset(const CellFlags& flags, const lab::Corpus& text) {
-  Expected<std::vector<lab::Cell>> list = cells(flags);
-  if (!list) return std::unexpected(list.error());
+  POSENC_TRY(list, cells(flags));
   std::error_code failed;
   fs::create_directories(flags.out, failed);
   if (failed) return fail("--out", "must be a folder", flags.out, failed.message());
-  Runs runs(std::move(*list), text, flags.out);
-  if (Expected<void> done = runs.run(flags.jobs); !done) return std::unexpected(done.error());
+  Runs runs(std::move(list), text, flags.out);
+  POSENC_CHECK(runs.run(flags.jobs));
   write_out("{} cells run; posenc lab report {}\n", runs.count(), flags.out);
   return 0;
 }
 
 Expected<int> run_one(const CellFlags& flags, const lab::Corpus& text) {
   constexpr std::size_t longest = 1 << 20;
-  const Expected<std::string> json = named_text(flags.cell, longest);
-  if (!json) return std::unexpected(json.error());
-  const Expected<lab::Cell> cell = lab::read_cell(*json, flags.cell);
-  if (!cell) return std::unexpected(cell.error());
+  POSENC_TRY(json, named_text(flags.cell, longest));
+  POSENC_TRY(cell, lab::read_cell(json, flags.cell));
   Progress progress("lab", 1);
-  const Expected<void> done = run_to(*cell, text, flags.out, [&](double part) {
-    progress.tell_share(part,
-                        fmt::format("{} {}, seed {}", cell->experiment, cell->arm, cell->seed));
-  });
-  if (!done) return std::unexpected(done.error());
+  POSENC_CHECK(run_to(cell, text, flags.out, [&](double part) {
+    progress.tell_share(part, fmt::format("{} {}, seed {}", cell.experiment, cell.arm, cell.seed));
+  }));
   return 0;
 }
 
@@ -183,9 +175,8 @@ Run define_cells(CLI::App& app) {
       "  posenc lab cells --preset standard | split -l 1 --additional-suffix=.json - cell-\n"
       "  ls cell-*.json | parallel posenc lab run --cell {} --out results/{}");
   return [flags]() -> Expected<int> {
-    const Expected<std::vector<lab::Cell>> list = cells(*flags);
-    if (!list) return std::unexpected(list.error());
-    for (const lab::Cell& cell : *list) write_out("{}\n", lab::to_json(cell));
+    POSENC_TRY(list, cells(*flags));
+    for (const lab::Cell& cell : list) write_out("{}\n", lab::to_json(cell));
     return 0;
   };
 }
@@ -213,35 +204,32 @@ Run define_run(CLI::App& app) {
     if (flags->cell.empty() == flags->preset.empty())
       return fail("lab run", "takes either --cell or --preset",
                   flags->cell.empty() ? "neither" : "both", "write --preset quick");
-    const Expected<lab::Corpus> text = corpus(flags->text);
-    if (!text) return std::unexpected(text.error());
-    return flags->cell.empty() ? run_preset(*flags, *text) : run_one(*flags, *text);
+    POSENC_TRY(text, corpus(flags->text));
+    return flags->cell.empty() ? run_preset(*flags, text) : run_one(*flags, text);
   };
 }
 
 // What a sample of results gives when its cells are run again. Exit code 1: another number on the same kind of processor.
 Expected<int> run_sample(const CellFlags& flags) {
-  Expected<std::vector<lab::Outcome>> outcomes = lab::read_outcomes(flags.results);
-  if (!outcomes) return std::unexpected(outcomes.error());
-  std::erase_if(*outcomes, [&](const lab::Outcome& o) { return !chosen(o.cell, flags); });
-  if (outcomes->empty())
+  POSENC_TRY(outcomes, lab::read_outcomes(flags.results));
+  std::erase_if(outcomes, [&](const lab::Outcome& o) { return !chosen(o.cell, flags); });
+  if (outcomes.empty())
     return fail("lab again", "no result is of these arms and seeds", "",
                 "posenc lab report " + flags.results + " names them");
-  const Expected<lab::Corpus> text = corpus(flags.text);
-  if (!text) return std::unexpected(text.error());
-  const std::size_t all = outcomes->size(),
+  POSENC_TRY(text, corpus(flags.text));
+  const std::size_t all = outcomes.size(),
                     some = flags.sample > 0 ? std::min(all, static_cast<std::size_t>(flags.sample))
                                             : all;
   bool other = false;
   for (std::size_t i = 0; i < some; ++i) {
-    const lab::Outcome& outcome = (*outcomes)[i * all / some];
+    const lab::Outcome& outcome = outcomes[i * all / some];
     const std::string name =
         fmt::format("{} {}, seed {}", outcome.cell.experiment, outcome.cell.arm, outcome.cell.seed);
     Expected<lab::Again> again = lab::Again{};
     {
       Progress progress("lab", 100);
       again = lab::run_again(
-          outcome, *text,
+          outcome, text,
           [&](double part) { progress.tell(static_cast<std::size_t>(part * 99), name); },
           flags.tenths);
     }

@@ -11,20 +11,20 @@
 #include "cli/arguments/npy.h"
 #include "cli/commands/lab.h"
 #include "cli/pages/terminal.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
 
 // [head][token][channel], whatever the view's strides.
 Expected<Array> array_of(const Tensor& x) {
-  Expected<Array> array = make_array(NpyType::f32, {x.shape[1], x.shape[2], x.shape[3]});
-  if (!array) return array;
-  auto* out = reinterpret_cast<float*>(array->data.data());
+  POSENC_TRY(array, make_array(NpyType::f32, {x.shape[1], x.shape[2], x.shape[3]}));
+  auto* out = reinterpret_cast<float*>(array.data.data());
   for (std::int64_t head = 0; head < x.shape[1]; ++head)
     for (std::int64_t t = 0; t < x.shape[2]; ++t)
       for (std::int64_t c = 0; c < x.shape[3]; ++c)
         *out++ = static_cast<float>(x.get(x.offset(0, head, t, c)));
-  return array;
+  return std::move(array);
 }
 
 struct DumpFlags {
@@ -37,18 +37,15 @@ struct DumpFlags {
 Expected<void> dump(const lab::Glimpse& seen, const DumpFlags& flags,
                     std::vector<std::int64_t>& shape) {
   const Tensor& x = flags.queries ? seen.q : seen.k;
-  Expected<Array> array = array_of(x);
-  if (!array) return std::unexpected(array.error());
-  shape = array->shape;
-  if (!flags.before.empty())
-    if (Expected<void> written = write_array(flags.before, *array); !written) return written;
+  POSENC_TRY(array, array_of(x));
+  shape = array.shape;
+  if (!flags.before.empty()) POSENC_CHECK(write_array(flags.before, array));
   if (flags.after.empty()) return {};
-  const Tensor view = Tensor::dense(reinterpret_cast<float*>(array->data.data()),
+  const Tensor view = Tensor::dense(reinterpret_cast<float*>(array.data.data()),
                                     {1, x.shape[1], x.shape[2], x.shape[3]});
   const Side side = flags.queries ? Side::query : Side::key;
-  if (Expected<void> turned = rotate(seen.plan, view, seen.positions, side, view); !turned)
-    return turned;
-  return write_array(flags.after, *array);
+  POSENC_CHECK(rotate(seen.plan, view, seen.positions, side, view));
+  return write_array(flags.after, array);
 }
 
 Run define_dump(CLI::App& app) {
@@ -76,23 +73,21 @@ Run define_dump(CLI::App& app) {
     if (flags->before.empty() && flags->after.empty())
       return fail("lab dump", "needs a file to write", "neither",
                   "name one: --before k.npy, --after k_rotated.npy");
-    Expected<RealModel> model = real_model(*real);
-    if (!model) return std::unexpected(model.error());
-    const auto layers = std::ssize(model->llama.layers());
+    POSENC_TRY(model, real_model(*real));
+    const auto layers = std::ssize(model.llama.layers());
     if (flags->layer >= layers)
       return fail("--layer", "must be one of the model's", std::to_string(flags->layer),
                   fmt::format("it has 0 to {}", layers - 1));
-    model->tokens.resize(
-        static_cast<std::size_t>(std::min(flags->tokens, std::ssize(model->tokens))));
-    Expected<lab::Passage> passage = lab::Passage::begin(
-        model->llama,
-        [](const LayerGroup& group, std::int64_t length) { return compile(group, length); });
-    if (!passage) return std::unexpected(passage.error());
+    model.tokens.resize(
+        static_cast<std::size_t>(std::min(flags->tokens, std::ssize(model.tokens))));
+    POSENC_TRY(passage,
+               lab::Passage::begin(model.llama, [](const LayerGroup& group, std::int64_t length) {
+                 return compile(group, length);
+               }));
     std::vector<std::int64_t> shape;
-    const auto read = passage->read(model->tokens, [&](const lab::Glimpse& seen) -> Expected<void> {
+    POSENC_CHECK(passage.read(model.tokens, [&](const lab::Glimpse& seen) -> Expected<void> {
       return seen.layer == flags->layer ? dump(seen, *flags, shape) : Expected<void>{};
-    });
-    if (!read) return std::unexpected(read.error());
+    }));
     if (real->json)
       write_out("{{\"layer\":{},\"shape\":[{}]}}\n", flags->layer, fmt::join(shape, ","));
     else

@@ -13,6 +13,7 @@
 #include "cli/pages/json_text.h"
 #include "cli/pages/terminal.h"
 #include "evidence/lab/model/heads.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -24,15 +25,13 @@ struct Surveyed {
 };
 
 Expected<Surveyed> surveyed(const RealModelFlags& real, std::int64_t tokens) {
-  Expected<RealModel> model = real_model(real);
-  if (!model) return std::unexpected(model.error());
-  const auto count = static_cast<std::size_t>(std::min(tokens, std::ssize(model->tokens)));
-  model->tokens.resize(count);
-  Expected<lab::HeadSurvey> survey = lab::survey_heads(model->llama, model->tokens);
-  if (!survey) return std::unexpected(survey.error());
-  const Model& about = model->llama.about();
+  POSENC_TRY(model, real_model(real));
+  const auto count = static_cast<std::size_t>(std::min(tokens, std::ssize(model.tokens)));
+  model.tokens.resize(count);
+  POSENC_TRY(survey, lab::survey_heads(model.llama, model.tokens));
+  const Model& about = model.llama.about();
   return Surveyed{about.name, about.trained_context > 0 ? about.trained_context : about.context,
-                  std::move(*survey)};
+                  std::move(survey)};
 }
 
 // A share as a bar of eighths of cells.
@@ -205,13 +204,12 @@ Run define_survey(CLI::App& app, bool waves, std::string footer) {
       ->transform(token_count());
   app.footer(std::move(footer));
   return [real, tokens, waves, &app]() -> Expected<int> {
-    const Expected<Surveyed> found = surveyed(*real, *tokens);
-    if (!found) return std::unexpected(found.error());
+    POSENC_TRY(found, surveyed(*real, *tokens));
     const Terminal term = terminal(no_color(app));
     if (real->json)
-      write_out("{}\n", survey_json(*found, waves));
+      write_out("{}\n", survey_json(found, waves));
     else
-      write_out("{}", waves ? waves_page(*found, term) : watch_page(*found, term));
+      write_out("{}", waves ? waves_page(found, term) : watch_page(found, term));
     return 0;
   };
 }

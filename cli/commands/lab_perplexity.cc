@@ -17,6 +17,7 @@
 #include "cli/mpi/ranks.h"
 #include "cli/pages/progress.h"
 #include "cli/pages/terminal.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -214,15 +215,13 @@ Run define_perplexity(CLI::App& app) {
     if (flags->mpi && ranks_of_mpi == nullptr) return become_posenc_mpi();
     std::vector<lab::Stretch> stretches;
     for (const std::string& text : flags->scalings) {
-      const Expected<lab::Stretch> stretch = stretch_of(text, flags->factor);
-      if (!stretch) return std::unexpected(stretch.error());
-      stretches.push_back(*stretch);
+      POSENC_TRY(stretch, stretch_of(text, flags->factor));
+      stretches.push_back(stretch);
     }
     const Expected<RealModel> model = real_model(*real);
     if (flags->mpi) {
       const Expected<void> own = model ? Expected<void>() : std::unexpected(model.error());
-      if (const Expected<void> all = ranks_of_mpi->agree(own); !all)
-        return std::unexpected(all.error());
+      POSENC_CHECK(ranks_of_mpi->agree(own));
     }
     if (!model) return std::unexpected(model.error());
     const Model& about = model->llama.about();
@@ -235,9 +234,7 @@ Run define_perplexity(CLI::App& app) {
                       : std::min<std::int64_t>(about.context, std::ssize(model->tokens)),
         .trained = about.trained_context > 0 ? about.trained_context : about.context,
         .kept = flags->kept};
-    const Expected<std::vector<std::int64_t>> windows =
-        lab::windows_of(result.tokens, result.length, result.windows);
-    if (!windows) return std::unexpected(windows.error());
+    POSENC_TRY(windows, lab::windows_of(result.tokens, result.length, result.windows));
     const std::int64_t block =
         flags->block > 0 ? flags->block : std::max<std::int64_t>(1, (result.length + 7) / 8);
     if (flags->kept.first > 0 && flags->kept.tokens == 0)
@@ -247,20 +244,22 @@ Run define_perplexity(CLI::App& app) {
       Progress progress("perplexity", stretches.size());
       const Work work(model->llama, result.length, flags->kept);
       for (const lab::Stretch& stretch : stretches) {
-        Expected<lab::LossCurve> curve = lab::loss_curve(
-            model->llama, model->tokens, *windows, result.length, block, stretch,
-            [&](std::int64_t done) {
-              const std::int64_t of_window = result.length - 1, whole = done / of_window;
-              const double curves = static_cast<double>(result.curves.size()) +
-                                    (static_cast<double>(whole) + work.share(done % of_window)) /
-                                        static_cast<double>(result.windows);
-              progress.tell_share(curves / static_cast<double>(stretches.size()),
-                                  fmt::format("{}, {} of {}", lab::title(stretch),
-                                              result.curves.size() + 1, stretches.size()));
-            },
-            flags->kept, flags->mpi ? ranks_of_mpi->lab_attention() : lab::AttentionMaker());
-        if (!curve) return std::unexpected(curve.error());
-        result.curves.push_back(std::move(*curve));
+        POSENC_TRY(
+            curve,
+            lab::loss_curve(
+                model->llama, model->tokens, windows, result.length, block, stretch,
+                [&](std::int64_t done) {
+                  const std::int64_t of_window = result.length - 1, whole = done / of_window;
+                  const double curves =
+                      static_cast<double>(result.curves.size()) +
+                      (static_cast<double>(whole) + work.share(done % of_window)) /
+                          static_cast<double>(result.windows);
+                  progress.tell_share(curves / static_cast<double>(stretches.size()),
+                                      fmt::format("{}, {} of {}", lab::title(stretch),
+                                                  result.curves.size() + 1, stretches.size()));
+                },
+                flags->kept, flags->mpi ? ranks_of_mpi->lab_attention() : lab::AttentionMaker()));
+        result.curves.push_back(std::move(curve));
       }
     }
     if (real->json)

@@ -13,15 +13,15 @@
 #include "cli/figures/draw/colours.h"
 #include "cli/pages/terminal.h"
 #include "evidence/lab/model/perplexity.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
 
 // Above, the losses; below, what each scaling changes, since losses of other text differ by more than scalings do.
 Expected<Figure> perplexity_figure(const lab::Perplexity& found) {
-  Figure figure;
-  figure.title = fmt::format("Loss by position: {}, trained to {} tokens", found.model,
-                             grouped(found.trained));
+  Figure figure{.title = fmt::format("Loss by position: {}, trained to {} tokens", found.model,
+                                     grouped(found.trained))};
   figure.caption =
       fmt::format("Zero-shot, {} of {} tokens, each block given all before it.",
                   found.windows == 1 ? "one context" : fmt::format("{} contexts", found.windows),
@@ -52,10 +52,8 @@ Expected<Figure> perplexity_figure(const lab::Perplexity& found) {
       const lab::LossBlock& block = curve.blocks[i];
       const double at = static_cast<double>(block.from + block.to) / 2;
       const bool beyond = found.trained > 0 && block.from >= found.trained;
-      loss.x.push_back(at);
-      loss.y.push_back(block.nats);
-      difference.x.push_back(at);
-      difference.y.push_back(block.nats - found.curves[beyond ? 1 : 0].blocks[i].nats);
+      loss.add(at, block.nats);
+      difference.add(at, block.nats - found.curves[beyond ? 1 : 0].blocks[i].nats);
     }
     losses.series.push_back(std::move(loss));
     differences.series.push_back(std::move(difference));
@@ -81,21 +79,15 @@ Run define_picture(CLI::App& app) {
       "256 --json > r.json\n"
       "  posenc lab picture r.json loss.svg");
   return [flags]() -> Expected<int> {
-    const Expected<std::string> text = named_text(flags->results, std::size_t{64} << 20);
-    if (!text) return std::unexpected(text.error());
-    const Expected<lab::Perplexity> found = lab::perplexity_of_json(*text, flags->results);
-    if (!found) return std::unexpected(found.error());
-    if (found->curves.size() < 2)
+    POSENC_TRY(text, named_text(flags->results, std::size_t{64} << 20));
+    POSENC_TRY(found, lab::perplexity_of_json(text, flags->results));
+    if (found.curves.size() < 2)
       return fail(flags->results, "must have two scalings at the least, to be compared",
-                  std::to_string(found->curves.size()), "run it with --scalings none,yarn");
-    const Expected<Format> format = format_of(flags->out, "lab picture");
-    if (!format) return std::unexpected(format.error());
-    const Expected<Figure> figure = perplexity_figure(*found);
-    if (!figure) return std::unexpected(figure.error());
-    const Expected<std::string> bytes = picture(*figure, *format, {});
-    if (!bytes) return std::unexpected(bytes.error());
-    if (Expected<void> written = write_whole(flags->out, {*bytes}); !written)
-      return std::unexpected(written.error());
+                  std::to_string(found.curves.size()), "run it with --scalings none,yarn");
+    POSENC_TRY(format, format_of(flags->out, "lab picture"));
+    POSENC_TRY(figure, perplexity_figure(found));
+    POSENC_TRY(bytes, picture(figure, format, {}));
+    POSENC_CHECK(write_whole(flags->out, {bytes}));
     return 0;
   };
 }

@@ -16,6 +16,7 @@
 #include "cli/figures/draw/draw.h"
 #include "cli/pages/terminal.h"
 #include "evidence/lab/train/report.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -173,8 +174,7 @@ Figure lengths_figure(const std::vector<lab::Outcome>& outcomes, const lab::Resu
                   .width = 0.5};
       for (const lab::Measurement& m : outcome.measured)
         if (m.arm == row.arm && m.metric == "nats" && m.step == last) {
-          seed.x.push_back(static_cast<double>(m.length));
-          seed.y.push_back(m.value);
+          seed.add(static_cast<double>(m.length), m.value);
         }
       panel.series.push_back(std::move(seed));
     }
@@ -217,8 +217,8 @@ Figure means_figure(const std::vector<Titled>& list, std::string title, std::str
                     .dashed = line >= line_colours};
       ++line;
       for (std::size_t i = 0; i < row.cells.size(); ++i) {
-        series.x.push_back(static_cast<double>(table->columns[i]));
-        series.y.push_back(row.cells[i].n > 0 ? row.cells[i].mean : NAN);
+        series.add(static_cast<double>(table->columns[i]),
+                   row.cells[i].n > 0 ? row.cells[i].mean : NAN);
       }
       if (std::ranges::count_if(series.y, [](double at) { return std::isfinite(at); }) > 1)
         panel.series.push_back(std::move(series));
@@ -252,12 +252,10 @@ Figure dots_figure(const std::vector<const lab::Results*>& tasks) {
       for (std::size_t i = 0; i < row.seeds.size(); ++i) {
         const auto x = static_cast<double>(table->columns[i]);
         for (const double share : row.seeds[i]) {
-          dots.x.push_back(x);
-          dots.y.push_back(share);
+          dots.add(x, share);
         }
         if (row.seeds[i].empty()) continue;
-        median.x.push_back(x);
-        median.y.push_back(median_of(row.seeds[i]));
+        median.add(x, median_of(row.seeds[i]));
       }
       panel.series.push_back(std::move(median));
       panel.series.push_back(std::move(dots));
@@ -300,9 +298,8 @@ Figure recall_figure(const std::vector<const lab::Results*>& lengths, std::strin
 }
 
 Expected<void> draw(const Figure& figure, const fs::path& path) {
-  const Expected<std::string> bytes = picture(figure, Format::png, {});
-  if (!bytes) return std::unexpected(bytes.error());
-  if (Expected<void> written = write_whole(path.string(), {*bytes}); !written) return written;
+  POSENC_TRY(bytes, picture(figure, Format::png, {}));
+  POSENC_CHECK(write_whole(path.string(), {bytes}));
   write_out("{}\n", path.string());
   return {};
 }
@@ -354,8 +351,7 @@ Expected<void> draw_all(const std::vector<lab::Outcome>& outcomes, const std::st
       figures.emplace_back(name + (lengths.empty() ? "" : "-recall"),
                            recall_figure(eighths, title));
     for (const auto& [file, figure] : figures)
-      if (Expected<void> done = draw(figure, fs::path(folder) / ("lab-" + file + ".png")); !done)
-        return done;
+      POSENC_CHECK(draw(figure, fs::path(folder) / ("lab-" + file + ".png")));
   }
   return {};
 }
@@ -377,9 +373,8 @@ Run define_collect(CLI::App& app) {
   add_results(app, *flags);
   app.footer("Example:\n  posenc lab collect out/lab > results.jsonl");
   return [flags]() -> Expected<int> {
-    const Expected<std::vector<lab::Outcome>> outcomes = lab::read_outcomes(flags->results);
-    if (!outcomes) return std::unexpected(outcomes.error());
-    for (const lab::Outcome& outcome : *outcomes) write_out("{}\n", outcome.line);
+    POSENC_TRY(outcomes, lab::read_outcomes(flags->results));
+    for (const lab::Outcome& outcome : outcomes) write_out("{}\n", outcome.line);
     return 0;
   };
 }
@@ -396,12 +391,9 @@ Run define_report(CLI::App& app) {
       "experiment.\n\n"
       "Example:\n  posenc lab report out/lab --pictures out/lab");
   return [flags, &app]() -> Expected<int> {
-    const Expected<std::vector<lab::Outcome>> outcomes = lab::read_outcomes(flags->results);
-    if (!outcomes) return std::unexpected(outcomes.error());
-    write_out("{}", page(*outcomes, terminal(no_color(app))));
-    if (!flags->pictures.empty())
-      if (Expected<void> drawn = draw_all(*outcomes, flags->pictures); !drawn)
-        return std::unexpected(drawn.error());
+    POSENC_TRY(outcomes, lab::read_outcomes(flags->results));
+    write_out("{}", page(outcomes, terminal(no_color(app))));
+    if (!flags->pictures.empty()) POSENC_CHECK(draw_all(outcomes, flags->pictures));
     return 0;
   };
 }

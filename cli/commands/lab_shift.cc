@@ -11,6 +11,7 @@
 #include "cli/commands/lab.h"
 #include "cli/pages/json_text.h"
 #include "cli/pages/terminal.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -43,22 +44,19 @@ Run define_shift(CLI::App& app) {
       "  posenc lab shift smollm2.gguf book.txt\n"
       "  posenc lab shift smollm2.gguf book.txt --tokens 2048 --at 0,8192,16000000 --json");
   return [real, flags, &app]() -> Expected<int> {
-    Expected<RealModel> model = real_model(*real);
-    if (!model) return std::unexpected(model.error());
-    if (flags->tokens < 2 || flags->tokens > std::ssize(model->tokens))
+    POSENC_TRY(model, real_model(*real));
+    if (flags->tokens < 2 || flags->tokens > std::ssize(model.tokens))
       return fail("--tokens", "must be from 2 to what the text has", std::to_string(flags->tokens),
-                  "the text has " + grouped(std::ssize(model->tokens)));
-    model->tokens.resize(static_cast<std::size_t>(flags->tokens));
+                  "the text has " + grouped(std::ssize(model.tokens)));
+    model.tokens.resize(static_cast<std::size_t>(flags->tokens));
     std::vector<Angles> angles;
     for (const std::string& text : flags->angles)
       for (const Angles known : {Angles::exact, Angles::hf_float, Angles::ggml_float})
         if (name(known) == text) angles.push_back(known);
-    const Expected<std::vector<lab::ShiftedLoss>> rows =
-        lab::shifted_losses(model->llama, model->tokens, angles, flags->at);
-    if (!rows) return std::unexpected(rows.error());
+    POSENC_TRY(rows, lab::shifted_losses(model.llama, model.tokens, angles, flags->at));
     if (real->json) {
       std::string list;
-      for (const lab::ShiftedLoss& row : *rows)
+      for (const lab::ShiftedLoss& row : rows)
         list += fmt::format("{}{{\"angles\":{},\"first\":{},\"mean\":{},\"rms\":{},\"most\":{}}}",
                             list.empty() ? "" : ",", json_string(name(row.angles)), row.first,
                             json_number(row.mean, "{:.3e}"), json_number(row.rms, "{:.3e}"),
@@ -68,10 +66,10 @@ Run define_shift(CLI::App& app) {
     }
     const Terminal term = terminal(no_color(app));
     write_out("{}: losses of {} tokens minus those of exact angles at position 0, nats\n\n",
-              term.bold(model->llama.about().name), grouped(flags->tokens));
+              term.bold(model.llama.about().name), grouped(flags->tokens));
     write_out("{}\n", term.bold(fmt::format("{:<12}{:>14}{:>14}{:>14}{:>14}", "angles",
                                             "first token at", "mean", "rms", "most")));
-    for (const lab::ShiftedLoss& row : *rows)
+    for (const lab::ShiftedLoss& row : rows)
       write_out("{:<12}{:>14}{:>14.6f}{:>14.6f}{:>14.6f}\n", name(row.angles), grouped(row.first),
                 row.mean, row.rms, row.most);
     return 0;

@@ -9,6 +9,7 @@
 #include "cli/arguments/model.h"
 #include "cli/commands/lab.h"
 #include "cli/pages/terminal.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -39,17 +40,16 @@ Run define_tokens(CLI::App& app) {
       "  posenc lab tokens smollm2.gguf book.txt | head\n"
       "  echo 'Hello world' | posenc lab tokens smollm2.gguf - --json");
   return [flags]() -> Expected<int> {
-    const Expected<ReadText> read = read_text(*flags);
-    if (!read) return std::unexpected(read.error());
+    POSENC_TRY(read, read_text(*flags));
     if (flags->json) {
       std::string list;
-      for (const std::int32_t token : read->tokens)
+      for (const std::int32_t token : read.tokens)
         list += (list.empty() ? "" : ",") + std::to_string(token);
       write_out("{{\"tokens\":[{}]}}\n", list);
       return 0;
     }
-    for (const std::int32_t token : read->tokens)
-      write_out("{:>8}  {}\n", token, shown(read->tokenizer.text_of(token)));
+    for (const std::int32_t token : read.tokens)
+      write_out("{:>8}  {}\n", token, shown(read.tokenizer.text_of(token)));
     return 0;
   };
 }

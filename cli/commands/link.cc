@@ -20,6 +20,7 @@
 #include "cli/playground/explain_link.h"
 #include "cli/playground/link.h"
 #include "cli/playground/link_fields.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -43,12 +44,10 @@ class Asked {
   explicit Asked(const LinkFlags& flags) : flags_(flags) {}
 
   Expected<View> view() {
-    if (Expected<void> good = take_panel(); !good) return std::unexpected(good.error());
-    if (!flags_.model.empty())
-      if (Expected<void> good = take_model(); !good) return std::unexpected(good.error());
-    if (Expected<void> good = take_keys(); !good) return std::unexpected(good.error());
-    if (flags_.model.empty())
-      if (Expected<void> good = take_scheme(); !good) return std::unexpected(good.error());
+    POSENC_CHECK(take_panel());
+    if (!flags_.model.empty()) POSENC_CHECK(take_model());
+    POSENC_CHECK(take_keys());
+    if (flags_.model.empty()) POSENC_CHECK(take_scheme());
     write_settings();
     return std::move(view_);
   }
@@ -57,7 +56,7 @@ class Asked {
 
  private:
   Expected<void> take_panel() {
-    const std::span<const std::string_view> panels = link_panels();
+    const std::vector<std::string_view> panels = link_panels();
     std::string panel = flags_.panel;
     if (panel.empty() && !flags_.model.empty()) panel = "extend";
     if (std::find(panels.begin(), panels.end(), panel) == panels.end())
@@ -85,27 +84,24 @@ class Asked {
       if (option->count() > 0)
         return fail("link", "a model brings its own fields", "--" + spelling,
                     "drop the flag, or say --scheme instead of --model");
-    Expected<Model> model = named_model(flags_.model);
-    if (!model) return std::unexpected(model.error());
-    Expected<LayerGroup> group =
-        chosen_group(*model, flags_.stack, flags_.layer, {"link", flags_.model});
-    if (!group) return std::unexpected(group.error());
-    scheme_ = group->schemes.empty() ? Scheme(NoPe{}) : group->schemes.front();
+    POSENC_TRY(model, named_model(flags_.model));
+    POSENC_TRY(group, chosen_group(model, flags_.stack, flags_.layer, {"link", flags_.model}));
+    scheme_ = group.schemes.empty() ? Scheme(NoPe{}) : group.schemes.front();
     const auto real = [](std::int64_t number) { return static_cast<double>(number); };
     const bool adds = std::holds_alternative<Sinusoidal>(scheme_) ||
-                      std::holds_alternative<Learned>(scheme_) || group->geometry.head_dim == 0;
+                      std::holds_alternative<Learned>(scheme_) || group.geometry.head_dim == 0;
     view_.values[*find_link_field("scheme")] = info(scheme_).name;
     if (const Rope* rope = std::get_if<Rope>(&scheme_))
       view_.values[*find_link_field("scaling")] = info(rope->scaling).name;
-    take_of_model("d", real(adds ? group->geometry.width : group->geometry.head_dim),
+    take_of_model("d", real(adds ? group.geometry.width : group.geometry.head_dim),
                   adds ? "width" : "head_dim");
-    take_of_model("heads", real(group->geometry.heads), "heads");
-    take_of_model("trained", real(model->trained_context), "trained context");
+    take_of_model("heads", real(group.geometry.heads), "heads");
+    take_of_model("trained", real(model.trained_context), "trained context");
     // Where no scaling stretches it, the panel shows what lies beyond.
-    const std::int64_t beyond = model->trained_context <= (std::int64_t{1} << 40)
-                                    ? 4 * model->trained_context
-                                    : model->trained_context;
-    take_of_model("target", real(model->context > model->trained_context ? model->context : beyond),
+    const std::int64_t beyond = model.trained_context <= (std::int64_t{1} << 40)
+                                    ? 4 * model.trained_context
+                                    : model.trained_context;
+    take_of_model("target", real(model.context > model.trained_context ? model.context : beyond),
                   "context");
     return {};
   }
@@ -119,9 +115,8 @@ class Asked {
         return fail("link", "a model brings its own scheme", "--" + std::string(field.key),
                     "drop the flag or --model");
       const std::string text = option->results().empty() ? "1" : option->results().back();
-      Expected<std::string> value = asked_value(field, text, "--" + std::string(field.key));
-      if (!value) return std::unexpected(value.error());
-      view_.values[i] = std::move(*value);
+      POSENC_TRY(value, asked_value(field, text, "--" + std::string(field.key)));
+      view_.values[i] = std::move(value);
     }
     return {};
   }
@@ -145,33 +140,27 @@ class Asked {
       return fail("link", of + " has no such field", "--" + spelling,
                   "posenc schemes " + of + " lists its fields");
     }
-    const Expected<FieldValue> value = field_value(*field, text, "--" + spelling);
-    if (!value) return std::unexpected(value.error());
+    POSENC_TRY(value, field_value(*field, text, "--" + spelling));
     given_.push_back(field);
-    (of_scaling ? of_scaling_ : of_scheme_).push_back({field->name, *value});
+    (of_scaling ? of_scaling_ : of_scheme_).push_back({field->name, value});
     return {};
   }
 
   Expected<void> take_scheme() {
-    Expected<Scheme> made = make_scheme(view_["scheme"]);
-    if (!made) return std::unexpected(made.error());
-    scheme_ = std::move(*made);
+    POSENC_TRY(made, make_scheme(view_["scheme"]));
+    scheme_ = std::move(made);
     Rope* rope = std::get_if<Rope>(&scheme_);
     if (!rope && !view_.is_default("scaling"))
       return fail("--scaling", "only RoPE is scaled", view_["scheme"], "drop the flag");
-    if (rope)
-      if (Expected<void> good = set_field(scheme_, "rope_type", FieldValue(view_["scaling"]));
-          !good)
-        return good;
+    if (rope) POSENC_CHECK(set_field(scheme_, "rope_type", FieldValue(view_["scaling"])));
     // Said once, it holds for the link and for the scheme.
-    for (const std::string_view key : shared_link_fields())
-      if (is_asked(key) && find_field(info(scheme_), key))
-        if (Expected<void> good = set(std::string(key), key, view_[key]); !good) return good;
+    for (const std::string& key : link_rules().shared)
+      if (is_asked(key) && find_field(info(scheme_), key)) POSENC_CHECK(set(key, key, view_[key]));
     for (const auto& [spelling, option] : flags_.of_scheme) {
       if (option->count() == 0) continue;
       const std::string name = spelling.substr(spelling.find('.') + 1);
       const std::string text = option->results().empty() ? "true" : option->results().back();
-      if (Expected<void> good = set(spelling, name, text); !good) return good;
+      POSENC_CHECK(set(spelling, name, text));
     }
     if (Expected<void> good = set_fields(scheme_, of_scheme_); !good || !rope) return good;
     return set_fields(rope->scaling, of_scaling_);
@@ -215,7 +204,7 @@ class Asked {
     if (const Rope* rope = std::get_if<Rope>(&scheme_)) view_.scaling = changed(rope->scaling);
     // What the link has a key for is there alone, where its slider moves it; the scheme's own field overrides
     // the key, for values that the key cannot hold.
-    for (const std::string_view key : shared_link_fields()) {
+    for (const std::string& key : link_rules().shared) {
       const FieldInfo* field = find_field(info(scheme_), key);
       if (!field) continue;
       const std::size_t at = *find_link_field(key);
@@ -292,12 +281,11 @@ Run define_link(CLI::App& app) {
     if (flags->base.contains('#'))
       return fail("--page", "must be a page without #", flags->base, "the link brings its own");
     Asked asked(*flags);
-    const Expected<View> view = asked.view();
-    if (!view) return std::unexpected(view.error());
-    const std::string fragment = format_link(*view);
+    POSENC_TRY(view, asked.view());
+    const std::string fragment = format_link(view);
     if (flags->json)
       write_out("{{\"link\":{},\"fragment\":{},{}}}\n", json_string(flags->base + fragment),
-                json_string(fragment), view_json(*view));
+                json_string(fragment), view_json(view));
     else
       write_out("{}\n", flags->fragment ? fragment : flags->base + fragment);
     for (const std::string& note : asked.notes()) write_error("posenc: {}\n", note);

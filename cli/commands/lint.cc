@@ -17,6 +17,7 @@
 #include "cli/pages/sarif.h"
 #include "cli/pages/terminal.h"
 #include "posenc/tools.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -30,7 +31,7 @@ Expected<LintedFile> linted(const std::string& file, const LintOptions& options)
     return std::unexpected(model.error());  // nothing is there
   Expected<std::vector<Finding>> findings =
       model ? lint(*model, options) : std::unexpected(model.error());
-  if (findings) return LintedFile{file, *std::move(findings)};
+  if (findings) return LintedFile{file, std::move(*findings)};
   const Error& error = findings.error();
   const std::string got = error.got.empty() ? "" : ", got " + error.got;
   return LintedFile{file,
@@ -52,18 +53,15 @@ Expected<FixedFile> fixed(const std::string& file) {
   std::filesystem::path path = file;
   std::error_code none;
   if (std::filesystem::is_directory(path, none)) path /= "config.json";
-  const Expected<std::string> text = named_text(path.string(), largest_config);
-  if (!text) return std::unexpected(text.error());
-  const Expected<MendedConfig> now = mend(*text, path.string());
-  if (!now) return std::unexpected(now.error());
-  FixedFile out{path.string(), {}, now->mended};
-  if (now->mended.empty()) return out;
+  POSENC_TRY(text, named_text(path.string(), largest_config));
+  POSENC_TRY(now, mend(text, path.string()));
+  FixedFile out{path.string(), {}, now.mended};
+  if (now.mended.empty()) return out;
   path.replace_filename(path.stem().string() + ".fixed" + path.extension().string());
   out.copy = path.string();
   if (std::filesystem::exists(std::filesystem::symlink_status(path, none)))
     return fail("--fix", "does not write over a file", out.copy, "move it away");
-  if (const auto written = write_whole(out.copy, {now->text}); !written)
-    return std::unexpected(written.error());
+  POSENC_CHECK(write_whole(out.copy, {now.text}));
   return out;
 }
 
@@ -138,16 +136,14 @@ Run define_lint(CLI::App& app) {
       "  posenc lint config.json --fix && diff config.json config.fixed.json\n"
       "  posenc lint checkpoints/*/config.json --sarif > position.sarif");
   return [flags, &app]() -> Expected<int> {
-    for (const std::string& engine : flags->options.engines)
-      if (const auto known = find_engine(engine); !known) return std::unexpected(known.error());
+    for (const std::string& engine : flags->options.engines) POSENC_CHECK(find_engine(engine));
     if (flags->fix && std::ranges::find(flags->files, "-") != flags->files.end())
       return fail("--fix", "writes a copy beside a file, and standard input has none", "-",
                   "save it first: posenc lint config.json --fix");
     std::vector<LintedFile> files;
     for (const std::string& file : flags->files) {
-      Expected<LintedFile> one = linted(file, flags->options);
-      if (!one) return std::unexpected(one.error());
-      files.push_back(*std::move(one));
+      POSENC_TRY(one, linted(file, flags->options));
+      files.push_back(std::move(one));
     }
     std::int64_t count[3] = {};
     for (const LintedFile& file : files)
@@ -156,7 +152,7 @@ Run define_lint(CLI::App& app) {
     for (const LintedFile& file : files) {
       if (!flags->fix) break;
       Expected<FixedFile> copy = fixed(file.name);
-      copies.push_back(copy ? *std::move(copy) : FixedFile{file.name, {}, {}, copy.error()});
+      copies.push_back(copy ? std::move(*copy) : FixedFile{file.name, {}, {}, copy.error()});
     }
     const Terminal term = terminal(no_color(app));
     if (flags->sarif) {

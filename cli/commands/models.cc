@@ -12,6 +12,7 @@
 #include "cli/pages/terminal.h"
 #include "posenc/explain.h"
 #include "posenc/model.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -44,9 +45,8 @@ Run define_models(CLI::App& app) {
       "  posenc models --json | jq -r '.[] | select(.origin == \"published\").name'");
   return [name, search, json, &app]() -> Expected<int> {
     if (!name->empty()) {
-      const Expected<std::string_view> config = bundled_config(*name);
-      if (!config) return std::unexpected(config.error());
-      write_out("{}{}", *config, config->ends_with('\n') ? "" : "\n");
+      POSENC_TRY(config, bundled_config(*name));
+      write_out("{}{}", config, config.ends_with('\n') ? "" : "\n");
       return 0;
     }
     if (*json) {

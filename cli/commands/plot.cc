@@ -12,6 +12,7 @@
 #include "cli/arguments/flags.h"
 #include "cli/arguments/parse.h"
 #include "cli/pages/terminal.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 
@@ -48,28 +49,22 @@ Expected<int> plot(const Kind& kind, const Drawing& drawing, const std::string& 
   if (out.empty() && csv_path.empty())
     return fail(where, "needs a place for the picture or its numbers", "neither",
                 "name a file like " + std::string(kind.name) + ".png, or say --csv -");
-  const Expected<Size> size = size_of(size_text);
-  if (!size) return std::unexpected(size.error());
+  POSENC_TRY(size, size_of(size_text));
   Format format = Format::png;
   if (!out.empty()) {
-    const Expected<Format> known = format_of(out, where);
-    if (!known) return std::unexpected(known.error());
-    format = *known;
+    POSENC_TRY(known, format_of(out, where));
+    format = known;
   }
-  const Expected<Figure> figure = drawing();
-  if (!figure) return std::unexpected(figure.error());
+  POSENC_TRY(figure, drawing());
   if (!out.empty()) {
-    const Expected<std::string> bytes = picture(*figure, format, *size);
-    if (!bytes) return std::unexpected(bytes.error());
-    if (Expected<void> written = write_whole(out, {*bytes}); !written)
-      return std::unexpected(written.error());
+    POSENC_TRY(bytes, picture(figure, format, size));
+    POSENC_CHECK(write_whole(out, {bytes}));
   }
   if (csv_path == "-") {
-    const std::string text = csv(*figure);
+    const std::string text = csv(figure);
     std::fwrite(text.data(), 1, text.size(), stdout);
   } else if (!csv_path.empty()) {
-    if (Expected<void> written = write_whole(csv_path, {csv(*figure)}); !written)
-      return std::unexpected(written.error());
+    POSENC_CHECK(write_whole(csv_path, {csv(figure)}));
   }
   return 0;
 }

@@ -12,6 +12,7 @@
 #include "cli/arguments/flags.h"
 #include "cli/commands/plot.h"
 #include "cli/pages/terminal.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -103,9 +104,8 @@ Expected<Shown> shown(const Kind& kind, std::string_view example) {
   CLI::App app;
   const Drawing drawing = kind.define(app);
   app.parse(std::move(arguments));
-  Expected<Figure> figure = drawing();
-  if (!figure) return std::unexpected(figure.error());
-  out.figure = std::move(*figure);
+  POSENC_TRY(figure, drawing());
+  out.figure = std::move(figure);
   return out;
 }
 
@@ -142,8 +142,7 @@ Expected<int> gallery(const std::filesystem::path& folder) {
   }
   if (watched) clear_line();
   const std::string index = (folder / "index.html").string();
-  if (Expected<void> written = write_whole(index, {page(sections)}); !written)
-    return std::unexpected(written.error());
+  POSENC_CHECK(write_whole(index, {page(sections)}));
   write_out("{} pictures: {}\n", count, index);
   return 0;
 }

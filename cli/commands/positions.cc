@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/pages/terminal.h"
 #include "posenc/positions.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -73,16 +74,15 @@ Expected<void> write(const Positions& positions, const std::string& path) {
   std::vector<std::int64_t> shape{positions.size()};
   if (positions.batch() > 1) shape.insert(shape.begin(), positions.batch());
   if (positions.axes() > 1 || positions.batch() > 1) shape.insert(shape.begin(), positions.axes());
-  Expected<Array> array = make_array(NpyType::i64, std::move(shape));
-  if (!array) return std::unexpected(array.error());
-  std::byte* to = array->data.data();
+  POSENC_TRY(array, make_array(NpyType::i64, std::move(shape)));
+  std::byte* to = array.data.data();
   for (std::int64_t axis = 0; axis < positions.axes(); axis++)
     for (std::int64_t b = 0; b < positions.batch(); b++)
       for (const std::int64_t id : row(positions, axis, b)) {
         std::memcpy(to, &id, sizeof id);
         to += sizeof id;
       }
-  return write_array(path, *array);
+  return write_array(path, array);
 }
 
 Run define_positions(CLI::App& app) {
@@ -106,16 +106,14 @@ Run define_positions(CLI::App& app) {
       "--audio_token_id 151646\n"
       "  posenc positions --grid 4x6 --merge 2");
   return [options]() -> Expected<int> {
-    const Expected<MadePositions> made = made_positions(options->flags, "positions");
-    if (!made) return std::unexpected(made.error());
+    POSENC_TRY(made, made_positions(options->flags, "positions"));
     if (!options->out.empty()) {
-      if (Expected<void> written = write(made->positions, options->out); !written)
-        return std::unexpected(written.error());
+      POSENC_CHECK(write(made.positions, options->out));
     }
     if (options->json) {
-      print_json(*made);
+      print_json(made);
     } else if (options->out.empty()) {
-      print_text(*made);
+      print_text(made);
     }
     return 0;
   };

@@ -15,6 +15,7 @@
 #include "cli/pages/progress.h"
 #include "cli/pages/terminal.h"
 #include "posenc/tools.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -39,15 +40,14 @@ Expected<std::vector<Rotation>> rotations(const Model& model, std::int64_t asked
   for (const LayerGroup& group : model.groups) {
     if (is_tower(group.stack)) continue;  // patches do not stand far out
     if (layer && !std::binary_search(group.layers.begin(), group.layers.end(), *layer)) continue;
-    Expected<Plan> plan = compile(group, asked);
-    if (!plan) return std::unexpected(plan.error());
-    if (!plan->rotate || group.schemes.empty() || !std::get_if<Rope>(&group.schemes.front()))
+    POSENC_TRY(plan, compile(group, asked));
+    if (!plan.rotate || group.schemes.empty() || !std::get_if<Rope>(&group.schemes.front()))
       continue;
     const auto same = std::find_if(found.begin(), found.end(), [&](const Rotation& rotation) {
-      return rotation.plan.rotate == plan->rotate && rotation.plan.valid == plan->valid;
+      return rotation.plan.rotate == plan.rotate && rotation.plan.valid == plan.valid;
     });
     if (same == found.end())
-      found.push_back({&group, layers_text(group), std::move(*plan), {}});
+      found.push_back({&group, layers_text(group), std::move(plan), {}});
     else
       same->layers += ", " + layers_text(group);
   }
@@ -247,29 +247,28 @@ Run define_precision(CLI::App& app) {
       return fail("--at",
                   "must be at most 2^24 = 16777216, where a float no longer holds positions",
                   std::to_string(options->at), "from there on only exact angles are left");
-    const Expected<Model> model = named_model(options->model);
-    if (!model) return std::unexpected(model.error());
-    Expected<std::vector<Rotation>> found = rotations(*model, options->at, options->layer);
-    if (!found) return std::unexpected(found.error());
+    POSENC_TRY(model, named_model(options->model));
+    POSENC_TRY(found, rotations(model, options->at, options->layer));
     {
-      const double seconds = expected_seconds(*found);
+      const double seconds = expected_seconds(found);
       if (seconds > 1)
-        fmt::print(stderr, "precision: {} {}, about {}\n", found->size(),
-                   found->size() == 1 ? "rotation" : "rotations", time_text(seconds));
-      Progress progress("precision", found->size());
-      for (Rotation& rotation : *found) {
-        const auto at = static_cast<std::size_t>(&rotation - found->data());
-        Expected<PhaseErrors> errors = phase_errors(
-            *rotation.group, options->at, usual_marks(phase_end(rotation.plan, options->at)),
-            [&](double done) { progress.tell(at, fmt::format("{:.0f}%", 100 * done)); });
-        if (!errors) return std::unexpected(errors.error());
-        rotation.errors = std::move(*errors);
+        fmt::print(stderr, "precision: {} {}, about {}\n", found.size(),
+                   found.size() == 1 ? "rotation" : "rotations", time_text(seconds));
+      Progress progress("precision", found.size());
+      for (Rotation& rotation : found) {
+        const auto at = static_cast<std::size_t>(&rotation - found.data());
+        POSENC_TRY(errors, phase_errors(*rotation.group, options->at,
+                                        usual_marks(phase_end(rotation.plan, options->at)),
+                                        [&](double done) {
+                                          progress.tell(at, fmt::format("{:.0f}%", 100 * done));
+                                        }));
+        rotation.errors = std::move(errors);
       }
     }
     if (options->json)
-      write_out("{}\n", json(*model, *found));
+      write_out("{}\n", json(model, found));
     else
-      write_out("{}", page(*model, *found, terminal(no_color(app))));
+      write_out("{}", page(model, found, terminal(no_color(app))));
     return 0;
   };
 }

@@ -7,6 +7,7 @@
 #include "cli/arguments/parse.h"
 #include "cli/command.h"
 #include "posenc/resample.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -48,32 +49,24 @@ Run define_resample(CLI::App& app) {
       "         --kept_rows 1\n"
       "  posenc resample pos.npy out.npy --from 16x16 --to 12x20 --antialias");
   return [options]() -> Expected<int> {
-    Expected<Array> array = read_npy(options->in);
-    if (!array) return std::unexpected(array.error());
-    const Expected<Tensor> table = tensor_of(*array, options->dtype, options->in);
-    if (!table) return std::unexpected(table.error());
-    if (table->rank != 2)
-      return fail(options->in, "must be [rows][width]", std::to_string(table->rank) + " axes");
-    const Expected<Grid> from = grid(options->from, "--from"), to = grid(options->to, "--to");
-    if (!from) return std::unexpected(from.error());
-    if (!to) return std::unexpected(to.error());
+    POSENC_TRY(array, read_npy(options->in));
+    POSENC_TRY(table, tensor_of(array, options->dtype, options->in));
+    if (table.rank != 2)
+      return fail(options->in, "must be [rows][width]", std::to_string(table.rank) + " axes");
+    POSENC_TRY(from, grid(options->from, "--from"));
+    POSENC_TRY(to, grid(options->to, "--to"));
     Resampling how = options->how;
     if (options->interpolation == "bicubic") how.interpolation = Interpolation::bicubic;
     constexpr std::int64_t most = std::int64_t{1} << 28;
     if (how.kept_rows < 0 || how.kept_rows > most)
       return fail("--kept_rows", "must be 0 to 2^28", std::to_string(how.kept_rows));
-    if (to->height > most / to->width)
+    if (to.height > most / to.width)
       return fail("--to", "must have at most 2^28 patches", options->to, "give rows and columns");
-    Expected<Array> made =
-        make_array(array->type, {how.kept_rows + to->height * to->width, table->shape[1]});
-    if (!made) return std::unexpected(made.error());
-    const Expected<Tensor> out = tensor_of(*made, options->dtype, options->out);
-    if (!out) return std::unexpected(out.error());
-    const Expected<void> done =
-        resample_grid(*table, {from->height, from->width}, {to->height, to->width}, how, *out);
-    if (!done) return std::unexpected(done.error());
-    if (Expected<void> written = write_array(options->out, *made, options->dtype); !written)
-      return std::unexpected(written.error());
+    POSENC_TRY(made,
+               make_array(array.type, {how.kept_rows + to.height * to.width, table.shape[1]}));
+    POSENC_TRY(out, tensor_of(made, options->dtype, options->out));
+    POSENC_CHECK(resample_grid(table, {from.height, from.width}, {to.height, to.width}, how, out));
+    POSENC_CHECK(write_array(options->out, made, options->dtype));
     return 0;
   };
 }

@@ -10,6 +10,7 @@
 #include "cli/arguments/source.h"
 #include "cli/command.h"
 #include "posenc/apply.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -73,30 +74,26 @@ Expected<Where> where_of(const std::string& positions_text, const std::string& b
   };
   if (file.empty()) return fail("rotate", "--positions is required", "", "write it like 0:4096");
   if (by.empty()) {
-    Expected<std::optional<RealPositions>> real = real_positions(file);
-    if (!real) return std::unexpected(real.error());
-    if (*real) {
-      if ((*real)->at.shape[2] != seq) return wrong_count((*real)->at.shape[2]);
-      where.numbers = std::move((*real)->numbers);
-      where.reals = (*real)->at;
+    POSENC_TRY(real, real_positions(file));
+    if (real) {
+      if (real->at.shape[2] != seq) return wrong_count(real->at.shape[2]);
+      where.numbers = std::move(real->numbers);
+      where.reals = real->at;
       return where;
     }
-    Expected<Positions> whole = positions(file);
-    if (!whole) return std::unexpected(whole.error());
-    if (whole->size() != seq) return wrong_count(whole->size());
-    where.whole = std::move(*whole);
+    POSENC_TRY(whole, positions(file));
+    if (whole.size() != seq) return wrong_count(whole.size());
+    where.whole = std::move(whole);
     return where;
   }
   if (!file.ends_with(".npy")) return fail("--by", "must be a .npy file", by);
-  Expected<Array> array = read_npy(file);
-  if (!array) return std::unexpected(array.error());
-  where.numbers = std::move(*array);
-  const Expected<Tensor> given = tensor_of(*where.numbers, "", file);
-  if (!given) return std::unexpected(given.error());
-  if (given->rank < 2 || given->rank > 3)
+  POSENC_TRY(array, read_npy(file));
+  where.numbers = std::move(array);
+  POSENC_TRY(given, tensor_of(*where.numbers, "", file));
+  if (given.rank < 2 || given.rank > 3)
     return fail(file, "must be [seq][pair] or [head][seq][pair]",
-                std::to_string(given->rank) + " axes");
-  where.angles = given->with_rank(4);
+                std::to_string(given.rank) + " axes");
+  where.angles = given.with_rank(4);
   if (where.angles.shape[2] != seq) return wrong_count(where.angles.shape[2]);
   return where;
 }
@@ -113,7 +110,7 @@ Expected<void> rotated(const Plan& plan, const Tensor& x, const Where& where, Si
     const std::int64_t heads = plan.rotate->frequencies.heads, pairs = plan.rotate->pairs();
     memory.resize(static_cast<std::size_t>(heads * x.shape[2] * pairs));
     angles = Tensor::dense(memory.data(), {1, heads, x.shape[2], pairs});
-    if (auto made = rotation_angles(plan, where.reals, angles); !made) return made;
+    POSENC_CHECK(rotation_angles(plan, where.reals, angles));
   }
   return inverse ? rotate_by_inverse(plan, x, angles, side, x)
                  : rotate_by(plan, x, angles, side, x);
@@ -174,17 +171,13 @@ Run define_rotate(CLI::App& app) {
       "ggml_float\n"
       "  posenc rotate out.npy back.npy --scheme rope --positions 0:4096 --inverse");
   return [options]() -> Expected<int> {
-    Expected<Array> array = read_npy(options->in);
-    if (!array) return std::unexpected(array.error());
-    const Expected<Tensor> whole = tensor_of(*array, options->dtype, options->in);
-    if (!whole) return std::unexpected(whole.error());
-    const Expected<Tensor> x = arranged(*whole, options->head_axis, options->seq_axis);
-    if (!x) return std::unexpected(x.error());
-    Expected<Where> where = where_of(options->positions, options->by, x->shape[2]);
-    if (!where) return std::unexpected(where.error());
+    POSENC_TRY(array, read_npy(options->in));
+    POSENC_TRY(whole, tensor_of(array, options->dtype, options->in));
+    POSENC_TRY(x, arranged(whole, options->head_axis, options->seq_axis));
+    POSENC_TRY(where, where_of(options->positions, options->by, x.shape[2]));
     Geometry of_tensor;
-    of_tensor.heads = x->shape[1];
-    of_tensor.head_dim = x->shape[3];
+    of_tensor.heads = x.shape[1];
+    of_tensor.head_dim = x.shape[3];
     const Expected<Plan> plan = options->source->plan(of_tensor, angles_named(options->angles));
     if (!plan) {
       // Where nothing rotates, that is the mistake, whatever the tensor's shape.
@@ -199,10 +192,8 @@ Run define_rotate(CLI::App& app) {
     }
     const Side side = options->side.starts_with("q") ? Side::query : Side::key;
     // In memory in place; the file read stays as it is.
-    const Expected<void> done = rotated(*plan, *x, *where, side, options->inverse);
-    if (!done) return std::unexpected(done.error());
-    if (Expected<void> written = write_array(options->out, *array, options->dtype); !written)
-      return std::unexpected(written.error());
+    POSENC_CHECK(rotated(*plan, x, where, side, options->inverse));
+    POSENC_CHECK(write_array(options->out, array, options->dtype));
     return 0;
   };
 }

@@ -8,6 +8,7 @@
 #include "cli/pages/json_text.h"
 #include "cli/pages/terminal.h"
 #include "posenc/schemes.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -33,14 +34,13 @@ Run define_slopes(CLI::App& app) {
       "  posenc slopes --heads 32 --max_bias 8 --json\n"
       "  posenc slopes --heads 71 --rounding bfloat16 --json");
   return [options]() -> Expected<int> {
-    const Expected<std::vector<double>> slopes =
-        alibi_slopes(options->heads, options->max_bias,
-                     options->rounding == "exact" ? SlopeRounding::exact : SlopeRounding::bfloat16);
-    if (!slopes) return std::unexpected(slopes.error());
+    POSENC_TRY(slopes, alibi_slopes(options->heads, options->max_bias,
+                                    options->rounding == "exact" ? SlopeRounding::exact
+                                                                 : SlopeRounding::bfloat16));
     if (options->json) {
-      write_out("{{\"slopes\":{}}}\n", json_numbers(*slopes));
+      write_out("{{\"slopes\":{}}}\n", json_numbers(slopes));
     } else {
-      for (std::size_t h = 0; h < slopes->size(); h++) write_out("{:>4}  {}\n", h, (*slopes)[h]);
+      for (std::size_t h = 0; h < slopes.size(); h++) write_out("{:>4}  {}\n", h, slopes[h]);
     }
     return 0;
   };

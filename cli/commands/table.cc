@@ -8,6 +8,7 @@
 #include "cli/arguments/source.h"
 #include "cli/command.h"
 #include "posenc/apply.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -43,32 +44,23 @@ Run define_table(CLI::App& app) {
       "  posenc table pe.npy --scheme sinusoidal --axes_dim 128,128 --width 256 \\\n"
       "         --positions 14x14");
   return [options]() -> Expected<int> {
-    const Expected<NpyType> type = type_named(options->dtype);
-    if (!type) return std::unexpected(type.error());
-    const Expected<std::optional<RealPositions>> real = real_positions(options->positions);
-    if (!real) return std::unexpected(real.error());
-    const Expected<Positions> where =
-        *real ? Positions::range(0, (*real)->at.shape[2]) : positions(options->positions);
-    if (!where) return std::unexpected(where.error());
-    const Expected<Plan> plan = options->source->plan({});
-    if (!plan) return std::unexpected(plan.error());
-    if (Expected<void> given = check_table(*plan, "table"); !given)
-      return std::unexpected(given.error());
+    POSENC_TRY(type, type_named(options->dtype));
+    POSENC_TRY(real, real_positions(options->positions));
+    POSENC_TRY(where,
+               real ? Positions::range(0, real->at.shape[2]) : positions(options->positions));
+    POSENC_TRY(plan, options->source->plan({}));
+    POSENC_CHECK(check_table(plan, "table"));
     const std::int64_t width = options->source->width();
     if (width == 0) return fail("table", "the width must be known", "", "say --width");
-    Expected<Array> array = make_array(*type, {where->batch() * where->size(), width});
-    if (!array) return std::unexpected(array.error());
-    const Expected<Tensor> rows = tensor_of(*array, options->dtype, options->out);
-    if (!rows) return std::unexpected(rows.error());
-    Tensor batched = rows->with_rank(3);
-    batched.shape[0] = where->batch();
-    batched.shape[1] = where->size();
-    batched.stride[0] = where->size() * width;
-    const Expected<void> done = *real ? position_vectors(*plan, (*real)->at, batched)
-                                      : position_vectors(*plan, *where, batched);
-    if (!done) return std::unexpected(done.error());
-    if (Expected<void> written = write_array(options->out, *array, options->dtype); !written)
-      return std::unexpected(written.error());
+    POSENC_TRY(array, make_array(type, {where.batch() * where.size(), width}));
+    POSENC_TRY(rows, tensor_of(array, options->dtype, options->out));
+    Tensor batched = rows.with_rank(3);
+    batched.shape[0] = where.batch();
+    batched.shape[1] = where.size();
+    batched.stride[0] = where.size() * width;
+    POSENC_CHECK(real ? position_vectors(plan, real->at, batched)
+                      : position_vectors(plan, where, batched));
+    POSENC_CHECK(write_array(options->out, array, options->dtype));
     return 0;
   };
 }

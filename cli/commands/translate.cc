@@ -18,6 +18,7 @@
 #include "cli/pages/terminal.h"
 #include "posenc/apply.h"
 #include "posenc/tools.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -58,9 +59,8 @@ std::string translation_page(const Model& model, const Translation& translation,
 
 // What a command line makes of the model; nothing can be said of one that the engine refuses.
 Expected<CommandReading> started(const Model& model, const std::string& command) {
-  const Expected<std::string> text = command_text(command);
-  if (!text) return std::unexpected(text.error());
-  Expected<CommandReading> read = read_command(model, *text);
+  POSENC_TRY(text, command_text(command));
+  Expected<CommandReading> read = read_command(model, text);
   if (read && !read->reading.refused.empty())
     return fail("command", "the engine must run the model", read->reading.refused,
                 "posenc diff MODEL --engines all tells which engine does");
@@ -71,43 +71,34 @@ Expected<CommandReading> started(const Model& model, const std::string& command)
 Expected<void> write_table(const OnnxRotation& one, NpyType type, double (*wave)(double),
                            const std::string& path) {
   const std::int64_t pairs = one.plan.rotate->pairs();
-  Expected<Array> array = make_array(type, {one.rows, pairs});
-  if (!array) return std::unexpected(array.error());
-  const Expected<Tensor> table = tensor_of(*array, type == NpyType::u16 ? "bfloat16" : "", path);
-  if (!table) return std::unexpected(table.error());
+  POSENC_TRY(array, make_array(type, {one.rows, pairs}));
+  POSENC_TRY(table, tensor_of(array, type == NpyType::u16 ? "bfloat16" : "", path));
   constexpr std::int64_t at_once = 4096;
   std::vector<double> angles(static_cast<std::size_t>(std::min(at_once, one.rows) * pairs));
   for (std::int64_t begin = 0; begin < one.rows; begin += at_once) {
     const std::int64_t count = std::min(at_once, one.rows - begin);
-    const Expected<void> formed =
-        rotation_angles(one.plan, Positions::range(begin, count),
-                        Tensor::dense(angles.data(), {1, 1, count, pairs}));
-    if (!formed) return formed;
+    POSENC_CHECK(rotation_angles(one.plan, Positions::range(begin, count),
+                                 Tensor::dense(angles.data(), {1, 1, count, pairs})));
     for (std::int64_t i = 0; i < count * pairs; ++i)
-      table->set(begin * pairs + i,
-                 one.plan.rotate->amplitude * wave(angles[static_cast<std::size_t>(i)]));
+      table.set(begin * pairs + i,
+                one.plan.rotate->amplitude * wave(angles[static_cast<std::size_t>(i)]));
   }
-  return write_array(path, *array);
+  return write_array(path, array);
 }
 
 // cos_cache.npy and sin_cache.npy; a number stands in their names where there are several.
 Expected<void> write_tables(const Model& model, const Translation& made, const std::string& folder,
                             std::string_view dtype) {
-  const Expected<NpyType> type = type_named(dtype);
-  if (!type) return std::unexpected(type.error());
-  const Expected<std::vector<OnnxRotation>> all = onnx_rotations(model, made.length);
-  if (!all) return std::unexpected(all.error());
+  POSENC_TRY(type, type_named(dtype));
+  POSENC_TRY(all, onnx_rotations(model, made.length));
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (failed) return fail("--tables", "must be a folder that can be made", folder);
-  for (std::size_t i = 0; i < all->size(); ++i) {
-    const std::string tail = (all->size() > 1 ? fmt::format("_{}", i) : "") + ".npy";
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::string tail = (all.size() > 1 ? fmt::format("_{}", i) : "") + ".npy";
     for (const auto& [name, wave] :
          {std::pair<const char*, double (*)(double)>{"cos", std::cos}, {"sin", std::sin}})
-      if (const Expected<void> written =
-              write_table((*all)[i], *type, wave, folder + "/" + name + "_cache" + tail);
-          !written)
-        return written;
+      POSENC_CHECK(write_table(all[i], type, wave, folder + "/" + name + "_cache" + tail));
   }
   return {};
 }
@@ -159,36 +150,33 @@ Run define_translate(CLI::App& app) {
     std::vector<Finding> findings;
     std::int64_t length = flags->at;
     if (!flags->command.empty()) {
-      Expected<CommandReading> read = started(*model, flags->command);
-      if (!read) return std::unexpected(read.error());
-      findings = std::move(read->findings);
-      model = std::move(read->reading.model);
-      if (length == 0) length = read->length;
+      POSENC_TRY(read, started(*model, flags->command));
+      findings = std::move(read.findings);
+      model = std::move(read.reading.model);
+      if (length == 0) length = read.length;
     }
-    const Expected<Translation> made = translate(*model, flags->engine, length);
-    if (!made) return std::unexpected(made.error());
+    POSENC_TRY(made, translate(*model, flags->engine, length));
     if (!flags->tables.empty()) {
       if (flags->engine != "onnx")
         return fail("--tables", "goes with --to onnx", flags->engine, "drop --tables");
-      if (const auto written = write_tables(*model, *made, flags->tables, flags->dtype); !written)
-        return std::unexpected(written.error());
+      POSENC_CHECK(write_tables(*model, made, flags->tables, flags->dtype));
     }
     const Terminal term = terminal(no_color(app));
     if (flags->json) {
-      std::string json = to_json(*made);
+      std::string json = to_json(made);
       if (!flags->command.empty())
         json.replace(json.size() - 1, 1, ",\"findings\":" + to_json(findings) + "}");
       write_out("{}\n", json);
     } else {
-      write_out("{}", translation_page(*model, *made, term));
+      write_out("{}", translation_page(*model, made, term));
       if (!findings.empty())
         write_out("\nof the command line\n{}", findings_page(findings, term, ""));
     }
     const bool lost = std::ranges::any_of(
-        made->notes, [](const EngineNote& note) { return note.kind == EngineNote::Kind::lost; });
-    const bool faithful = !lost && only_notes(findings) && made->largest_angle_difference &&
-                          *made->largest_angle_difference <= angle_that_shows &&
-                          *made->amplitude_difference < 1e-6;
+        made.notes, [](const EngineNote& note) { return note.kind == EngineNote::Kind::lost; });
+    const bool faithful = !lost && only_notes(findings) && made.largest_angle_difference &&
+                          *made.largest_angle_difference <= angle_that_shows &&
+                          *made.amplitude_difference < 1e-6;
     return faithful ? 0 : 1;
   };
 }

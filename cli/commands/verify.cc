@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/pages/claims_page.h"
 #include "cli/pages/progress.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -41,12 +42,11 @@ Run define_verify(CLI::App& app) {
       "  posenc verify --text S2\n"
       "  posenc verify --group scaling --json | jq '.[].verdict'");
   return [options, &app]() -> Expected<int> {
-    const Expected<std::vector<Claim>> claims = chosen(all_claims(), options->wanted);
-    if (!claims) return std::unexpected(claims.error());
+    POSENC_TRY(claims, chosen(all_claims(), options->wanted));
     std::vector<Verified> results;
     {
-      Progress progress("verify", claims->size());
-      results = verified(*claims, [&](std::size_t at, const Claim& claim) {
+      Progress progress("verify", claims.size());
+      results = verified(claims, [&](std::size_t at, const Claim& claim) {
         progress.tell(at, fmt::format("{} {}", claim.number(), claim.statement));
       });
     }

@@ -94,40 +94,33 @@ Drawing define(CLI::App& app) {
   app.add_option("--seed", options->seed, "Of the random numbers");
   options->encoding.emplace(app, "plot bias", "alibi", Geometry{.heads = 8});
   return [options]() -> Expected<Figure> {
-    Expected<Plan> plan = options->encoding->plan(options->length);
-    if (!plan) return std::unexpected(plan.error());
+    POSENC_TRY(plan, options->encoding->plan(options->length));
     const std::int64_t heads = options->encoding->heads();
-    if (!plan->bias)
+    if (!plan.bias)
       return fail("plot bias", "this encoding adds no bias to the logits",
                   options->encoding->name(), "posenc plot decay shows what rotations do");
     if (heads == 0)
       return fail("plot bias", "the number of heads must be known", "", "say --heads");
     if (options->random_learned)
-      fill_learned(*plan, options->seed, heads, options->encoding->head_dim());
-    POSENC_CHECK(check_table(*plan, "plot bias"));
+      fill_learned(plan, options->seed, heads, options->encoding->head_dim());
+    POSENC_CHECK(check_table(plan, "plot bias"));
     POSENC_TRY(at,
-               places(*plan, options->encoding->source().compiled_for(), options->length, heads));
+               places(plan, options->encoding->source().compiled_for(), options->length, heads));
     const std::int64_t side = at.side, cells = side * side;
     if (options->show.empty())
       for (std::int64_t i = 0, shown = std::min<std::int64_t>(heads, 8); i < shown; i++)
         options->show +=
             (i ? "," : "") + std::to_string(shown == 1 ? 0 : i * (heads - 1) / (shown - 1));
-    const Expected<std::vector<std::int64_t>> chosen = indices(options->show, "--show", heads);
-    if (!chosen) return std::unexpected(chosen.error());
+    POSENC_TRY(chosen, indices(options->show, "--show", heads));
 
     std::vector<double> values(static_cast<std::size_t>(heads * cells));
     const Tensor out = Tensor::dense(values.data(), {heads, at.queries.size(), at.keys.size()});
-    POSENC_CHECK(bias(*plan, at.queries, at.keys, out));
-    const Slopes* slopes = std::get_if<Slopes>(&*plan->bias);
-    const BiasTable* table = std::get_if<BiasTable>(&*plan->bias);
+    POSENC_CHECK(bias(plan, at.queries, at.keys, out));
+    const Slopes* slopes = std::get_if<Slopes>(&*plan.bias);
+    const BiasTable* table = std::get_if<BiasTable>(&*plan.bias);
     const bool causal = slopes ? !slopes->bidirectional : !table->bidirectional;
 
-    Figure figure;
-    const auto count = static_cast<std::int64_t>(chosen->size());
-    figure.columns = std::min<std::int64_t>(count, 4);
-    figure.height = square_height(count, figure.columns, 100);
-    figure.shared_axes = true;
-    figure.square = true;
+    Figure figure = of_squares(chosen.size(), 100);
     figure.title =
         fmt::format("Added to the logits by {}, {} heads", options->encoding->name(), heads);
     figure.caption =
@@ -140,7 +133,7 @@ Drawing define(CLI::App& app) {
             : "Each map is a head: what is added to the logit of each query and key.";
     if (options->random_learned) figure.caption += " What is learned is random here.";
     double least = 0, most = 0;
-    for (const std::int64_t head : *chosen) {
+    for (const std::int64_t head : chosen) {
       Matrix matrix;
       matrix.rows = matrix.columns = side;
       matrix.first_x = matrix.first_y = static_cast<double>(at.first);
@@ -155,8 +148,7 @@ Drawing define(CLI::App& app) {
           }
           matrix.values.push_back(value);
         }
-      Panel panel;
-      panel.title = fmt::format("head {}", head);
+      Panel panel{.title = fmt::format("head {}", head)};
       if (slopes)
         panel.title += ": m = " + slope_text(slopes->slope[static_cast<std::size_t>(head)]);
       panel.x = at.x;

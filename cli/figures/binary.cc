@@ -9,6 +9,7 @@
 #include "cli/figures/common.h"
 #include "cli/figures/draw/colours.h"
 #include "cli/figures/kind.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace of_binary {
@@ -25,23 +26,17 @@ Drawing define(CLI::App& app) {
   app.add_option("--base", options->base, "Base of the frequencies");
   app.add_option("--length", options->length, "Positions counted")->check(CLI::Range(2, 4096));
   return [options]() -> Expected<Figure> {
-    const Expected<Plan> plan =
-        compile(Sinusoidal{.base = options->base}, {.width = options->width});
-    if (!plan) return std::unexpected(plan.error());
-    const std::vector<double>& frequency = std::get<Waves>(plan->add->kind).frequency;
+    POSENC_TRY(plan, compile(Sinusoidal{.base = options->base}, {.width = options->width}));
+    const std::vector<double>& frequency = std::get<Waves>(plan.add->kind).frequency;
     if (static_cast<std::int64_t>(frequency.size()) < options->bits)
       return fail("--width", "must have a pair for each bit",
                   fmt::format("{} pairs", frequency.size()),
                   fmt::format("say --width {} or more", 2 * options->bits));
     const Positions where = Positions::range(0, options->length);
-    const Expected<std::vector<double>> table =
-        vectors(*plan, where, options->width, "plot binary");
-    if (!table) return std::unexpected(table.error());
+    POSENC_TRY(table, vectors(plan, where, options->width, "plot binary"));
 
-    Figure figure;
-    figure.height = 60 + 62 * static_cast<double>(options->bits);
-    figure.columns = 2;
-    figure.shared_axes = true;
+    Figure figure{
+        .columns = 2, .shared_axes = true, .height = 60 + 62 * static_cast<double>(options->bits)};
     figure.title =
         fmt::format("Counting in binary, and sinusoidal vectors of width {}", options->width);
     figure.caption = fmt::format(
@@ -80,16 +75,14 @@ Drawing define(CLI::App& app) {
       steps.name = "bit of the position";
       curve.width = 0.7;
       for (std::int64_t p = 0; p < options->length; p++) {
-        steps.x.push_back(static_cast<double>(p));
-        steps.y.push_back(static_cast<double>((p >> k) & 1));
-        dots.x.push_back(static_cast<double>(p));
-        dots.y.push_back((*table)[static_cast<std::size_t>(p * options->width + 2 * k)]);
+        steps.add(static_cast<double>(p), static_cast<double>((p >> k) & 1));
+        dots.add(static_cast<double>(p),
+                 table[static_cast<std::size_t>(p * options->width + 2 * k)]);
       }
       const std::int64_t fine = 16 * (options->length - 1);
       for (std::int64_t i = 0; i <= fine; i++) {
         const double p = static_cast<double>(i) / 16;
-        curve.x.push_back(p);
-        curve.y.push_back(std::sin(p * frequency[pair]));
+        curve.add(p, std::sin(p * frequency[pair]));
       }
       bit.series = {std::move(steps)};
       wave.series = {std::move(curve), std::move(dots)};

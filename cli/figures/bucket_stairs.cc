@@ -8,6 +8,7 @@
 #include "cli/figures/common.h"
 #include "cli/figures/draw/colours.h"
 #include "cli/figures/kind.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace of_bucket_stairs {
@@ -26,16 +27,12 @@ Expected<Panel> t5(const Options& options) {
   panel.y = {.label = "bucket", .column = "bucket"};
   const std::int64_t reach = options.max_distance + options.max_distance / 4;
   for (const bool both : {false, true}) {
-    Series steps;
-    steps.name = both ? "T5, both directions" : "T5, causal";
-    steps.colour = line_colour(both ? 2 : 1);
+    Series steps{.name = both ? "T5, both directions" : "T5, causal",
+                 .colour = line_colour(both ? 2 : 1)};
     steps.mark = Mark::steps;
     for (std::int64_t r = -reach; r <= reach; r++) {
-      const Expected<std::int64_t> bucket =
-          t5_bucket(r, options.num_buckets, options.max_distance, both);
-      if (!bucket) return std::unexpected(bucket.error());
-      steps.x.push_back(static_cast<double>(r));
-      steps.y.push_back(static_cast<double>(*bucket));
+      POSENC_TRY(bucket, t5_bucket(r, options.num_buckets, options.max_distance, both));
+      steps.add(static_cast<double>(r), static_cast<double>(bucket));
     }
     panel.series.push_back(std::move(steps));
   }
@@ -43,25 +40,21 @@ Expected<Panel> t5(const Options& options) {
 }
 
 Expected<Panel> deberta(const Options& options) {
-  Panel panel;
-  panel.title = fmt::format("DeBERTa: {} a side, to distance {}", options.position_buckets,
-                            options.max_relative_positions);
-  panel.x = {.label = "key − query (tokens)", .column = "relative_position_tokens"};
-  panel.y = {.label = "bucket", .column = "bucket"};
-  Series steps;
-  steps.name = "DeBERTa";
-  steps.colour = line_colour(3);
+  Panel panel{.title = fmt::format("DeBERTa: {} a side, to distance {}", options.position_buckets,
+                                   options.max_relative_positions),
+              .x = {.label = "key − query (tokens)", .column = "relative_position_tokens"},
+              .y = {.label = "bucket", .column = "bucket"}};
+  Series steps{.name = "DeBERTa", .colour = line_colour(3)};
   steps.mark = Mark::steps;
   const std::int64_t rows =
       options.position_buckets > 0 ? options.position_buckets : options.max_relative_positions;
   const std::int64_t reach = options.max_relative_positions + options.max_relative_positions / 4;
   for (std::int64_t r = -reach; r <= reach; r++) {
-    const Expected<std::int64_t> bucket =
-        deberta_bucket(-r, options.position_buckets, options.max_relative_positions);
-    if (!bucket) return std::unexpected(bucket.error());
+    POSENC_TRY(bucket,
+               deberta_bucket(-r, options.position_buckets, options.max_relative_positions));
     steps.x.push_back(static_cast<double>(r));
     // The attention clips to the rows there are.
-    steps.y.push_back(static_cast<double>(std::clamp(*bucket, -rows, rows - 1)));
+    steps.y.push_back(static_cast<double>(std::clamp(bucket, -rows, rows - 1)));
   }
   panel.series.push_back(std::move(steps));
   return panel;
@@ -80,18 +73,15 @@ Drawing define(CLI::App& app) {
                  "DeBERTa: distance of the last bucket")
       ->check(distances);
   return [options]() -> Expected<Figure> {
-    Figure figure;
-    figure.height = 240;
-    figure.title = "Buckets of relative positions";
+    Figure figure{.title = "Buckets of relative positions", .height = 240};
     figure.caption =
         "Near distances have a bucket each; farther ones share, more and more of them on a "
         "logarithmic scale, and beyond the last step all distances are one. Keys before the query "
         "are at the left.";
     for (const auto& [name, make] : {std::pair{"t5", &t5}, std::pair{"deberta", &deberta}}) {
       if (options->which != "both" && options->which != name) continue;
-      Expected<Panel> panel = make(*options);
-      if (!panel) return std::unexpected(panel.error());
-      figure.panels.push_back(std::move(*panel));
+      POSENC_TRY(panel, make(*options));
+      figure.panels.push_back(std::move(panel));
     }
     figure.columns = static_cast<std::int64_t>(figure.panels.size());
     return figure;

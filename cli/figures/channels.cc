@@ -8,6 +8,7 @@
 #include "cli/figures/common.h"
 #include "cli/figures/draw/colours.h"
 #include "cli/figures/kind.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace of_channels {
@@ -61,56 +62,47 @@ Drawing define(CLI::App& app) {
   options->encoding.emplace(app, "plot channels", "sinusoidal",
                             Geometry{.width = 128, .head_dim = 128});
   return [options]() -> Expected<Figure> {
-    const Expected<Positions> where = one_row(options->positions, "plot channels");
-    if (!where) return std::unexpected(where.error());
-    const Expected<Plan> plan = options->encoding->plan();
-    if (!plan) return std::unexpected(plan.error());
-    if (!plan->add && !plan->rotate)
+    POSENC_TRY(where, one_row(options->positions, "plot channels"));
+    POSENC_TRY(plan, options->encoding->plan());
+    if (!plan.add && !plan.rotate)
       return fail("plot channels", "this encoding has no vectors and no rotation", "",
                   "posenc plot bias shows a bias");
-    const std::int64_t width = plan->add ? options->encoding->width() : plan->rotate->pairs();
-    const Expected<std::vector<std::int64_t>> chosen =
-        indices(options->channels, "--channels", width);
-    if (!chosen) return std::unexpected(chosen.error());
+    const std::int64_t width = plan.add ? options->encoding->width() : plan.rotate->pairs();
+    POSENC_TRY(chosen, indices(options->channels, "--channels", width));
     std::vector<double> table;
-    if (plan->add) {
-      Expected<std::vector<double>> rows = vectors(*plan, *where, width, "plot channels");
-      if (!rows) return std::unexpected(rows.error());
-      table = std::move(*rows);
+    if (plan.add) {
+      POSENC_TRY(rows, vectors(plan, where, width, "plot channels"));
+      table = std::move(rows);
     }
 
-    Figure figure;
-    figure.height = 250;
-    figure.title = plan->add
-                       ? fmt::format("Dimensions of {}, width {}", options->encoding->name(), width)
-                       : fmt::format("Cosines of the angles of {}", options->encoding->name());
+    Figure figure{
+        .title = plan.add
+                     ? fmt::format("Dimensions of {}, width {}", options->encoding->name(), width)
+                     : fmt::format("Cosines of the angles of {}", options->encoding->name()),
+        .height = 250};
     figure.caption =
-        plan->add ? "Each line is one channel of the vectors over the positions: early "
-                    "channels wave fast, late ones hardly move."
-                  : "Each line is the cosine of one pair's angle: early pairs rotate fast, late "
-                    "ones hardly at all.";
-    Panel panel;
-    panel.x = {.label = "position (tokens)", .column = "position_tokens"};
-    panel.y = {.label = plan->add ? "value" : "cos(position · frequency)",
-               .column = plan->add ? "value" : "cos"};
+        plan.add ? "Each line is one channel of the vectors over the positions: early "
+                   "channels wave fast, late ones hardly move."
+                 : "Each line is the cosine of one pair's angle: early pairs rotate fast, late "
+                   "ones hardly at all.";
+    Panel panel{.x = {.label = "position (tokens)", .column = "position_tokens"},
+                .y = {.label = plan.add ? "value" : "cos(position · frequency)",
+                      .column = plan.add ? "value" : "cos"}};
     bool with_dots = false;
-    for (std::size_t i = 0; i < chosen->size(); i++) {
-      const std::int64_t d = (*chosen)[i];
-      Series line;
-      line.colour = line_colour(i + 1);
-      const double f = plan->add ? 0 : plan->rotate->at(0, 0, d);
-      const Waves* waves = plan->add ? std::get_if<Waves>(&plan->add->kind) : nullptr;
-      const std::optional<Wave> wave = waves       ? wave_of(*waves, d)
-                                       : plan->add ? std::nullopt
-                                                   : std::optional(Wave{f, false});
-      line.name = fmt::format("{} {}", plan->add ? "channel" : "pair", d);
-      if (wave && plan->add) line.name += wave->sine ? ", sin" : ", cos";
+    for (std::size_t i = 0; i < chosen.size(); i++) {
+      const std::int64_t d = chosen[i];
+      Series line{.colour = line_colour(i + 1)};
+      const double f = plan.add ? 0 : plan.rotate->at(0, 0, d);
+      const Waves* waves = plan.add ? std::get_if<Waves>(&plan.add->kind) : nullptr;
+      const std::optional<Wave> wave = waves      ? wave_of(*waves, d)
+                                       : plan.add ? std::nullopt
+                                                  : std::optional(Wave{f, false});
+      line.name = fmt::format("{} {}", plan.add ? "channel" : "pair", d);
+      if (wave && plan.add) line.name += wave->sine ? ", sin" : ", cos";
       if (wave) line.name += ", wavelength " + wavelength_text(wave->frequency);
-      for (std::int64_t t = 0; t < where->size(); t++) {
-        const auto p = static_cast<double>(where->at(t));
-        line.x.push_back(p);
-        line.y.push_back(plan->add ? table[static_cast<std::size_t>(t * width + d)]
-                                   : std::cos(p * f));
+      for (std::int64_t t = 0; t < where.size(); t++) {
+        const auto p = static_cast<double>(where.at(t));
+        line.add(p, plan.add ? table[static_cast<std::size_t>(t * width + d)] : std::cos(p * f));
       }
       if (!wave) {
         panel.series.push_back(std::move(line));

@@ -10,6 +10,8 @@
 #include "cli/figures/draw/layout.h"
 #include "cli/pages/terminal.h"
 #include "posenc/apply.h"
+#include "posenc/tools.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 
@@ -56,14 +58,13 @@ Expected<Positions> one_row(const std::string& text, std::string_view kind, bool
 
 Expected<std::vector<std::int64_t>> indices(const std::string& text, std::string_view flag,
                                             std::int64_t end) {
-  Expected<std::vector<std::int64_t>> list = integers(text, flag);
-  if (!list) return list;
-  if (list->empty()) return fail(flag, "must name at least one", "none", "write it like 0,8,16");
-  if (list->size() > 64) return fail(flag, "at most 64 in a picture", std::to_string(list->size()));
-  for (const std::int64_t value : *list)
+  POSENC_TRY(list, integers(text, flag));
+  if (list.empty()) return fail(flag, "must name at least one", "none", "write it like 0,8,16");
+  if (list.size() > 64) return fail(flag, "at most 64 in a picture", std::to_string(list.size()));
+  for (const std::int64_t value : list)
     if (value < 0 || value >= end)
       return fail(flag, fmt::format("must lie in 0 to {}", end - 1), std::to_string(value));
-  return list;
+  return std::move(list);
 }
 
 Expected<void> check_cells(std::int64_t rows, std::int64_t columns, std::string_view kind) {
@@ -80,13 +81,11 @@ Expected<std::vector<double>> vectors(const Plan& plan, const Positions& positio
     return fail(kind, "this encoding adds no vectors to the embeddings", "",
                 "take sinusoidal, learned or a model that has them");
   if (width == 0) return fail(kind, "the width must be known", "", "say --width");
-  if (Expected<void> given = check_table(plan, kind); !given) return std::unexpected(given.error());
-  if (Expected<void> good = check_cells(positions.size(), width, kind); !good)
-    return std::unexpected(good.error());
+  POSENC_CHECK(check_table(plan, kind));
+  POSENC_CHECK(check_cells(positions.size(), width, kind));
   std::vector<double> out(static_cast<std::size_t>(positions.size() * width));
   const Tensor rows = Tensor::dense(out.data(), {1, positions.size(), width});
-  if (Expected<void> done = position_vectors(plan, positions, rows); !done)
-    return std::unexpected(done.error());
+  POSENC_CHECK(position_vectors(plan, positions, rows));
   return out;
 }
 
@@ -107,6 +106,25 @@ double square_height(std::int64_t panels, std::int64_t columns, double beside) {
   const auto across = static_cast<double>(columns);
   const double side = std::min(330.0, (504 - 15 - beside - 18 * (across - 1)) / across);
   return 70 + std::ceil(static_cast<double>(panels) / across) * (side + 21);
+}
+
+Figure of_squares(std::size_t count, double beside) {
+  const auto panels = static_cast<std::int64_t>(count);
+  const std::int64_t columns = std::min<std::int64_t>(panels, 4);
+  return {.columns = columns,
+          .shared_axes = true,
+          .square = true,
+          .height = square_height(panels, columns, beside)};
+}
+
+Panel angle_errors(double least, std::int64_t most) {
+  return {.x = {.label = "position (tokens)",
+                .column = "position_tokens",
+                .least = least,
+                .most = static_cast<double>(most),
+                .log = true},
+          .y = {.label = "error of the angle (radians)", .column = "angle_error_rad", .log = true},
+          .rules = {{bfloat16_rounding, "bfloat16 rounds cos and sin by up to 2⁻⁹"}}};
 }
 
 std::string listed(const std::vector<std::int64_t>& values) {

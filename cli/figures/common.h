@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/arguments/source.h"
+#include "cli/figures/draw/figure.h"
 #include "posenc/positions.h"
 #include "posenc/schemes.h"
 
@@ -70,6 +71,12 @@ std::string base_text(double base);
 
 // The height of a figure of square panels, with `beside` points of words to their left and right.
 double square_height(std::int64_t panels, std::int64_t columns, double beside);
+
+// Of `count` square panels, up to four beside each other, with the same axes.
+Figure of_squares(std::size_t count, double beside);
+
+// The error of an angle by position, over positions `least` to `most`, with bfloat16's line.
+Panel angle_errors(double least, std::int64_t most);
 
 // "0, 50 and 99".
 std::string listed(const std::vector<std::int64_t>& values);

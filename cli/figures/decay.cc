@@ -13,6 +13,7 @@
 #include "cli/figures/kind.h"
 #include "posenc/apply.h"
 #include "posenc/tools.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace of_decay {
@@ -33,8 +34,7 @@ std::vector<double> distances(const Options& options) {
 // q·k of a query at each distance from a key at 0, as a share of |q||k|.
 Expected<Series> rotated(const Options& options, const Scheme& scheme, std::vector<double> q,
                          std::vector<double> k, std::string name, std::size_t colour) {
-  const Expected<Plan> plan = compile(scheme, {.head_dim = options.head_dim});
-  if (!plan) return std::unexpected(plan.error());
+  POSENC_TRY(plan, compile(scheme, {.head_dim = options.head_dim}));
   const auto d = static_cast<std::size_t>(options.head_dim);
   double qq = 0, kk = 0;
   for (std::size_t i = 0; i < d; i++) qq += q[i] * q[i], kk += k[i] * k[i];
@@ -43,16 +43,10 @@ Expected<Series> rotated(const Options& options, const Scheme& scheme, std::vect
   for (std::int64_t n = 0; n < count; n++) queries.insert(queries.end(), q.begin(), q.end());
   const Tensor view = Tensor::dense(queries.data(), {1, 1, count, options.head_dim});
   const Tensor key = Tensor::dense(k.data(), {1, 1, 1, options.head_dim});
-  if (Expected<void> done = rotate(*plan, view, Positions::range(0, count), Side::query, view);
-      !done)
-    return std::unexpected(done.error());
-  if (Expected<void> done = rotate(*plan, key, Positions::range(0, 1), Side::key, key); !done)
-    return std::unexpected(done.error());
-  Series out;
-  out.name = std::move(name);
-  out.colour = line_colour(colour);
-  out.width = 1;
-  out.x = distances(options);
+  POSENC_CHECK(rotate(plan, view, Positions::range(0, count), Side::query, view));
+  POSENC_CHECK(rotate(plan, key, Positions::range(0, 1), Side::key, key));
+  Series out{
+      .name = std::move(name), .colour = line_colour(colour), .width = 1, .x = distances(options)};
   for (std::size_t n = 0; n < out.x.size(); n++) {
     double dot = 0;
     for (std::size_t i = 0; i < d; i++) dot += queries[n * d + i] * k[i];
@@ -64,19 +58,16 @@ Expected<Series> rotated(const Options& options, const Scheme& scheme, std::vect
 // RoFormer's section 3.4.3: (1/(d/2)) Σ_i |Σ_{r<i} e^{i·n·f_r}|, over its value at distance 0. Its bound
 // is this times the largest difference between neighbouring pairs of q·k: alone it bounds nothing.
 Expected<Series> bound(const Options& options) {
-  const Expected<Plan> plan =
-      compile(Rope{.rope_theta = options.rope_theta}, {.head_dim = options.head_dim});
-  if (!plan) return std::unexpected(plan.error());
-  Series out;
-  out.name = "RoFormer's Σ|S|, no bound by itself";
-  out.colour = line_colour(0);
-  out.dashed = true;
-  out.x = distances(options);
+  POSENC_TRY(plan, compile(Rope{.rope_theta = options.rope_theta}, {.head_dim = options.head_dim}));
+  Series out{.name = "RoFormer's Σ|S|, no bound by itself",
+             .colour = line_colour(0),
+             .dashed = true,
+             .x = distances(options)};
   double first = 0;
   for (const double n : out.x) {
     std::complex<double> sum = 0;
     double total = 0;
-    for (const double f : plan->rotate->frequencies.radians) {
+    for (const double f : plan.rotate->frequencies.radians) {
       sum += std::polar(1.0, n * f);
       total += std::abs(sum);
     }
@@ -88,17 +79,11 @@ Expected<Series> bound(const Options& options) {
 
 Expected<Series> biased(const Options& options, const Plan& plan, std::string name, Colour colour) {
   const std::int64_t count = options.distance + 1;
-  if (Expected<void> good = check_cells(options.heads, count, "plot decay"); !good)
-    return std::unexpected(good.error());
+  POSENC_CHECK(check_cells(options.heads, count, "plot decay"));
   std::vector<double> values(static_cast<std::size_t>(options.heads * count));
   const Tensor out = Tensor::dense(values.data(), {options.heads, count, 1});
-  if (Expected<void> done = bias(plan, Positions::range(0, count), Positions::range(0, 1), out);
-      !done)
-    return std::unexpected(done.error());
-  Series line;
-  line.name = std::move(name);
-  line.colour = colour;
-  line.x = distances(options);
+  POSENC_CHECK(bias(plan, Positions::range(0, count), Positions::range(0, 1), out));
+  Series line{.name = std::move(name), .colour = colour, .x = distances(options)};
   const auto begin = values.begin() + options.head * count;
   line.y.assign(begin, begin + count);
   return line;
@@ -108,11 +93,10 @@ Expected<Figure> draw(const Options& options) {
   if (options.head >= options.heads)
     return fail("--head", fmt::format("must lie in 0 to {}", options.heads - 1),
                 std::to_string(options.head));
-  Figure figure;
-  figure.height = 290;
-  figure.columns = 2;
-  figure.title = fmt::format("What distance does to a logit: {} channels, head {} of {}",
-                             options.head_dim, options.head, options.heads);
+  Figure figure{.title = fmt::format("What distance does to a logit: {} channels, head {} of {}",
+                                     options.head_dim, options.head, options.heads),
+                .columns = 2,
+                .height = 290};
   Panel turned, added;
   turned.title = "rotations turn the content";
   added.title = "biases are added, whatever the content";
@@ -137,29 +121,21 @@ Expected<Figure> draw(const Options& options) {
   }
 
   const auto add = [&](const Scheme& scheme, std::string name, Colour colour) -> Expected<void> {
-    const Expected<Plan> plan = compile(
-        scheme,
-        {.heads = options.heads, .head_dim = options.head_dim, .length = options.distance + 1});
-    if (!plan) return std::unexpected(plan.error());
-    Expected<Series> line = biased(options, *plan, std::move(name), colour);
-    if (!line) return std::unexpected(line.error());
-    added.series.push_back(std::move(*line));
+    POSENC_TRY(plan, compile(scheme, {.heads = options.heads,
+                                      .head_dim = options.head_dim,
+                                      .length = options.distance + 1}));
+    POSENC_TRY(line, biased(options, plan, std::move(name), colour));
+    added.series.push_back(std::move(line));
     return {};
   };
-  if (Expected<void> done = add(Alibi{}, "ALiBi", line_colour(6)); !done)
-    return std::unexpected(done.error());
-  if (Expected<void> done = add(Kerple{}, "KERPLE, logarithm, p = a = 1", line_colour(3)); !done)
-    return std::unexpected(done.error());
-  if (Expected<void> done =
-          add(Sandwich{.dim = options.head_dim, .base = options.rope_theta}, "Sandwich", pale);
-      !done)
-    return std::unexpected(done.error());
+  POSENC_CHECK(add(Alibi{}, "ALiBi", line_colour(6)));
+  POSENC_CHECK(add(Kerple{}, "KERPLE, logarithm, p = a = 1", line_colour(3)));
+  POSENC_CHECK(
+      add(Sandwich{.dim = options.head_dim, .base = options.rope_theta}, "Sandwich", pale));
   if (!options.table.empty()) {
-    const Expected<Table> table = table_named(options.table);
-    if (!table) return std::unexpected(table.error());
-    const T5 t5{.num_buckets = table->values.shape[0], .table = *table};
-    if (Expected<void> done = add(t5, "T5, the table given", line_colour(0)); !done)
-      return std::unexpected(done.error());
+    POSENC_TRY(table, table_named(options.table));
+    const T5 t5{.num_buckets = table.values.shape[0], .table = table};
+    POSENC_CHECK(add(t5, "T5, the table given", line_colour(0)));
   }
   figure.caption =
       "Left: q·k of two vectors as they move apart. For RoPE it falls on average but goes up and "

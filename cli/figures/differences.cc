@@ -10,6 +10,7 @@
 #include "cli/figures/kind.h"
 #include "posenc/apply.h"
 #include "posenc/tools.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace of_differences {
@@ -28,8 +29,7 @@ struct Options {
 };
 
 Expected<Tables> tables_of(const Options& options, const Positions& where) {
-  if (Expected<void> good = check_cells(where.size(), options.width, "plot differences"); !good)
-    return std::unexpected(good.error());
+  POSENC_CHECK(check_cells(where.size(), options.width, "plot differences"));
   const auto compiled = [&](const Scheme& scheme) {
     return compile(scheme, {.width = options.width, .head_dim = options.width});
   };
@@ -39,9 +39,8 @@ Expected<Tables> tables_of(const Options& options, const Positions& where) {
   if (!waves) return std::unexpected(waves.error());
   if (!turns) return std::unexpected(turns.error());
   Tables out;
-  Expected<std::vector<double>> rows = vectors(*waves, where, options.width, "plot differences");
-  if (!rows) return std::unexpected(rows.error());
-  out.sinusoidal = std::move(*rows);
+  POSENC_TRY(rows, vectors(*waves, where, options.width, "plot differences"));
+  out.sinusoidal = std::move(rows);
 
   const auto width = static_cast<std::size_t>(options.width);
   std::vector<double> x = normals(options.seed, width);
@@ -51,80 +50,63 @@ Expected<Tables> tables_of(const Options& options, const Positions& where) {
   for (std::int64_t t = 0; t < where.size(); t++)
     out.rotated.insert(out.rotated.end(), x.begin(), x.end());
   const Tensor view = Tensor::dense(out.rotated.data(), {1, 1, where.size(), options.width});
-  if (Expected<void> done = rotate(*turns, view, where, Side::query, view); !done)
-    return std::unexpected(done.error());
+  POSENC_CHECK(rotate(*turns, view, where, Side::query, view));
   return out;
 }
 
 Expected<Figure> by_position(const Options& options) {
-  const Expected<Positions> where = one_row(options.positions, "plot differences");
-  if (!where) return std::unexpected(where.error());
-  const Expected<std::vector<std::int64_t>> origins =
-      indices(options.origins.empty() ? "0,50,99" : options.origins, "--origins", 1LL << 53);
-  if (!origins) return std::unexpected(origins.error());
-  const Expected<Tables> tables = tables_of(options, *where);
-  if (!tables) return std::unexpected(tables.error());
-  const Expected<Positions> fixed = Positions::ids(*origins);
-  if (!fixed) return std::unexpected(fixed.error());
-  const Expected<Tables> from = tables_of(options, *fixed);
-  if (!from) return std::unexpected(from.error());
+  POSENC_TRY(where, one_row(options.positions, "plot differences"));
+  POSENC_TRY(origins, indices(options.origins.empty() ? "0,50,99" : options.origins, "--origins",
+                              1LL << 53));
+  POSENC_TRY(tables, tables_of(options, where));
+  POSENC_TRY(fixed, Positions::ids(origins));
+  POSENC_TRY(from, tables_of(options, fixed));
 
-  Figure figure;
-  figure.height = 230;
-  figure.columns = 2;
-  figure.shared_axes = true;
+  Figure figure{.columns = 2, .shared_axes = true, .height = 230};
   figure.title =
       fmt::format("Distance between the vectors of two positions, width {}", options.width);
   figure.caption =
-      "Distance of every position's vector from that of position " + listed(*origins) +
+      "Distance of every position's vector from that of position " + listed(origins) +
       ". It depends on the offset alone, rises at once and then hardly grows: far apart and "
       "farther apart look alike. For RoPE it is one random vector of the same length, rotated.";
   const auto width = static_cast<std::size_t>(options.width);
   const auto add = [&](const std::string& title, const std::vector<double>& rows,
                        const std::vector<double>& of) {
-    Panel panel;
-    panel.title = title;
-    panel.x = {.label = "position (tokens)", .column = "position_tokens"};
-    panel.y = {.label = "Euclidean distance", .column = "distance", .least = 0};
-    for (std::size_t o = 0; o < origins->size(); o++) {
-      Series line;
-      line.name = fmt::format("from position {}", (*origins)[o]);
-      line.colour = line_colour(o + 1);
-      for (std::int64_t t = 0; t < where->size(); t++) {
+    Panel panel{.title = title,
+                .x = {.label = "position (tokens)", .column = "position_tokens"},
+                .y = {.label = "Euclidean distance", .column = "distance", .least = 0}};
+    for (std::size_t o = 0; o < origins.size(); o++) {
+      Series line{.name = fmt::format("from position {}", origins[o]),
+                  .colour = line_colour(o + 1)};
+      for (std::int64_t t = 0; t < where.size(); t++) {
         double square = 0;
         for (std::size_t d = 0; d < width; d++) {
           const double step = rows[static_cast<std::size_t>(t) * width + d] - of[o * width + d];
           square += step * step;
         }
-        line.x.push_back(static_cast<double>(where->at(t)));
-        line.y.push_back(std::sqrt(square));
+        line.add(static_cast<double>(where.at(t)), std::sqrt(square));
       }
       panel.series.push_back(std::move(line));
     }
     figure.panels.push_back(std::move(panel));
   };
-  add("sinusoidal vectors", tables->sinusoidal, from->sinusoidal);
-  add("RoPE: a random vector, rotated", tables->rotated, from->rotated);
+  add("sinusoidal vectors", tables.sinusoidal, from.sinusoidal);
+  add("RoPE: a random vector, rotated", tables.rotated, from.rotated);
   return figure;
 }
 
 Expected<Figure> by_channel(const Options& options) {
-  Expected<std::vector<std::int64_t>> chosen =
-      indices(options.origins.empty() ? "50,99" : options.origins, "--origins", 1LL << 53);
-  if (!chosen) return std::unexpected(chosen.error());
-  if (chosen->size() > 3)
-    return fail("--origins", "at most 3 positions by channel", std::to_string(chosen->size()));
+  POSENC_TRY(chosen,
+             indices(options.origins.empty() ? "50,99" : options.origins, "--origins", 1LL << 53));
+  if (chosen.size() > 3)
+    return fail("--origins", "at most 3 positions by channel", std::to_string(chosen.size()));
   std::vector<std::int64_t> with_zero = {0};
-  with_zero.insert(with_zero.end(), chosen->begin(), chosen->end());
-  const Expected<Positions> where = Positions::ids(with_zero);
-  if (!where) return std::unexpected(where.error());
-  const Expected<Tables> tables = tables_of(options, *where);
-  if (!tables) return std::unexpected(tables.error());
+  with_zero.insert(with_zero.end(), chosen.begin(), chosen.end());
+  POSENC_TRY(where, Positions::ids(with_zero));
+  POSENC_TRY(tables, tables_of(options, where));
 
-  Figure figure;
-  figure.height = 130 + 120 * static_cast<double>(chosen->size());
-  figure.columns = 2;
-  figure.shared_axes = true;
+  Figure figure{
+      .columns = 2, .shared_axes = true, .height = 130 + 120 * static_cast<double>(chosen.size())};
   figure.title =
       fmt::format("Difference from position 0, channel by channel, width {}", options.width);
   figure.caption =
@@ -132,21 +114,18 @@ Expected<Figure> by_channel(const Options& options) {
       "another: late pairs differ little only because they have not turned far yet. A "
       "sinusoidal pair moves by twice the sine of half its angle.";
   const auto width = static_cast<std::size_t>(options.width);
-  for (std::size_t i = 0; i < chosen->size(); i++)
+  for (std::size_t i = 0; i < chosen.size(); i++)
     for (const bool rotated : {false, true}) {
-      const std::vector<double>& rows = rotated ? tables->rotated : tables->sinusoidal;
-      Panel panel;
-      panel.title = fmt::format("{}, position {}",
-                                rotated ? "RoPE of a random vector" : "sinusoidal", (*chosen)[i]);
-      panel.x = {.label = "channel",
-                 .column = "channel",
-                 .least = 0,
-                 .most = static_cast<double>(width - 1)};
-      panel.y = {.label = "difference", .column = "difference"};
-      Series line;
-      line.name = "difference of the channel";
-      line.colour = line_colour(1);
-      line.width = 0.9;
+      const std::vector<double>& rows = rotated ? tables.rotated : tables.sinusoidal;
+      Panel panel{
+          .title = fmt::format("{}, position {}",
+                               rotated ? "RoPE of a random vector" : "sinusoidal", chosen[i]),
+          .x = {.label = "channel",
+                .column = "channel",
+                .least = 0,
+                .most = static_cast<double>(width - 1)},
+          .y = {.label = "difference", .column = "difference"}};
+      Series line{.name = "difference of the channel", .colour = line_colour(1), .width = 0.9};
       Series above, below;
       above.name = "how far its pair moved";
       above.colour = below.colour = line_colour(2);
@@ -159,10 +138,8 @@ Expected<Figure> by_channel(const Options& options) {
           square += step * step;
         }
         const auto x = static_cast<double>(d);
-        line.x.push_back(x);
-        line.y.push_back(rows[(i + 1) * width + d] - rows[d]);
-        above.x.push_back(x);
-        above.y.push_back(std::sqrt(square));
+        line.add(x, rows[(i + 1) * width + d] - rows[d]);
+        above.add(x, std::sqrt(square));
       }
       panel.series = {std::move(line), std::move(above)};
       figure.panels.push_back(std::move(panel));

@@ -7,6 +7,7 @@
 #include "cli/arguments/flags.h"
 #include "cli/figures/common.h"
 #include "cli/figures/kind.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace of_heatmap {
@@ -25,25 +26,19 @@ Drawing define(CLI::App& app) {
   options->encoding.emplace(app, "plot heatmap", "sinusoidal",
                             Geometry{.width = 128, .head_dim = 128});
   return [options, of]() -> Expected<Figure> {
-    const Expected<Positions> where = one_row(options->positions, "plot heatmap");
-    if (!where) return std::unexpected(where.error());
-    const Expected<Plan> plan = options->encoding->plan();
-    if (!plan) return std::unexpected(plan.error());
-    if (of->count() == 0 && !plan->add && plan->rotate) options->of = "cos";
+    POSENC_TRY(where, one_row(options->positions, "plot heatmap"));
+    POSENC_TRY(plan, options->encoding->plan());
+    if (of->count() == 0 && !plan.add && plan.rotate) options->of = "cos";
 
-    Figure figure;
-    figure.height = 330;
+    Figure figure{.height = 330};
     Panel panel;
-    Matrix matrix;
-    matrix.rows = where->size();
+    Matrix matrix{.rows = where.size()};
     double most = 1;
     if (options->of == "table") {
-      Expected<std::vector<double>> table =
-          vectors(*plan, *where, options->encoding->width(), "plot heatmap");
-      if (!table) return std::unexpected(table.error());
+      POSENC_TRY(table, vectors(plan, where, options->encoding->width(), "plot heatmap"));
       matrix.columns = options->encoding->width();
-      matrix.values = std::move(*table);
-      if (!std::holds_alternative<Waves>(plan->add->kind)) {
+      matrix.values = std::move(table);
+      if (!std::holds_alternative<Waves>(plan.add->kind)) {
         most = 0;
         for (const double value : matrix.values) most = std::max(most, std::abs(value));
         if (most == 0) most = 1;
@@ -56,24 +51,23 @@ Drawing define(CLI::App& app) {
               : fmt::format("Each position's vector: {}, width {}", name, matrix.columns);
       figure.scale.label = "value";
       figure.scale.column = "value";
-      figure.caption = std::holds_alternative<Waves>(plan->add->kind)
+      figure.caption = std::holds_alternative<Waves>(plan.add->kind)
                            ? "Each row is the vector of a position. Every channel is a wave: "
                              "fast at the left, "
                              "and towards the right too slow to change within these positions."
                            : "Each row is the vector of a position, as the model holds it.";
     } else {
-      if (!plan->rotate)
+      if (!plan.rotate)
         return fail("plot heatmap", "this encoding rotates nothing", "--of " + options->of,
                     "drop --of");
-      matrix.columns = plan->rotate->pairs();
-      if (Expected<void> good = check_cells(matrix.rows, matrix.columns, "plot heatmap"); !good)
-        return std::unexpected(good.error());
+      matrix.columns = plan.rotate->pairs();
+      POSENC_CHECK(check_cells(matrix.rows, matrix.columns, "plot heatmap"));
       for (std::int64_t row = 0; row < matrix.rows; row++)
         for (std::int64_t pair = 0; pair < matrix.columns; pair++) {
           // Text has the same position on every axis.
           double angle = 0;
-          for (std::int64_t axis = 0; axis < plan->rotate->frequencies.axes; axis++)
-            angle += static_cast<double>(where->at(row)) * plan->rotate->at(0, axis, pair);
+          for (std::int64_t axis = 0; axis < plan.rotate->frequencies.axes; axis++)
+            angle += static_cast<double>(where.at(row)) * plan.rotate->at(0, axis, pair);
           matrix.values.push_back(options->of == "cos" ? std::cos(angle) : std::sin(angle));
         }
       panel.x = {.label = "pair of channels", .column = "pair"};
@@ -87,12 +81,12 @@ Drawing define(CLI::App& app) {
           options->of == "cos" ? "cosine" : "sine");
     }
     panel.y = {.label = "position (tokens)", .column = "position_tokens", .down = true};
-    if (!where->contiguous() && where->size() > 1) {
+    if (!where.contiguous() && where.size() > 1) {
       // Rows are drawn one after another, whatever positions they stand for.
       panel.y = {.label = "row", .column = "row", .down = true};
       figure.caption += " The rows are those asked for, in that order.";
     } else {
-      matrix.first_y = static_cast<double>(where->at(0));
+      matrix.first_y = static_cast<double>(where.at(0));
     }
     figure.scale.least = -most;
     figure.scale.most = most;

@@ -57,9 +57,8 @@ Drawing define(CLI::App& app) {
   app.add_option("--ranks", options->ranks, "That share it out")->check(CLI::Range(1, 64));
   app.add_option("--window", options->window, "0: none")->check(CLI::NonNegativeNumber);
   return [options]() -> Expected<Figure> {
-    Figure figure;
-    figure.title = fmt::format("Who computes which pair: {} tokens among {} ranks", options->tokens,
-                               options->ranks);
+    Figure figure{.title = fmt::format("Who computes which pair: {} tokens among {} ranks",
+                                       options->tokens, options->ranks)};
     figure.caption =
         "A query's row has the colour of the rank that holds it. Balance is the mean over the "
         "largest "

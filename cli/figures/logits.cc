@@ -38,26 +38,22 @@ std::vector<Family> families() {
 }
 
 Panel temperatures(const Options& options) {
-  Panel panel;
-  panel.title = "a temperature multiplies the query";
-  panel.x = {.label = "position of the query (tokens)",
-             .column = "position_tokens",
-             .least = 1,
-             .most = static_cast<double>(options.to),
-             .log = true};
-  panel.y = {.label = "τ, the logits' factor", .column = "temperature"};
+  Panel panel{.title = "a temperature multiplies the query",
+              .x = {.label = "position of the query (tokens)",
+                    .column = "position_tokens",
+                    .least = 1,
+                    .most = static_cast<double>(options.to),
+                    .log = true},
+              .y = {.label = "τ, the logits' factor", .column = "temperature"}};
   constexpr int steps_an_octave = 48;
   const double octaves = std::log2(static_cast<double>(options.to));
   std::size_t colour = 1;
   for (const Family& family : families()) {
-    Series line;
-    line.name = family.name;
-    line.colour = line_colour(colour++);
+    Series line{.name = std::string(family.name), .colour = line_colour(colour++)};
     for (int step = 0; step <= static_cast<int>(steps_an_octave * octaves); ++step) {
       const auto position =
           static_cast<std::int64_t>(std::exp2(static_cast<double>(step) / steps_an_octave));
-      line.x.push_back(static_cast<double>(position));
-      line.y.push_back(family.logits.query_scale(position));
+      line.add(static_cast<double>(position), family.logits.query_scale(position));
     }
     panel.series.push_back(std::move(line));
   }
@@ -66,18 +62,13 @@ Panel temperatures(const Options& options) {
 
 Panel softcaps(const Options& options) {
   constexpr int furthest = 120;
-  Panel panel;
-  panel.title = "a softcap bends them";
-  panel.x = {.label = "logit z", .column = "logit"};
-  panel.y = {.label = "c·tanh(z/c)", .column = "capped_logit"};
+  Panel panel{.title = "a softcap bends them",
+              .x = {.label = "logit z", .column = "logit"},
+              .y = {.label = "c·tanh(z/c)", .column = "capped_logit"}};
   const auto add = [&](std::string name, std::size_t colour, const auto& of, bool dashed) {
-    Series line;
-    line.name = std::move(name);
-    line.colour = line_colour(colour);
-    line.dashed = dashed;
+    Series line{.name = std::move(name), .colour = line_colour(colour), .dashed = dashed};
     for (int z = -furthest; z <= furthest; ++z) {
-      line.x.push_back(z);
-      line.y.push_back(of(z));
+      line.add(z, of(z));
     }
     panel.series.push_back(std::move(line));
   };
@@ -91,10 +82,8 @@ Panel softcaps(const Options& options) {
 }
 
 Expected<Figure> draw(const Options& options) {
-  Figure figure;
-  figure.height = 290;
-  figure.columns = 2;
-  figure.title = "What families do to logits before the softmax";
+  Figure figure{
+      .title = "What families do to logits before the softmax", .columns = 2, .height = 290};
   figure.caption =
       "A long text's softmax spreads over more keys: the temperature sharpens it again. It is 1, "
       "or "

@@ -13,6 +13,7 @@
 #include "cli/pages/terminal.h"
 #include "posenc/apply.h"
 #include "posenc/tools.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace of_phase {
@@ -35,12 +36,10 @@ Expected<double> worst(const Plan& plan, const std::vector<std::int64_t>& positi
                        const std::vector<long double>& frequency) {
   const auto count = static_cast<std::int64_t>(positions.size());
   std::vector<double> angles(positions.size() * frequency.size());
-  const Expected<Positions> where = Positions::ids(positions);
-  if (!where) return std::unexpected(where.error());
-  const auto formed = rotation_angles(
-      plan, *where,
-      Tensor::dense(angles.data(), {1, 1, count, static_cast<std::int64_t>(frequency.size())}));
-  if (!formed) return std::unexpected(formed.error());
+  POSENC_TRY(where, Positions::ids(positions));
+  POSENC_CHECK(rotation_angles(
+      plan, where,
+      Tensor::dense(angles.data(), {1, 1, count, static_cast<std::int64_t>(frequency.size())})));
   long double most = 0;
   for (std::size_t i = 0; i < angles.size(); i++) {
     const long double exact =
@@ -59,14 +58,12 @@ std::string about(double position) {
 Expected<Figure> draw(const Options& options) {
   const Rope rope{.rope_theta = options.rope_theta};
   const Geometry geometry{.head_dim = options.head_dim};
-  const auto exact = rope_frequencies<long double>(rope, geometry);
-  if (!exact) return std::unexpected(exact.error());
+  POSENC_TRY(exact, rope_frequencies<long double>(rope, geometry));
   Plan plans[std::size(engines)];
   Series lines[std::size(engines)];
   for (std::size_t i = 0; i < std::size(engines); i++) {
-    const Expected<Plan> plan = compile(rope, geometry, engines[i].angles);
-    if (!plan) return std::unexpected(plan.error());
-    plans[i] = *plan;
+    POSENC_TRY(plan, compile(rope, geometry, engines[i].angles));
+    plans[i] = plan;
     lines[i].name = engines[i].name;
     lines[i].colour = line_colour(i + 1);
   }
@@ -83,25 +80,15 @@ Expected<Figure> draw(const Options& options) {
     std::vector<std::int64_t> positions;
     for (std::int64_t p = begin; p < end; p += stride) positions.push_back(p);
     for (std::size_t i = 0; i < std::size(engines); i++) {
-      const Expected<double> error = worst(plans[i], positions, exact->frequency);
-      if (!error) return std::unexpected(error.error());
-      lines[i].x.push_back(static_cast<double>(begin));
-      lines[i].y.push_back(*error > 0 ? *error : from_data);
+      POSENC_TRY(error, worst(plans[i], positions, exact.frequency));
+      lines[i].add(static_cast<double>(begin), error > 0 ? error : from_data);
     }
   }
 
-  Figure figure;
-  figure.height = 300;
-  figure.title = fmt::format("Error of the angle, worst pair: base {}, {} channels",
-                             base_text(options.rope_theta), options.head_dim);
-  Panel panel;
-  panel.x = {.label = "position (tokens)",
-             .column = "position_tokens",
-             .least = 1,
-             .most = static_cast<double>(options.to),
-             .log = true};
-  panel.y = {.label = "error of the angle (radians)", .column = "angle_error_rad", .log = true};
-  panel.rules.push_back({bfloat16_rounding, "bfloat16 rounds cos and sin by up to 2⁻⁹"});
+  Figure figure{.title = fmt::format("Error of the angle, worst pair: base {}, {} channels",
+                                     base_text(options.rope_theta), options.head_dim),
+                .height = 300};
+  Panel panel = angle_errors(1, options.to);
   std::string exceeds;
   for (std::size_t i = 0; i < 2; i++) {
     const Series& line = lines[i];

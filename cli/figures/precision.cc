@@ -13,6 +13,7 @@
 #include "cli/figures/kind.h"
 #include "cli/pages/terminal.h"
 #include "posenc/tools.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace of_precision {
@@ -26,55 +27,43 @@ Expected<Figure> draw(const Options& options) {
   if (options.at > float_positions)
     return fail("--at", "must be at most 2^24, where a float no longer holds positions",
                 std::to_string(options.at), "see posenc precision");
-  const Expected<Model> model = named_model(options.model);
-  if (!model) return std::unexpected(model.error());
+  POSENC_TRY(model, named_model(options.model));
   const LayerGroup* group = nullptr;
   for (const Stack stack : {Stack::text, Stack::decoder, Stack::encoder})
-    if (!group) group = find_group(*model, options.layer, stack);
+    if (!group) group = find_group(model, options.layer, stack);
   if (!group)
     return fail("--layer", "the model has no such layer", std::to_string(options.layer),
                 "posenc explain " + options.model + " lists its layers");
-  const Expected<Plan> plan = compile(*group, options.at);
-  if (!plan) return std::unexpected(plan.error());
-  const std::int64_t end = phase_end(*plan, options.at);
+  POSENC_TRY(plan, compile(*group, options.at));
+  const std::int64_t end = phase_end(plan, options.at);
   std::vector<std::int64_t> marks;
   // Two to an octave.
   const auto mark = [](int i) { return std::llround(16 * std::exp2(i / 2.0)); };
   for (int i = 0; mark(i) < end; ++i) marks.push_back(mark(i));
   marks.push_back(end);
-  const Expected<PhaseErrors> errors = phase_errors(*group, options.at, std::move(marks));
-  if (!errors) return std::unexpected(errors.error());
+  POSENC_TRY(errors, phase_errors(*group, options.at, std::move(marks)));
 
-  Figure figure;
-  figure.height = 300;
+  Figure figure{.height = 300};
   const Rope& rope = std::get<Rope>(group->schemes.front());
   figure.title =
-      fmt::format("Error of the angle, worst pair: {}, base {:g}", model->name, rope.rope_theta);
+      fmt::format("Error of the angle, worst pair: {}, base {:g}", model.name, rope.rope_theta);
   figure.caption =
       "Largest error of an angle among the 1024 positions before each point, against "
       "long double.";
-  Panel panel;
-  panel.x = {.label = "position (tokens)",
-             .column = "position_tokens",
-             .least = 16,
-             .most = static_cast<double>(end),
-             .log = true};
-  panel.y = {.label = "error of the angle (radians)", .column = "angle_error_rad", .log = true};
-  panel.rules.push_back({bfloat16_rounding, "bfloat16 rounds cos and sin by up to 2⁻⁹"});
+  Panel panel = angle_errors(16, end);
   panel.rules.push_back({angle_that_shows, "0.1 radian: it shows"});
   panel.rules.push_back({half_rounding, "float16 by up to 2⁻¹²"});
-  if (model->context > 16 && model->context < end)
-    panel.rules.push_back({static_cast<double>(model->context), "context", true});
+  if (model.context > 16 && model.context < end)
+    panel.rules.push_back({static_cast<double>(model.context), "context", true});
   constexpr std::size_t colours[] = {3, 1, 2, 0, 4, 5};
-  for (std::size_t e = 0; e < errors->engines.size(); e++) {
-    const EngineError& engine = errors->engines[e];
+  for (std::size_t e = 0; e < errors.engines.size(); e++) {
+    const EngineError& engine = errors.engines[e];
     if (!engine.refused.empty()) continue;
-    Series line;
-    line.name = engine.name;
-    line.colour = line_colour(colours[e % std::size(colours)]);
+    Series line{.name = std::string(engine.name),
+                .colour = line_colour(colours[e % std::size(colours)])};
     for (std::size_t i = 0; i < engine.phase.size(); i++) {
-      line.x.push_back(static_cast<double>(errors->marks[i]));
-      line.y.push_back(engine.phase[i] > 0 ? engine.phase[i] : from_data);
+      line.add(static_cast<double>(errors.marks[i]),
+               engine.phase[i] > 0 ? engine.phase[i] : from_data);
     }
     panel.series.push_back(std::move(line));
     if (engine.beyond_bfloat16)

@@ -78,9 +78,7 @@ Cost cost_of(const Options& options, double ranks) {
 }
 
 Expected<Figure> draw(const Options& options) {
-  Figure figure;
-  figure.columns = 2;
-  figure.height = 270;
+  Figure figure{.columns = 2, .height = 270};
   // Where a message takes as long as the block before it.
   const double knee = 4 * static_cast<double>(options.kv_heads) /
                       static_cast<double>(options.heads) * options.speed / (options.network / 8);
@@ -102,10 +100,9 @@ Expected<Figure> draw(const Options& options) {
     const double ranks = std::exp2(eighth / 8.0);
     const Cost cost = cost_of(options, ranks);
     const double whole = ranks * cost.block, sent = (ranks - 1) * cost.message;
-    ring.x.push_back(ranks), gather.x.push_back(ranks), cover.x.push_back(ranks);
-    ring.y.push_back(whole / (cost.block + (ranks - 1) * std::max(cost.block, cost.message)));
-    gather.y.push_back(whole / (whole + sent));
-    cover.y.push_back(std::min(1.0, cost.block / cost.message));
+    ring.add(ranks, whole / (cost.block + (ranks - 1) * std::max(cost.block, cost.message)));
+    gather.add(ranks, whole / (whole + sent));
+    cover.add(ranks, std::min(1.0, cost.block / cost.message));
   }
   efficiency.series = {ring, gather};
   hidden.series = {cover};

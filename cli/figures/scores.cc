@@ -43,15 +43,13 @@ struct Vectors {
 };
 
 Expected<Vectors> read_vectors(const std::string& path, const std::string& dtype) {
-  Expected<Array> file = read_npy(path);
-  if (!file) return std::unexpected(file.error());
-  const Expected<Tensor> view = tensor_of(*file, dtype, path);
-  if (!view) return std::unexpected(view.error());
-  const Tensor whole = view->with_rank(4);
-  if (view->rank < 2 || whole.shape[0] != 1 || whole.size() == 0)
+  POSENC_TRY(file, read_npy(path));
+  POSENC_TRY(view, tensor_of(file, dtype, path));
+  const Tensor whole = view.with_rank(4);
+  if (view.rank < 2 || whole.shape[0] != 1 || whole.size() == 0)
     return fail(path, "must be one sequence, [heads, seq, head_dim] or [seq, head_dim]",
-                shape_text(*view), "save one sequence of the batch");
-  return Vectors{std::move(*file), {}, whole};
+                shape_text(view), "save one sequence of the batch");
+  return Vectors{std::move(file), {}, whole};
 }
 
 // Masked logits of all heads, [head][query][key], by a plan or by a scheme that reads the content; and the
@@ -142,14 +140,12 @@ ColourScale weight_scale(const std::vector<double>& weights) {
 }
 
 Expected<std::pair<Vectors, Vectors>> tensors_of(const Options& options) {
-  Expected<Vectors> q = read_vectors(options.q, options.dtype);
-  if (!q) return std::unexpected(q.error());
-  Expected<Vectors> k = read_vectors(options.k, options.dtype);
-  if (!k) return std::unexpected(k.error());
-  if (k->view.shape[2] < q->view.shape[2])
+  POSENC_TRY(q, read_vectors(options.q, options.dtype));
+  POSENC_TRY(k, read_vectors(options.k, options.dtype));
+  if (k.view.shape[2] < q.view.shape[2])
     return fail("plot scores", "the queries are the last of the keys, so there are no more of them",
-                fmt::format("{} of {}", q->view.shape[2], k->view.shape[2]));
-  return std::pair{std::move(*q), std::move(*k)};
+                fmt::format("{} of {}", q.view.shape[2], k.view.shape[2]));
+  return std::pair{std::move(q), std::move(k)};
 }
 
 // Position vectors join random queries and keys alike, as if the projections behind them were the identity.
@@ -279,10 +275,9 @@ Expected<Figure> draw(Options& options) {
   if (options.head >= heads)
     return fail("--head", fmt::format("must lie in 0 to {}", heads - 1),
                 std::to_string(options.head));
-  const Expected<Mask> mask = options.mask->over(encoding.source().mask());
-  if (!mask) return std::unexpected(mask.error());
+  POSENC_TRY(mask, options.mask->over(encoding.source().mask()));
   POSENC_TRY(at, places(plan, geometry, keys));
-  POSENC_TRY(all, scores_of(q, k, plan, content ? &*content : nullptr, *mask, at, profiles));
+  POSENC_TRY(all, scores_of(q, k, plan, content ? &*content : nullptr, mask, at, profiles));
   const auto of_head = [&](const std::vector<double>& rows) {
     return std::vector<double>(rows.begin() + options.head * queries * keys,
                                rows.begin() + (options.head + 1) * queries * keys);
@@ -293,10 +288,7 @@ Expected<Figure> draw(Options& options) {
   std::vector<double> weights = content ? of_head(all.weights) : weights_of(logits, keys);
   if (content) std::ranges::replace(weights, 0.0, from_data);
 
-  Figure figure;
-  figure.columns = 2;
-  figure.shared_axes = true;
-  figure.square = true;
+  Figure figure{.columns = 2, .shared_axes = true, .square = true};
   figure.height =
       70 + 172 * std::max(0.4, static_cast<double>(queries) / static_cast<double>(keys));
   figure.title =
@@ -308,8 +300,7 @@ Expected<Figure> draw(Options& options) {
                  "the weights. Right: the weights, each row of which sums to one or less."
                : ". Right: their softmax, each row of which sums to one.");
   const auto panel = [&](std::string title, std::vector<double>& values, ColourScale scale) {
-    Panel out;
-    out.title = std::move(title);
+    Panel out{.title = std::move(title)};
     const std::string_view unit = geometry.grid_height > 0 ? "patch" : "position";
     out.x = {.label = fmt::format("key ({})", unit), .column = "key_position"};
     out.y = {.label = fmt::format("query ({})", unit), .column = "query_position", .down = true};

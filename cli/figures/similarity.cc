@@ -7,6 +7,7 @@
 #include "cli/arguments/flags.h"
 #include "cli/figures/common.h"
 #include "cli/figures/kind.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace of_similarity {
@@ -23,22 +24,18 @@ Drawing define(CLI::App& app) {
       ->check(CLI::IsMember({"cosine", "dot"}));
   options->encoding.emplace(app, "plot similarity", "sinusoidal", Geometry{.width = 128});
   return [options]() -> Expected<Figure> {
-    const Expected<Positions> where = one_row(options->positions, "plot similarity", true);
-    if (!where) return std::unexpected(where.error());
-    const std::int64_t count = where->size();
-    if (Expected<void> good = check_cells(count, count, "plot similarity"); !good)
-      return std::unexpected(good.error());
-    const Expected<Plan> plan = options->encoding->plan();
-    if (!plan) return std::unexpected(plan.error());
+    POSENC_TRY(where, one_row(options->positions, "plot similarity", true));
+    const std::int64_t count = where.size();
+    POSENC_CHECK(check_cells(count, count, "plot similarity"));
+    POSENC_TRY(plan, options->encoding->plan());
     const std::int64_t width = options->encoding->width();
-    const Expected<std::vector<double>> rows = vectors(*plan, *where, width, "plot similarity");
-    if (!rows) return std::unexpected(rows.error());
+    POSENC_TRY(rows, vectors(plan, where, width, "plot similarity"));
 
     Matrix matrix;
     matrix.rows = matrix.columns = count;
     matrix.values.resize(static_cast<std::size_t>(count * count));
-    if (where->contiguous()) matrix.first_x = matrix.first_y = static_cast<double>(where->at(0));
-    const auto row = [&](std::int64_t p) { return rows->data() + p * width; };
+    if (where.contiguous()) matrix.first_x = matrix.first_y = static_cast<double>(where.at(0));
+    const auto row = [&](std::int64_t p) { return rows.data() + p * width; };
     const auto dot = [&](std::int64_t p, std::int64_t q) {
       double sum = 0;
       for (std::int64_t d = 0; d < width; d++) sum += row(p)[d] * row(q)[d];
@@ -58,13 +55,11 @@ Drawing define(CLI::App& app) {
         matrix.values[static_cast<std::size_t>(p * count + q)] = value;
         matrix.values[static_cast<std::size_t>(q * count + p)] = value;
       }
-    Figure figure;
-    figure.height = square_height(1, 1, 110);
-    figure.square = true;
+    Figure figure{.square = true, .height = square_height(1, 1, 110)};
     figure.title =
         fmt::format("How alike two positions are: {}, width {}", options->encoding->name(), width);
-    const bool waves = std::holds_alternative<Waves>(plan->add->kind);
-    const bool patches = where->axes() > 1;
+    const bool waves = std::holds_alternative<Waves>(plan.add->kind);
+    const bool patches = where.axes() > 1;
     figure.caption =
         patches
             ? "How alike two places are that have several coordinates, one after the other as they "
@@ -80,7 +75,7 @@ Drawing define(CLI::App& app) {
                     .most = most > 0 ? most : 1,
                     .diverging = true};
     Panel panel;
-    const std::string what = where->contiguous() ? "position (tokens)" : patches ? "place" : "row";
+    const std::string what = where.contiguous() ? "position (tokens)" : patches ? "place" : "row";
     panel.x = {.label = what, .column = "position_a_tokens"};
     panel.y = {.label = what, .column = "position_b_tokens", .down = true};
     panel.matrix = std::move(matrix);

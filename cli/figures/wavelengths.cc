@@ -14,6 +14,7 @@
 #include "cli/figures/kind.h"
 #include "cli/pages/terminal.h"
 #include "posenc/explain.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace of_wavelengths {
@@ -28,9 +29,7 @@ struct Options {
 };
 
 Series line_of(std::string name, std::size_t colour) {
-  Series out;
-  out.name = std::move(name);
-  out.colour = line_colour(colour);
+  Series out{.name = std::move(name), .colour = line_colour(colour)};
   return out;
 }
 
@@ -41,12 +40,11 @@ void add_pair(Series& line, double pair, double frequency) {
 }
 
 Figure frame() {
-  Figure figure;
-  figure.height = 300;
-  Panel panel;
-  panel.x = {.label = "pair of channels", .column = "pair"};
-  panel.y = {
-      .label = "wavelength (tokens for a full turn)", .column = "wavelength_tokens", .log = true};
+  Figure figure{.height = 300};
+  Panel panel{.x = {.label = "pair of channels", .column = "pair"},
+              .y = {.label = "wavelength (tokens for a full turn)",
+                    .column = "wavelength_tokens",
+                    .log = true}};
   figure.panels.push_back(std::move(panel));
   return figure;
 }
@@ -85,20 +83,17 @@ std::string first_stack(const Explanation& told) {
 }
 
 Expected<Figure> of_model(const Options& options) {
-  Expected<Model> model = named_model(options.model);
-  if (!model) return std::unexpected(model.error());
-  const std::int64_t trained = model->trained_context, context = model->context;
-  const Expected<Explanation> told =
-      explain(std::move(*model), {.at = options.at, .layer = options.layer});
-  if (!told) return std::unexpected(told.error());
+  POSENC_TRY(model, named_model(options.model));
+  const std::int64_t trained = model.trained_context, context = model.context;
+  POSENC_TRY(told, explain(std::move(model), {.at = options.at, .layer = options.layer}));
 
   Figure figure = frame();
   Panel& panel = figure.panels.front();
   std::size_t colour = 0;
-  const std::string stack = !options.stack.empty() ? options.stack : first_stack(*told);
+  const std::string stack = !options.stack.empty() ? options.stack : first_stack(told);
   std::vector<Kin> kin;
-  for (const GroupExplanation& group : told->groups) {
-    const LayerGroup& layers = told->model.groups[group.group];
+  for (const GroupExplanation& group : told.groups) {
+    const LayerGroup& layers = told.model.groups[group.group];
     if (group.pairs.empty() || name(layers.stack) != stack) continue;
     const auto same = std::find_if(kin.begin(), kin.end(),
                                    [&](const Kin& other) { return alike(*other.group, group); });
@@ -135,14 +130,14 @@ Expected<Figure> of_model(const Options& options) {
   if (stack == name(Stack::vision)) {
     panel.y.label = "wavelength (patches for a full turn)";
     panel.y.column = "wavelength_patches";
-    figure.title = "Wavelengths of " + told->model.name + "'s vision layers";
+    figure.title = "Wavelengths of " + told.model.name + "'s vision layers";
     figure.caption = "Patches for a full turn of each pair; each axis has pairs of its own.";
     return figure;
   }
   if (trained > 0) add_rule(panel, trained, "trained length");
   if (context > 0 && context != trained && options.at == 0) add_rule(panel, context, "context");
   if (options.at > 0) add_rule(panel, options.at, "asked length");
-  figure.title = "Wavelengths of " + told->model.name;
+  figure.title = "Wavelengths of " + told.model.name;
   figure.caption =
       "Tokens for a full turn of each pair. Pairs above the line of the trained length never saw "
       "all of their circle in training; a scaling slows them so that the longer text stays inside "
@@ -157,9 +152,8 @@ Expected<Figure> of_scalings(const Options& options) {
       static_cast<std::int64_t>(std::llround(options.factor * static_cast<double>(options.length)));
   std::size_t colour = 0;
   for (const std::string& name : options.scalings) {
-    Expected<Scaling> scaling = make_scaling(name);
-    if (!scaling) return std::unexpected(scaling.error());
-    for (const FieldInfo& field : info(*scaling).fields) {
+    POSENC_TRY(scaling, make_scaling(name));
+    for (const FieldInfo& field : info(scaling).fields) {
       std::optional<FieldValue> value;
       if (field.name == "factor") value = options.factor;
       if (field.name == "original_max_position_embeddings") value = options.length;
@@ -169,20 +163,18 @@ Expected<Figure> of_scalings(const Options& options) {
       if (field.name == "high_freq_factor") value = 4.0;
       if (!value && field.required)
         return fail("--scalings",
-                    std::string(info(*scaling).name) + " needs " + std::string(field.name), name,
+                    std::string(info(scaling).name) + " needs " + std::string(field.name), name,
                     "say --model with a model that has it");
       if (!value) continue;
-      if (Expected<void> set = set_field(*scaling, field.name, *value); !set)
-        return std::unexpected(set.error());
+      POSENC_CHECK(set_field(scaling, field.name, *value));
     }
-    const Expected<Scaled<double>> scaled =
-        rope_frequencies<double>(Rope{.rope_theta = options.rope_theta, .scaling = *scaling},
-                                 {.head_dim = options.head_dim, .length = longer});
-    if (!scaled) return std::unexpected(scaled.error());
-    const std::string_view title = info(*scaling).title;
+    POSENC_TRY(scaled,
+               rope_frequencies<double>(Rope{.rope_theta = options.rope_theta, .scaling = scaling},
+                                        {.head_dim = options.head_dim, .length = longer}));
+    const std::string_view title = info(scaling).title;
     Series line = line_of(std::string(title.substr(0, title.find_first_of(",("))), colour++);
-    for (std::size_t pair = 0; pair < scaled->frequency.size(); pair++)
-      add_pair(line, static_cast<double>(pair), scaled->frequency[pair]);
+    for (std::size_t pair = 0; pair < scaled.frequency.size(); pair++)
+      add_pair(line, static_cast<double>(pair), scaled.frequency[pair]);
     panel.series.push_back(std::move(line));
   }
   // Where lines run together the first are seen beneath the last.

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "cli/pages/bench_page.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -50,19 +51,16 @@ Expected<std::vector<BenchCase>> chosen(const BenchWanted& wanted, const BenchMa
   std::optional<DType> dtype;
   std::optional<Pairing> pairing;
   if (!wanted.op.empty()) {
-    const auto found = named(wanted.op, ops, "bench: OP");
-    if (!found) return std::unexpected(found.error());
-    op = *found;
+    POSENC_TRY(found, named(wanted.op, ops, "bench: OP"));
+    op = found;
   }
   if (!wanted.dtype.empty()) {
-    const auto found = dtype_named(wanted.dtype);
-    if (!found) return std::unexpected(found.error());
-    dtype = *found;
+    POSENC_TRY(found, dtype_named(wanted.dtype));
+    dtype = found;
   }
   if (!wanted.pairing.empty()) {
-    const auto found = named(wanted.pairing, pairings, "--pairing");
-    if (!found) return std::unexpected(found.error());
-    pairing = *found;
+    POSENC_TRY(found, named(wanted.pairing, pairings, "--pairing"));
+    pairing = found;
   }
 
   if (wanted.sized()) {

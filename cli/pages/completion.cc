@@ -48,6 +48,10 @@ std::string shell_quoted(std::string_view text) {
   return out + "'";
 }
 
+std::string quoted_list(const Words& words) {
+  return shell_quoted(fmt::format("{}", fmt::join(words, " ")));
+}
+
 std::vector<const FlagManual*> shown(const Manual& manual, bool positional) {
   std::vector<const FlagManual*> out;
   for (const FlagManual& flag : manual.flags)
@@ -108,16 +112,14 @@ std::string bash(std::span<const Manual> list) {
       if (words.empty())
         free.push_back(flag->name);
       else
-        out += fmt::format("        {}) words={} ;;\n", flag->name,
-                           shell_quoted(fmt::format("{}", fmt::join(words, " "))));
+        out += fmt::format("        {}) words={} ;;\n", flag->name, quoted_list(words));
     }
     if (!free.empty()) out += fmt::format("        {}) return ;;\n", fmt::join(free, "|"));
-    out += fmt::format("        *) if [[ $cur == -* ]]; then words={}\n",
-                       shell_quoted(fmt::format("{}", fmt::join(names, " "))));
+    out += fmt::format("        *) if [[ $cur == -* ]]; then words={}\n", quoted_list(names));
     const auto places = shown(manual, true);
     if (!places.empty() && !words_of(*places[0]).empty())
       out += fmt::format("          elif ((COMP_CWORD == first)); then words={}\n",
-                         shell_quoted(fmt::format("{}", fmt::join(words_of(*places[0]), " "))));
+                         quoted_list(words_of(*places[0])));
     out += "          fi ;;\n      esac ;;\n";
   }
   return out +
@@ -219,14 +221,13 @@ std::string fish(std::span<const Manual> list) {
       std::string rest = "-l " + flag->name.substr(2);
       const Words words = words_of(*flag);
       if (!flag->value.empty()) rest += takes_file(*flag) ? " -r" : " -x";
-      if (!words.empty()) rest += " -a " + shell_quoted(fmt::format("{}", fmt::join(words, " ")));
+      if (!words.empty()) rest += " -a " + quoted_list(words);
       out += entry(here, rest, flag->about);
     }
     const auto places = shown(manual, true);
     if (!places.empty() && !words_of(*places[0]).empty())
       out += entry(here,
-                   (takes_file(*places[0]) ? "-a " : "-f -a ") +
-                       shell_quoted(fmt::format("{}", fmt::join(words_of(*places[0]), " "))),
+                   (takes_file(*places[0]) ? "-a " : "-f -a ") + quoted_list(words_of(*places[0])),
                    places[0]->about);
   }
   return out;

@@ -10,6 +10,7 @@
 #include "cli/arguments/source.h"
 #include "cli/playground/link_fields.h"
 #include "posenc/content.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -23,13 +24,10 @@ class Linking {
     if (make_content_scheme(view_["scheme"]))
       return fail("link", view_["scheme"] + " reads what tokens say, so no plan explains it", "",
                   "posenc plot scores computes with it");
-    Expected<Scheme> made = make_scheme(view_["scheme"]);
-    if (!made) return made;
-    scheme_ = std::move(*made);
+    POSENC_TRY(made, make_scheme(view_["scheme"]));
+    scheme_ = std::move(made);
     rope_ = std::holds_alternative<Rope>(scheme_);
-    if (rope_)
-      if (Expected<void> set = set_field(scheme_, "rope_type", FieldValue(view_["scaling"])); !set)
-        return std::unexpected(set.error());
+    if (rope_) POSENC_CHECK(set_field(scheme_, "rope_type", FieldValue(view_["scaling"])));
     take_shared();
     for (const LinkSetting& setting : view_.scheme) take("scheme.", info(scheme_), setting);
     for (const LinkSetting& setting : view_.scaling) {
@@ -47,9 +45,9 @@ class Linking {
 
   // Fields that the link keeps for every scheme. Their default is the scheme's own.
   void take_shared() {
-    for (const std::string_view key : shared_link_fields())
+    for (const std::string& key : link_rules().shared)
       if (const FieldInfo* field = find_field(info(scheme_), key); field && !view_.is_default(key))
-        take("", info(scheme_), {std::string(key), view_[key]});
+        take("", info(scheme_), {key, view_[key]});
   }
 
   void take(const std::string& group, const SchemeInfo& of, const LinkSetting& setting) {
@@ -80,7 +78,7 @@ class Linking {
     if (&of == &info(rope->scaling)) return set_field(rope->scaling, name, value);
     Scheme alone = *rope;
     std::get<Rope>(alone).scaling = Unscaled{};
-    if (Expected<void> set = set_field(alone, name, value); !set) return set;
+    POSENC_CHECK(set_field(alone, name, value));
     std::get<Rope>(alone).scaling = rope->scaling;
     scheme_ = std::move(alone);
     return {};
@@ -106,14 +104,18 @@ class Linking {
     const double trained = view_.number("trained"), target = view_.number("target");
     if (const Rope* rope = std::get_if<Rope>(&scheme_)) {
       const SchemeInfo& of = info(rope->scaling);
-      const FieldInfo* factor = find_field(of, "factor");
-      const bool from_lengths = is_given(of, "max_position_embeddings");
-      if (factor && (factor->required || (factor->optional && !from_lengths)))
-        rule(of, "factor", target / trained, "target over trained");
-      rule(of, "original_max_position_embeddings", trained, "the trained length");
-      const FieldInfo* context = find_field(of, "max_position_embeddings");
-      if (context && context->required)
-        rule(of, "max_position_embeddings", trained, "the trained length");
+      const double longest = std::max(trained, target);
+      for (const FieldInfo& field : of.fields) {
+        const std::string_view what = what_follows(of.name, field.name);
+        if (what == "ratio")
+          rule(of, field.name, longest / trained, "target over trained");
+        else if (what == "trained")
+          rule(of, field.name, trained, "the trained length");
+        else if (what == "longest")
+          rule(of, field.name, longest, "the longer of the two lengths");
+        else if (const std::optional<double> number = read_script_number(what))
+          rule(of, field.name, *number, "as the playground takes it");
+      }
     }
     if (std::holds_alternative<Learned>(scheme_))
       rule(info(scheme_), "rows", view_.number("length"), "the tokens shown");
@@ -128,18 +130,12 @@ class Linking {
 
 }  // namespace
 
-std::span<const std::string_view> shared_link_fields() {
-  static constexpr std::string_view keys[] = {"theta", "pairing", "layout"};
-  return keys;
-}
-
 Expected<Linked> linked_model(const View& view, std::vector<std::string>& notes) {
-  Expected<Scheme> scheme = Linking(view, notes).scheme();
-  if (!scheme) return std::unexpected(scheme.error());
+  POSENC_TRY(scheme, Linking(view, notes).scheme());
   const auto whole = [&](std::string_view key) {
     return static_cast<std::int64_t>(view.number(key));
   };
-  const Rope* rope = std::get_if<Rope>(&*scheme);
+  const Rope* rope = std::get_if<Rope>(&scheme);
   const bool scaled = rope && !std::holds_alternative<Unscaled>(rope->scaling);
   Linked linked;
   linked.model.name = "this link";
@@ -157,7 +153,7 @@ Expected<Linked> linked_model(const View& view, std::vector<std::string>& notes)
   group.geometry.heads = group.geometry.kv_heads = whole("heads");
   group.geometry.grid_height = whole("tall");
   group.geometry.grid_width = whole("wide");
-  group.schemes = {std::move(*scheme)};
+  group.schemes = {std::move(scheme)};
   linked.model.groups = {std::move(group)};
   return linked;
 }
@@ -200,7 +196,7 @@ std::string link_page(const ReadLink& read, const Terminal& term) {
     value_width = std::max(value_width, columns(row.value));
   }
   std::string out = fmt::format("{} of the playground, link version {}\n",
-                                term.bold("Panel " + view.panel), link_version);
+                                term.bold("Panel " + view.panel), link_version());
   for (const Row& row : rows) {
     const std::size_t margin = name_width + value_width + 6;
     std::string line = "  " + term.blue(padded(row.name, name_width)) + "  " +

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "cli/pages/terminal.h"
@@ -12,9 +10,6 @@
 #include "posenc/model.h"
 
 namespace posenc::cli {
-
-// Keys of a link that are also fields of schemes, under that name or alias: theta, pairing, layout.
-std::span<const std::string_view> shared_link_fields();
 
 // A model of one layer with the view's scheme, and the length to explain it for.
 struct Linked {

@@ -11,6 +11,7 @@
 #include "cli/arguments/parse.h"
 #include "cli/pages/json_text.h"
 #include "cli/playground/link_fields.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -104,11 +105,10 @@ void take_pair(ReadLink& read, std::string_view key, const std::string& text) {
 }
 
 Expected<void> check_version(std::string_view text) {
-  const Expected<std::int64_t> version = integer(text, "link: v");
-  if (!version) return std::unexpected(version.error());
-  if (*version < 1) return fail("link: v", "must be 1 or more", text);
-  if (*version > link_version)
-    return fail("link", "must be of version " + std::to_string(link_version) + " at most",
+  POSENC_TRY(version, integer(text, "link: v"));
+  if (version < 1) return fail("link: v", "must be 1 or more", text);
+  if (version > link_version())
+    return fail("link", "must be of version " + std::to_string(link_version()) + " at most",
                 "version " + std::string(text), "a newer posenc reads it");
   return {};
 }
@@ -170,7 +170,7 @@ View default_view() {
 }
 
 std::string format_link(const View& view) {
-  std::string out = fmt::format("#/{}?v={}", view.panel, link_version);
+  std::string out = fmt::format("#/{}?v={}", view.panel, link_version());
   const std::span<const LinkField> fields = link_fields();
   for (std::size_t i = 0; i < fields.size(); i++)
     if (view.values[i] != default_of(fields[i]))
@@ -196,7 +196,7 @@ Expected<ReadLink> read_link(std::string_view text) {
                 "posenc link prints such a link");
   const std::vector<std::string_view> parts = split(text.substr(at + 2), '?');
   ReadLink read{default_view(), {}, {}};
-  const std::span<const std::string_view> panels = link_panels();
+  const std::vector<std::string_view> panels = link_panels();
   if (std::find(panels.begin(), panels.end(), parts[0]) != panels.end())
     read.view.panel = parts[0];
   else
@@ -209,7 +209,7 @@ Expected<ReadLink> read_link(std::string_view text) {
     const std::string key = decoded(pair.substr(0, equals));
     const std::string value = decoded(pair.substr(std::min(equals + 1, pair.size())));
     if (key == "v") {
-      if (Expected<void> good = check_version(value); !good) return std::unexpected(good.error());
+      POSENC_CHECK(check_version(value));
       continue;
     }
     take_pair(read, key, value);
@@ -233,7 +233,7 @@ std::string view_json(const View& view) {
     values += (i == 0 ? "" : ",") + json_string(fields[i].key) + ":" +
               value_json(fields[i], view.values[i]);
   return fmt::format("\"version\":{},\"panel\":{},\"values\":{{{}}},\"scheme\":{},\"scaling\":{}",
-                     link_version, json_string(view.panel), values, settings_json(view.scheme),
+                     link_version(), json_string(view.panel), values, settings_json(view.scheme),
                      settings_json(view.scaling));
 }
 

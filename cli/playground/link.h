@@ -1,5 +1,6 @@
-// A view of the playground, and the link that holds it: `#/rope?v=1&m=11`. What is written here is byte for byte
-// what web/src/state/link.ts writes (web/test/links.json holds both to it).
+// A view of the playground, and the link that holds it: `#/rope?v=1&m=11`. What is written here is
+// byte for byte what web/src/state/link.ts writes (web/test/links.json holds both to it); the rules
+// of both are in web/link.json.
 #pragma once
 
 #include <string>

@@ -13,12 +13,10 @@
 #include "cli/arguments/parse.h"
 #include "posenc/content.h"
 #include "posenc/schemes.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
-
-constexpr std::size_t most_entries = 16;       // of a list
-constexpr std::size_t longest_sentence = 200;  // UTF-16 units, as JavaScript counts
 
 bool is_whole(const LinkField& field) { return std::fmod(field.step, 1) == 0; }
 
@@ -35,15 +33,16 @@ std::string joined(const std::vector<std::string>& parts) {
   return out;
 }
 
-// The first 200 UTF-16 units: JavaScript leaves half of a character that would be cut.
+// The first UTF-16 units: JavaScript leaves half of a character that would be cut.
 std::string shortened(std::string_view utf8) {
+  const std::size_t longest = link_rules().most_characters;
   std::size_t units = 0;
   for (std::size_t at = 0; at < utf8.size(); at++) {
     const auto byte = static_cast<unsigned char>(utf8[at]);
     if ((byte & 0xC0) == 0x80) continue;
     units += byte >= 0xF0 ? 2 : 1;
-    if (units <= longest_sentence) continue;
-    const bool half = byte >= 0xF0 && units == longest_sentence + 1;
+    if (units <= longest) continue;
+    const bool half = byte >= 0xF0 && units == longest + 1;
     return std::string(utf8.substr(0, at)) + (half ? "\uFFFD" : "");
   }
   return std::string(utf8);
@@ -51,29 +50,26 @@ std::string shortened(std::string_view utf8) {
 
 Expected<std::string> asked_number(const LinkField& field, std::string_view text,
                                    std::string_view where) {
-  const Expected<double> x = number(text, where);
-  if (!x) return std::unexpected(x.error());
-  if (*x < field.least || *x > field.most)
+  POSENC_TRY(x, number(text, where));
+  if (x < field.least || x > field.most)
     return fail(where, "must be " + range_of(field), text, "the playground shows no other");
-  if (is_whole(field) && *x != std::floor(*x))
+  if (is_whole(field) && x != std::floor(x))
     return fail(where, "must be a whole number", text, "write it like " + default_of(field));
-  if (field.step == 2 && std::fmod(*x, 2) != 0)
+  if (field.step == 2 && std::fmod(x, 2) != 0)
     return fail(where, "must be even", text, "channels come in pairs");
-  return script_number(*x);
+  return script_number(x);
 }
 
 // Keys whose words name schemes or a scaling; their names in full.
 Expected<std::string> asked_word(const LinkField& field, std::string_view text) {
   if (field.key == "scaling") {
-    const Expected<Scaling> scaling = make_scaling(text);
-    if (!scaling) return std::unexpected(scaling.error());
-    return std::string(info(*scaling).name);
+    POSENC_TRY(scaling, make_scaling(text));
+    return std::string(info(scaling).name);
   }
   if (field.key == "scheme" || field.key == "with") {
     if (const auto content = make_content_scheme(text)) return std::string(info(*content).name);
-    const Expected<Scheme> scheme = make_scheme(text);
-    if (!scheme) return std::unexpected(scheme.error());
-    return std::string(info(*scheme).name);
+    POSENC_TRY(scheme, make_scheme(text));
+    return std::string(info(scheme).name);
   }
   return std::string(text);
 }
@@ -135,11 +131,7 @@ std::vector<std::string_view> comma_separated(std::string_view text) {
   return parts;
 }
 
-std::string default_of(const LinkField& field) {
-  if (field.kind == LinkKind::number)
-    return script_number(read_script_number(field.default_value).value_or(0));
-  return std::string(field.default_value);
-}
+std::string default_of(const LinkField& field) { return field.default_value; }
 
 Expected<std::string> asked_value(const LinkField& field, std::string_view text,
                                   std::string_view where) {
@@ -162,14 +154,13 @@ Expected<std::string> asked_value(const LinkField& field, std::string_view text,
     case LinkKind::words: break;
   }
   const std::vector<std::string_view> parts = comma_separated(text);
-  if (parts.size() > most_entries)
+  if (parts.size() > link_rules().most_entries)
     return fail(where, "must have at most 16 entries", std::to_string(parts.size()));
   std::vector<std::string> values;
   for (const std::string_view part : parts) {
-    Expected<std::string> value = field.kind == LinkKind::numbers ? asked_number(field, part, where)
-                                                                  : asked_word(field, part);
-    if (!value) return value;
-    values.push_back(std::move(*value));
+    POSENC_TRY(value, field.kind == LinkKind::numbers ? asked_number(field, part, where)
+                                                      : asked_word(field, part));
+    values.push_back(std::move(value));
   }
   return joined(values);
 }
@@ -191,7 +182,7 @@ std::optional<std::string> nearest_value(const LinkField& field, std::string_vie
     case LinkKind::words: break;
   }
   std::vector<std::string_view> parts = comma_separated(text);
-  parts.resize(std::min(parts.size(), most_entries));
+  parts.resize(std::min(parts.size(), link_rules().most_entries));
   std::vector<std::string> values;
   for (const std::string_view part : parts) {
     if (field.kind == LinkKind::words) {

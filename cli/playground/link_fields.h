@@ -1,5 +1,6 @@
-// The keys of a playground link, from web/link.json: cmake/link_fields.cmake writes the table, and the
-// playground reads the same file. A value is kept as the text that a link holds, spelled as JavaScript spells it.
+// The keys of a playground link and the rules of their values, from web/link.json, which the
+// playground reads too. A value is kept as the text that a link holds, spelled as JavaScript spells
+// it.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +17,38 @@ namespace posenc::cli {
 enum class LinkKind { number, text, boolean, choice, numbers, words };
 
 struct LinkField {
-  std::string_view key;
+  std::string key;
   LinkKind kind;
-  std::string_view default_value;  // lists with commas, booleans 0 or 1
+  std::string default_value;  // lists with commas, booleans 0 or 1
   double least, most, step;
-  std::string_view choices;  // with commas between, "" where any
-  std::string_view unit, doc;
+  std::string choices;  // with commas between, "" where any
+  std::string unit, doc;
 };
 
-extern const std::int64_t link_version;
-std::span<const std::string_view> link_panels();
-std::span<const LinkField> link_fields();                          // in the order of a link
+// What a scaling's field is where the link does not say it: a number, or "ratio" (target over
+// trained), "trained", "longest"; "" where it is left alone.
+struct LinkFollows {
+  std::string field, scaling;  // "any": of all others
+  std::string what;
+};
+
+struct LinkRules {
+  std::int64_t version;
+  std::size_t most_entries;     // of a list
+  std::size_t most_characters;  // of a text: UTF-16 units, as JavaScript counts
+  std::vector<std::string> panels;
+  // Keys that are also fields of schemes, under that name or alias.
+  std::vector<std::string> shared;
+  std::vector<LinkField> fields;  // in the order of a link
+  std::vector<LinkFollows> follows;
+};
+const LinkRules& link_rules();
+
+std::string_view what_follows(std::string_view scaling, std::string_view field);
+
+std::int64_t link_version();
+std::vector<std::string_view> link_panels();
+std::span<const LinkField> link_fields();
 std::optional<std::size_t> find_link_field(std::string_view key);  // its place in link_fields()
 
 // A number as JavaScript's String() writes it: "10000000", "0.1", "1e-7".

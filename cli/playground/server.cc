@@ -21,6 +21,7 @@
 
 #include "cli/pages/terminal.h"
 #include "cli/playground/connections.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -105,8 +106,7 @@ volatile std::sig_atomic_t ended = 0;
 }  // namespace
 
 Expected<int> serve(const Serving& how) {
-  const Expected<Listener> listener = listening(how);
-  if (!listener) return std::unexpected(listener.error());
+  POSENC_TRY(listener, listening(how));
 
   // The signals come while the loop waits, and at no other time: none is missed.
   sigset_t ends, before, waiting;
@@ -120,7 +120,7 @@ Expected<int> serve(const Serving& how) {
   for (const int signal : {SIGINT, SIGTERM}) sigdelset(&waiting, signal);
 
   const std::string name = how.host.contains(':') ? "[" + how.host + "]" : how.host;
-  const std::string address = fmt::format("http://{}:{}/", name, listener->port);
+  const std::string address = fmt::format("http://{}:{}/", name, listener.port);
   if (!is_loopback(how.host))
     write_error("posenc: warning: {} shows the playground to everyone who can reach it\n",
                 how.host);
@@ -130,7 +130,7 @@ Expected<int> serve(const Serving& how) {
   if (how.open) open_browser(address, before);
 
   const bool answered = answer_all(
-      listener->socket,
+      listener.socket,
       [&how](std::string_view received) { return answer(received, how.host, site()); }, ended,
       waiting);
   if (!answered)

@@ -43,11 +43,10 @@ Evidence equivariant(Lab& lab) {
   const Matrix out = attended(lab, none, permuted(x, order), false);
   const double off =
       largest_difference(out.values, permuted(attended(lab, none, x, false), order).values);
-  return {
+  return found(
       "7 tokens without position and mask: attention of the shuffled tokens is the shuffled "
       "attention.",
-      "",
-      {inside("largest |attend(shuffled) − shuffled(attend)|", off, rounding)}};
+      {inside("largest |attend(shuffled) − shuffled(attend)|", off, rounding)});
 }
 
 Evidence not_invariant(Lab& lab) {
@@ -57,12 +56,11 @@ Evidence not_invariant(Lab& lab) {
   const Matrix home = attended(lab, none, x, false);
   const Matrix out = attended(lab, none, permuted(x, order), false);
   const double moved = largest_difference(out.values, home.values);
-  return {say("7 shuffled tokens: the output is not the same matrix (it differs by ", moved,
-              "), but the same rows in the new order."),
-          "",
-          {outside("largest change of the output, in place", moved, 1e-3),
-           inside("largest change of each token's own row",
-                  largest_difference(out.values, permuted(home, order).values), rounding)}};
+  return found(say("7 shuffled tokens: the output is not the same matrix (it differs by ", moved,
+                   "), but the same rows in the new order."),
+               {outside("largest change of the output, in place", moved, 1e-3),
+                inside("largest change of each token's own row",
+                       largest_difference(out.values, permuted(home, order).values), rounding)});
 }
 
 Evidence same_words(Lab& lab) {
@@ -72,13 +70,12 @@ Evidence same_words(Lab& lab) {
     return largest_difference(permuted(attended(lab, none, s.first, causal), s.order).values,
                               attended(lab, none, s.second, causal).values);
   };
-  return {
+  return found(
       say("Five words in both orders, no position: each word's output is the same without a mask, "
           "and differs by up to ",
           change(true), " under a causal one."),
-      "",
       {inside("largest change without a mask", change(false), rounding),
-       outside("largest change under a causal mask", change(true), 1e-3)}};
+       outside("largest change under a causal mask", change(true), 1e-3)});
 }
 
 Evidence context_counts(Lab& lab) {
@@ -87,10 +84,10 @@ Evidence context_counts(Lab& lab) {
   const Vector before = attended(lab, none, x, false).row(2);
   for (std::int64_t c = 0; c < dim; ++c) x(5, c) = lab.normal();
   const double change = distance(attended(lab, none, x, false).row(2), before);
-  return {say("7 tokens without position: another word as token 5 moves the output of token 2 by ",
-              change, "."),
-          "",
-          {outside("change of a token's output by its context", change, 1e-3)}};
+  return found(
+      say("7 tokens without position: another word as token 5 moves the output of token 2 by ",
+          change, "."),
+      {outside("change of a token's output by its context", change, 1e-3)});
 }
 
 Evidence mask_tells_order(Lab& lab) {
@@ -105,13 +102,12 @@ Evidence mask_tells_order(Lab& lab) {
   for (std::int64_t p = 0; p < length; ++p)
     off = std::max(off, std::abs(1 / out(p, 0) - static_cast<double>(p + 1)));
   const Matrix open = lab.attend(none, zero, zero, first, Positions::range(0, length)).out;
-  return {
+  return found(
       say("A causal head with equal logits and a value that marks the first token gives 1/(p + 1): "
           "the position itself, for all ",
           length, " tokens. Without the mask all get ", open(0, 0), "."),
-      "",
       {inside("largest | 1/output − (p + 1) |", off, 1e-11),
-       inside("spread of the output without a mask", std::abs(open(0, 0) - open(63, 0)), 0)}};
+       inside("spread of the output without a mask", std::abs(open(0, 0) - open(63, 0)), 0)});
 }
 
 Evidence embedding_scale(Lab& lab) {
@@ -122,13 +118,12 @@ Evidence embedding_scale(Lab& lab) {
   const double scale = plan.add->embedding_scale;
   const double scaled = scale * norm(small) / position, plain = norm(small) / position;
   const double too_much = scale * norm(unit) / position;
-  return {say("d = 512, token norm over position norm: embeddings drawn from N(0, 1/d) have ",
-              plain, ", times √d ", scaled, "; those drawn from N(0, 1) have ",
-              norm(unit) / position, " and would have ", too_much, "."),
-          "",
-          {inside("| ln ratio | of N(0, 1/d) times √d", std::abs(std::log(scaled)), 1),
-           outside("| ln ratio | of N(0, 1/d) as it is", std::abs(std::log(plain)), 1),
-           outside("| ln ratio | of N(0, 1) times √d", std::abs(std::log(too_much)), 1)}};
+  return found(say("d = 512, token norm over position norm: embeddings drawn from N(0, 1/d) have ",
+                   plain, ", times √d ", scaled, "; those drawn from N(0, 1) have ",
+                   norm(unit) / position, " and would have ", too_much, "."),
+               {inside("| ln ratio | of N(0, 1/d) times √d", std::abs(std::log(scaled)), 1),
+                outside("| ln ratio | of N(0, 1/d) as it is", std::abs(std::log(plain)), 1),
+                outside("| ln ratio | of N(0, 1) times √d", std::abs(std::log(too_much)), 1)});
 }
 
 // Output of 6 tokens' attention, values and outputs turned as `plan` says, at positions from `first`.
@@ -146,10 +141,9 @@ Evidence rotated_values(Lab& lab) {
     return lab.attend(plan, q, k, lab.rotated(plan, v, positions), positions).out;
   };
   const double change = largest_difference(out(0).values, out(100).values);
-  return {say("RoPE on the values and nothing more: the outputs of 6 tokens change by up to ",
-              change, " when all move by 100."),
-          "",
-          {outside("largest change of the output by a shift", change, 1e-3)}};
+  return found(say("RoPE on the values and nothing more: the outputs of 6 tokens change by up to ",
+                   change, " when all move by 100."),
+               {outside("largest change of the output by a shift", change, 1e-3)});
 }
 
 Evidence values_rotated_back(Lab& lab) {
@@ -172,13 +166,12 @@ Evidence values_rotated_back(Lab& lab) {
         expected(i, c) += std::exp(logits(i, j)) / sum * turned[static_cast<std::size_t>(c)];
     }
   }
-  return {
+  return found(
       "RoPE on the values with the output rotated back: outputs stay when all tokens move by 100, "
       "and are Σ α_ij·R_{j−i}·v_j.",
-      "",
       {inside("largest change of the output by a shift", change, 1e-11),
        inside("largest | output − Σ α_ij R_{j−i} v_j |",
-              largest_difference(out.values, expected.values), 1e-11)}};
+              largest_difference(out.values, expected.values), 1e-11)});
 }
 
 Evidence softmax_temperature(Lab& lab) {
@@ -195,12 +188,11 @@ Evidence softmax_temperature(Lab& lab) {
   double off = 0;
   for (std::size_t i = 0; i < hot.values.size(); ++i)
     off = std::max(off, std::abs(hot.values[i] - cold.values[i] / t));
-  return {say("t = 0.7: the weights of softmax(q·k/(t·√d)) sum to ", sum(warm),
-              "; divided by t after the softmax they sum to ", sum(plain) / t, "."),
-          "",
-          {outside("| sum of softmax(q·k)/t − 1 |", std::abs(sum(plain) / t - 1), 0.1),
-           inside("| sum of softmax(q·k/(t√d)) − 1 |", std::abs(sum(warm) - 1), rounding),
-           inside("largest | logit·t − q·k/√d |", off, rounding)}};
+  return found(say("t = 0.7: the weights of softmax(q·k/(t·√d)) sum to ", sum(warm),
+                   "; divided by t after the softmax they sum to ", sum(plain) / t, "."),
+               {outside("| sum of softmax(q·k)/t − 1 |", std::abs(sum(plain) / t - 1), 0.1),
+                inside("| sum of softmax(q·k/(t√d)) − 1 |", std::abs(sum(warm) - 1), rounding),
+                inside("largest | logit·t − q·k/√d |", off, rounding)});
 }
 
 constexpr Claim claims[] = {

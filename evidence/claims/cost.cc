@@ -216,11 +216,10 @@ Evidence rope_in_every_layer(Lab& lab) {
             (g.head_dim / 2);
     once = g.width;
   }
-  return {say("llama-2-7b, a token: rotating queries and keys in every layer takes ", rope,
-              " operations, adding one vector at the input ", once, "."),
-          "",
-          {outside("operations of RoPE over those of a sum at the input",
-                   static_cast<double>(rope) / static_cast<double>(once), 1)}};
+  return found(say("llama-2-7b, a token: rotating queries and keys in every layer takes ", rope,
+                   " operations, adding one vector at the input ", once, "."),
+               {outside("operations of RoPE over those of a sum at the input",
+                        static_cast<double>(rope) / static_cast<double>(once), 1)});
 }
 
 constexpr Claim claims[] = {

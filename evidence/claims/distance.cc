@@ -32,15 +32,15 @@ Evidence arccosine(Lab& lab) {
   }
   const double fast = std::acos(rows(0, 0) * rows(1, 0) + rows(0, 1) * rows(1, 1));
   const bool undefined = std::isnan(std::acos(17.0));
-  return {say("Positions 40 and 23: arccos(a − b) = arccos 17 does not exist; the arccosine of the "
-              "fastest pair's dot product is ",
-              fast,
-              ", which is 17 rad folded into [0, π], its sign "
-              "lost."),
-          "",
-          {outside("arccos 17 is not a number (1: yes)", undefined ? 1 : 0, 0),
-           inside("largest | arccos(dot) − |ω(a−b)| mod 2π |", angle, 1e-7),
-           inside("largest | dot − cos ω(a−b) |", identity, rounding)}};
+  return found(
+      say("Positions 40 and 23: arccos(a − b) = arccos 17 does not exist; the arccosine of the "
+          "fastest pair's dot product is ",
+          fast,
+          ", which is 17 rad folded into [0, π], its sign "
+          "lost."),
+      {outside("arccos 17 is not a number (1: yes)", undefined ? 1 : 0, 0),
+       inside("largest | arccos(dot) − |ω(a−b)| mod 2π |", angle, 1e-7),
+       inside("largest | dot − cos ω(a−b) |", identity, rounding)});
 }
 
 Evidence product_identity(Lab& lab) {
@@ -54,10 +54,9 @@ Evidence product_identity(Lab& lab) {
             most,
             std::abs(rows(a, 2 * r) * rows(b, 2 * r) + rows(a, 2 * r + 1) * rows(b, 2 * r + 1) -
                      std::cos(static_cast<double>(a - b) * f[static_cast<std::size_t>(r)])));
-  return {
+  return found(
       "d = 64, positions up to 200: every pair's dot product is the cosine of ω times the offset.",
-      "",
-      {inside("largest | sin a sin b + cos a cos b − cos(a − b) |", most, rounding)}};
+      {inside("largest | sin a sin b + cos a cos b − cos(a − b) |", most, rounding)});
 }
 
 Evidence offset_alone(Lab& lab) {
@@ -79,17 +78,17 @@ Evidence offset_alone(Lab& lab) {
   const Plan mixed = lab.plan(Fope{.num_inv_freq = kept, .cos_coef = cosines, .sin_coef = sines},
                               {.heads = 1, .head_dim = 128});
   const double of_mixtures = shift_change(lab, mixed, q, k);
-  return {say("d = 128, a random query at 11 and key at 4: the score ",
-              lab.score(lab.rope(128), q, k, 11, 4),
-              " stays when both move by 1, 100 or 5,000. So do those of RoPE++'s imaginary heads, ",
-              lab.score(imaginary, q, k, 11, 4), ", and PoPE's, ", lab.score(polar, q, k, 11, 4),
-              ", whose queries or keys have a phase. FoPE's, whose cosines are mixtures of 16 "
-              "frequencies, does not: it changes by ",
-              of_mixtures, "."),
-          "",
-          {inside("largest change of the score", most, 1e-10),
-           inside("largest change of the two with a phase", phased, 1e-10),
-           outside("largest change of FoPE's", of_mixtures, 1e-3)}};
+  return found(
+      say("d = 128, a random query at 11 and key at 4: the score ",
+          lab.score(lab.rope(128), q, k, 11, 4),
+          " stays when both move by 1, 100 or 5,000. So do those of RoPE++'s imaginary heads, ",
+          lab.score(imaginary, q, k, 11, 4), ", and PoPE's, ", lab.score(polar, q, k, 11, 4),
+          ", whose queries or keys have a phase. FoPE's, whose cosines are mixtures of 16 "
+          "frequencies, does not: it changes by ",
+          of_mixtures, "."),
+      {inside("largest change of the score", most, 1e-10),
+       inside("largest change of the two with a phase", phased, 1e-10),
+       outside("largest change of FoPE's", of_mixtures, 1e-3)});
 }
 
 Evidence not_invariant(Lab& lab) {
@@ -113,13 +112,13 @@ Evidence not_invariant(Lab& lab) {
   };
   const double rounded =
       std::abs(rounded_score(11, 4) - rounded_score(1011, 1004)) / (norm(q) * norm(k));
-  return {say("RoPE, 16 tokens, causal: the last token's output moves by ", moved,
-              " when the first token is cut off, though every offset is kept. With rotated q and k "
-              "stored in bfloat16 a shift by 1,000 changes the score by ",
-              rounded, " of ‖q‖·‖k‖."),
-          "",
-          {outside("change of the output when the text loses its first token", moved, 1e-3),
-           outside("change of a bfloat16 score by a shift, over ‖q‖·‖k‖", rounded, 1e-6)}};
+  return found(
+      say("RoPE, 16 tokens, causal: the last token's output moves by ", moved,
+          " when the first token is cut off, though every offset is kept. With rotated q and k "
+          "stored in bfloat16 a shift by 1,000 changes the score by ",
+          rounded, " of ‖q‖·‖k‖."),
+      {outside("change of the output when the text loses its first token", moved, 1e-3),
+       outside("change of a bfloat16 score by a shift, over ‖q‖·‖k‖", rounded, 1e-6)});
 }
 
 Evidence relative_family(Lab& lab) {
@@ -133,21 +132,20 @@ Evidence relative_family(Lab& lab) {
   double most = 0;
   for (const Scheme& scheme : {Scheme{shaw}, Scheme{t5}, Scheme{Alibi{}}, Scheme{Rope{}}})
     most = std::max(most, shift_change(lab, lab.plan(scheme, one), q, k));
-  return {
+  return found(
       "Shaw, T5, ALiBi and RoPE: the score of a query at 11 and a key at 4 stays when both move "
       "by 1, 100 or 5,000.",
-      "",
-      {inside("largest change of the score over the four", most, 1e-10)}};
+      {inside("largest change of the score over the four", most, 1e-10)});
 }
 
 Evidence playground_score(Lab& lab) {
   const Plan plan = lab.rope(2);
   const double score = lab.score(plan, {1, 0}, {1, 0}, 5, 2);
-  return {say("q = k = (1, 0), frequency 1, distance 3: the score is ", score, " = cos 3."),
-          "",
-          {inside("| score − cos 3 |", std::abs(score - std::cos(3.0)), rounding),
-           inside("| score + 0.990 |, as shown to three digits", std::abs(score + 0.990), 5e-4),
-           inside("change when both move", shift_change(lab, plan, {1, 0}, {1, 0}), rounding)}};
+  return found(
+      say("q = k = (1, 0), frequency 1, distance 3: the score is ", score, " = cos 3."),
+      {inside("| score − cos 3 |", std::abs(score - std::cos(3.0)), rounding),
+       inside("| score + 0.990 |, as shown to three digits", std::abs(score + 0.990), 5e-4),
+       inside("change when both move", shift_change(lab, plan, {1, 0}, {1, 0}), rounding)});
 }
 
 Evidence bare_index(Lab& lab) {
@@ -163,10 +161,9 @@ Evidence bare_index(Lab& lab) {
     return dot(a, b);
   };
   const double first = product(11, 4), later = product(111, 104);
-  return {say("The index added in one channel: the dot product of two tokens at 11 and 4 is ",
-              first, ", at 111 and 104 ", later, "."),
-          "",
-          {outside("change by a shift of 100", std::abs(later - first), 1)}};
+  return found(say("The index added in one channel: the dot product of two tokens at 11 and 4 is ",
+                   first, ", at 111 and 104 ", later, "."),
+               {outside("change by a shift of 100", std::abs(later - first), 1)});
 }
 
 Evidence content_turns_too(Lab& lab) {
@@ -185,16 +182,16 @@ Evidence content_turns_too(Lab& lab) {
   };
   const double off =
       std::max(std::abs(share(-2) - std::cos(2.0)), std::abs(share(3) - std::cos(2.0)));
-  return {say("Two tokens of length 1 at position 2 have the phases ", a, " and ", b,
-              " rad: position added 2 to each. With the same lengths and content the score is ",
-              near, " at distance 0 and ", far,
-              " at 3. A channel of PoPE has at distance 2 the share cos 2 = ", share(-2),
-              " of its score at 0, whatever the query says."),
-          "",
-          {outside("| difference of the two phases |", std::abs(b - a), rounding),
-           inside("| phase − (content + position) |", std::abs(a - 2), rounding),
-           outside("change of the score at one length", near - far, 1),
-           inside("| PoPE's share − cos 2 |", off, rounding)}};
+  return found(
+      say("Two tokens of length 1 at position 2 have the phases ", a, " and ", b,
+          " rad: position added 2 to each. With the same lengths and content the score is ", near,
+          " at distance 0 and ", far,
+          " at 3. A channel of PoPE has at distance 2 the share cos 2 = ", share(-2),
+          " of its score at 0, whatever the query says."),
+      {outside("| difference of the two phases |", std::abs(b - a), rounding),
+       inside("| phase − (content + position) |", std::abs(a - 2), rounding),
+       outside("change of the score at one length", near - far, 1),
+       inside("| PoPE's share − cos 2 |", off, rounding)});
 }
 
 Evidence no_monotone_decay(Lab& lab) {
@@ -205,10 +202,9 @@ Evidence no_monotone_decay(Lab& lab) {
   std::int64_t rises = 0;
   for (std::int64_t k = 1; k <= 1000; ++k)
     rises += dot(query, keys.row(k)) > dot(query, keys.row(k - 1));
-  return {say("d = 128, q = k = 1: of the 1,000 steps away from the query, ", rises,
-              " raise the score."),
-          "",
-          {outside("steps that raise the score", static_cast<double>(rises), 0)}};
+  return found(say("d = 128, q = k = 1: of the 1,000 steps away from the query, ", rises,
+                   " raise the score."),
+               {outside("steps that raise the score", static_cast<double>(rises), 0)});
 }
 
 Evidence sines_without_partners(Lab& lab) {
@@ -218,12 +214,12 @@ Evidence sines_without_partners(Lab& lab) {
     zero.push_back(rows(0, c));
     seven.push_back(rows(7, c));
   }
-  return {say("32 sines of different frequencies without their cosines: PE(0) is all zero, and any "
-              "matrix takes it to zero, but PE(7) has the norm ",
-              norm(seven), "."),
-          "",
-          {outside("‖PE(7) − M·PE(0)‖ for every matrix M", norm(seven) - norm(zero), 0.1),
-           outside("‖PE(0)‖ with the cosines", norm(whole_zero), 0.1)}};
+  return found(
+      say("32 sines of different frequencies without their cosines: PE(0) is all zero, and any "
+          "matrix takes it to zero, but PE(7) has the norm ",
+          norm(seven), "."),
+      {outside("‖PE(7) − M·PE(0)‖ for every matrix M", norm(seven) - norm(zero), 0.1),
+       outside("‖PE(0)‖ with the cosines", norm(whole_zero), 0.1)});
 }
 
 Evidence mixed_layouts(Lab& lab) {
@@ -233,10 +229,10 @@ Evidence mixed_layouts(Lab& lab) {
     return dot(lab.rotated(halves, q, m), lab.rotated(pairs, k, n));
   };
   const double first = score(11, 4), later = score(111, 104);
-  return {say("d = 128, the query paired by halves, the key interleaved: the score at 11 and 4 is ",
-              first, ", at 111 and 104 ", later, "."),
-          "",
-          {outside("change by a shift of 100", std::abs(later - first), 1e-3)}};
+  return found(
+      say("d = 128, the query paired by halves, the key interleaved: the score at 11 and 4 is ",
+          first, ", at 111 and 104 ", later, "."),
+      {outside("change by a shift of 100", std::abs(later - first), 1e-3)});
 }
 
 Evidence multiplies(Lab& lab) {
@@ -250,12 +246,11 @@ Evidence multiplies(Lab& lab) {
   };
   const double turned = effect(rope, twice) / effect(rope, q);
   const double added = effect(alibi, twice) / effect(alibi, q);
-  return {say("A query twice as long: what RoPE does to the score grows ", turned,
-              " times, what ALiBi does ", added, " times."),
-          "",
-          {outside("RoPE's factor − 1, which a bias would have", std::abs(turned - 1), 0.5),
-           inside("RoPE's factor − 2", std::abs(turned - 2), 1e-9),
-           inside("ALiBi's factor − 1", std::abs(added - 1), 1e-9)}};
+  return found(say("A query twice as long: what RoPE does to the score grows ", turned,
+                   " times, what ALiBi does ", added, " times."),
+               {outside("RoPE's factor − 1, which a bias would have", std::abs(turned - 1), 0.5),
+                inside("RoPE's factor − 2", std::abs(turned - 2), 1e-9),
+                inside("ALiBi's factor − 1", std::abs(added - 1), 1e-9)});
 }
 
 constexpr Claim claims[] = {

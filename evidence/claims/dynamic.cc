@@ -31,13 +31,12 @@ Evidence separate(Lab& lab) {
   const double moving = change(at_length(lab, yarn(true), 2048), at_length(lab, yarn(true), 8192));
   const double ntk =
       change(at_length(lab, dynamic_ntk(), 2048), at_length(lab, dynamic_ntk(), 8192));
-  return {say("From 2,048 to 8,192 tokens YaRN's frequencies change by ", fixed,
-              "; with dynamic scaling by ", moving, ", and dynamic NTK, which is no YaRN, by ", ntk,
-              "."),
-          "",
-          {inside("change of YaRN's frequencies with the length", fixed, 0),
-           outside("change under dynamic YaRN", moving, rounding),
-           outside("change under dynamic NTK, without YaRN", ntk, rounding)}};
+  return found(say("From 2,048 to 8,192 tokens YaRN's frequencies change by ", fixed,
+                   "; with dynamic scaling by ", moving, ", and dynamic NTK, which is no YaRN, by ",
+                   ntk, "."),
+               {inside("change of YaRN's frequencies with the length", fixed, 0),
+                outside("change under dynamic YaRN", moving, rounding),
+                outside("change under dynamic NTK, without YaRN", ntk, rounding)});
 }
 
 Evidence never_shrinks(Lab& lab) {
@@ -48,14 +47,13 @@ Evidence never_shrinks(Lab& lab) {
       lab.take(rope_frequencies<double>(Rope{.scaling = Linear{.factor = 512.0 / trained}},
                                         {.head_dim = dim}))
           .frequency;
-  return {
+  return found(
       say("512 tokens, 2,048 trained: dynamic NTK and dynamic YaRN leave the frequencies alone "
           "(s = 1); s = 512/2,048 would turn the first pair by ",
           squeezed[0], " rad a position."),
-      "",
       {outside("change of the first pair with s = length/L", std::abs(squeezed[0] - 1), rounding),
        inside("change of dynamic NTK below the trained length", below, 0),
-       inside("change of dynamic YaRN below the trained length", yarn_below, rounding)}};
+       inside("change of dynamic YaRN below the trained length", yarn_below, rounding)});
 }
 
 // Keys of n tokens rotated for the length at which each came, under dynamic NTK.
@@ -79,29 +77,27 @@ Evidence rerotated(Lab& lab) {
     turn.rotate->frequencies.radians[r] -= before.rotate->frequencies.radians[r];
   turn.valid.reset();
   const Matrix mended = lab.rotated(turn, c.stale, Positions::range(0, n));
-  return {
+  return found(
       "512 rotated keys of a text that grew from 2,048 to 8,192 tokens under dynamic NTK: turned "
       "once more by n·(θ′ − θ) they are the keys rotated anew.",
-      "",
       {inside("largest | re-rotated key − key rotated anew |",
               largest_difference(mended.values, c.fresh.values), 1e-11),
        outside("largest difference before the turn",
-               largest_difference(c.stale.values, c.fresh.values), 0.1)}};
+               largest_difference(c.stale.values, c.fresh.values), 0.1)});
 }
 
 Evidence same_memory(Lab& lab) {
   const Cache c = cache(lab, 64);
   const auto bytes = [](const Matrix& x) { return x.values.size() * sizeof(double); };
   const std::int64_t pairs = dim / 2;
-  return {
+  return found(
       say("A key takes ", static_cast<std::int64_t>(bytes(c.keys)) / 64,
           " bytes here rotated or not; "
           "what unrotated storage costs is ",
           6 * pairs, " operations a cached key whenever it is read."),
-      "",
       {inside("| bytes rotated − bytes unrotated |",
               std::abs(static_cast<double>(bytes(c.stale)) - static_cast<double>(bytes(c.keys))),
-              0)}};
+              0)});
 }
 
 Evidence stale_cache(Lab& lab) {
@@ -115,11 +111,11 @@ Evidence stale_cache(Lab& lab) {
     sum += (stale - right) * (stale - right);
     size += right * right;
   }
-  return {say("A new query against 512 keys rotated for the shorter text: the logits are off by ",
-              std::sqrt(sum / size), " of their size on average, at most ",
-              most / std::sqrt(static_cast<double>(dim)), "."),
-          "",
-          {outside("relative error of the logits with stale keys", std::sqrt(sum / size), 0.01)}};
+  return found(
+      say("A new query against 512 keys rotated for the shorter text: the logits are off by ",
+          std::sqrt(sum / size), " of their size on average, at most ",
+          most / std::sqrt(static_cast<double>(dim)), "."),
+      {outside("relative error of the logits with stale keys", std::sqrt(sum / size), 0.01)});
 }
 
 // The outputs of a text decoded token by token, each with the plan for the length reached.
@@ -177,15 +173,15 @@ Evidence decoding(Lab& lab) {
   };
   const double unrotated = off(decoded(lab, q, k, v, plan_at, CachedKeys::unrotated));
   const double again = off(decoded(lab, q, k, v, plan_at, CachedKeys::rotated));
-  return {say(n, " tokens decoded one by one, ", first,
-              " trained, dynamic NTK: through KvCache with keys kept unrotated, or turned on at "
-              "each new plan, every output is that of the prefill; with keys left as they were "
-              "rotated outputs are off by up to ",
-              off(stale), "."),
-          "",
-          {inside("largest | decoded − prefill |, keys kept unrotated", unrotated, rounding),
-           inside("largest | decoded − prefill |, keys turned on", again, rounding),
-           outside("largest | decoded − prefill |, keys left as they were", off(stale), 0.1)}};
+  return found(
+      say(n, " tokens decoded one by one, ", first,
+          " trained, dynamic NTK: through KvCache with keys kept unrotated, or turned on at "
+          "each new plan, every output is that of the prefill; with keys left as they were "
+          "rotated outputs are off by up to ",
+          off(stale), "."),
+      {inside("largest | decoded − prefill |, keys kept unrotated", unrotated, rounding),
+       inside("largest | decoded − prefill |, keys turned on", again, rounding),
+       outside("largest | decoded − prefill |, keys left as they were", off(stale), 0.1)});
 }
 
 Evidence temperature(Lab& lab) {
@@ -195,13 +191,12 @@ Evidence temperature(Lab& lab) {
   Plan plain = plan;
   plain.rotate->amplitude = 1;
   const double ratio = lab.score(plan, q, k, 11, 4) / lab.score(plain, q, k, 11, 4);
-  return {
+  return found(
       say("s = 4: cos and sin are multiplied by ", amplitude, ", so that logits grow by ", ratio,
           " = 1/t."),
-      "",
       {inside("| amplitude − (0.1 ln 4 + 1) |", std::abs(amplitude - (0.1 * std::log(4.0) + 1)),
               rounding),
-       inside("| logits' factor − amplitude² |", std::abs(ratio - amplitude * amplitude), 1e-11)}};
+       inside("| logits' factor − amplitude² |", std::abs(ratio - amplitude * amplitude), 1e-11)});
 }
 
 constexpr Claim claims[] = {

@@ -13,10 +13,9 @@ constexpr std::string_view vaswani = "1706.03762";
 Evidence left_padding_absolute(Lab& lab) {
   const Matrix rows = lab.table(512, 8);
   const double moved = distance(rows.row(0), rows.row(3));
-  return {say("d = 512, three pads on the left: the first real token gets row 3, ", moved,
-              " away from row 0."),
-          "",
-          {outside("distance of its vector to the right one", moved, 0.1)}};
+  return found(say("d = 512, three pads on the left: the first real token gets row 3, ", moved,
+                   " away from row 0."),
+               {outside("distance of its vector to the right one", moved, 0.1)});
 }
 
 Evidence left_padding_relative(Lab& lab) {
@@ -39,11 +38,10 @@ Evidence left_padding_relative(Lab& lab) {
     for (std::int64_t t = 0; t < n; ++t)
       most = std::max(most, largest_difference(right.row(t), shifted.row(t + pads)));
   }
-  return {
+  return found(
       "RoPE, ALiBi and T5, three hidden pads on the left and positions counted over them: the six "
       "real tokens' outputs are those without padding.",
-      "",
-      {inside("largest change of an output by the shift", most, rounding)}};
+      {inside("largest change of an output by the shift", most, rounding)});
 }
 
 Evidence positions_from_mask(Lab& lab) {
@@ -54,11 +52,10 @@ Evidence positions_from_mask(Lab& lab) {
   double off = 0;
   for (std::int64_t t = 0; t < 5; ++t)
     off = std::max(off, largest_difference(x.row(t + 3), right.row(t)));
-  return {
+  return found(
       "Positions counted over the real tokens only: the five tokens after three pads get the rows "
       "0 to 4.",
-      "",
-      {inside("largest difference to the rows without padding", off, 0)}};
+      {inside("largest difference to the rows without padding", off, 0)});
 }
 
 Evidence printed_code(Lab& lab) {
@@ -81,12 +78,11 @@ Evidence printed_code(Lab& lab) {
     turned = std::max({turned, std::abs(y[i] - (x[i] * c - x[i + 1] * s)),
                        std::abs(y[i + 1] - (x[i] * s + x[i + 1] * c))});
   }
-  return {
+  return found(
       "d = 64: dividing the position by 10000^(i/d) for even i gives posenc's table, and the even "
       "and odd channels rotated by it posenc's interleaved rotation.",
-      "",
       {inside("largest difference of 200 rows of the table", off, rounding),
-       inside("largest difference of a rotated vector", turned, rounding)}};
+       inside("largest difference of a rotated vector", turned, rounding)});
 }
 
 Evidence odd_width(Lab& lab) {
@@ -95,16 +91,15 @@ Evidence odd_width(Lab& lab) {
   const Vector row =
       lab.vectors(lab.plan(Sinusoidal{}, {.width = d}), Positions::range(3, 1)).row(0);
   const auto rope = compile(Scheme{Rope{}}, {.head_dim = d});
-  return {
+  return found(
       say("Width 7: there are ", angles, " angles and ", cosines,
           " odd channels for their cosines, so slices of unequal length. posenc's last channel is "
           "the sine ",
           row[6], "; a rotation is refused: \"", rope ? "" : rope.error().rule, "\"."),
-      "",
       {outside("angles − odd channels", static_cast<double>(angles - cosines), 0),
        inside("| last channel − sin(3·10000^(−6/7)) |",
               std::abs(row[6] - std::sin(3 * std::pow(10000, -6.0 / 7))), rounding),
-       inside("an odd head is rotated (1: yes)", rope ? 1 : 0, 0)}};
+       inside("an odd head is rotated (1: yes)", rope ? 1 : 0, 0)});
 }
 
 // Errors of the frequencies in units of the float rounding 2^−24.
@@ -139,11 +134,10 @@ Evidence log_space(Lab& lab) {
 Evidence no_overflow(Lab& lab) {
   const Vector f = lab.frequencies(8192);
   const double largest = 1 / f.back(), half = half_to_float(0x7bff);
-  return {say("d = 8,192: the largest divisor is ", largest, "; float ends at ",
-              static_cast<double>(std::numeric_limits<float>::max()), ", and even float16 at ",
-              half, "."),
-          "",
-          {inside("largest divisor, against the largest float16", largest, half)}};
+  return found(say("d = 8,192: the largest divisor is ", largest, "; float ends at ",
+                   static_cast<double>(std::numeric_limits<float>::max()), ", and even float16 at ",
+                   half, "."),
+               {inside("largest divisor, against the largest float16", largest, half)});
 }
 
 constexpr Claim claims[] = {

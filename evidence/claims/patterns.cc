@@ -25,11 +25,10 @@ Nearest nearest_rows(Lab& lab, std::int64_t width, std::int64_t rows) {
 
 Evidence unique_rows(Lab& lab) {
   const Nearest two = nearest_rows(lab, 2, 65536), wide = nearest_rows(lab, 64, 65536);
-  return {say("Of 65,536 positions the nearest two are ", two.distance, " apart with d = 2 (",
-              two.k, " positions between them) and ", wide.distance, " with d = 64."),
-          "",
-          {outside("least distance with d = 2", two.distance, 1e-9),
-           outside("least distance with d = 64", wide.distance, 1e-9)}};
+  return found(say("Of 65,536 positions the nearest two are ", two.distance, " apart with d = 2 (",
+                   two.k, " positions between them) and ", wide.distance, " with d = 64."),
+               {outside("least distance with d = 2", two.distance, 1e-9),
+                outside("least distance with d = 64", wide.distance, 1e-9)});
 }
 
 Evidence sines_alone(Lab& lab) {
@@ -41,11 +40,10 @@ Evidence sines_alone(Lab& lab) {
   for (std::size_t i = 1; i < sines.size(); ++i) gap = std::min(gap, sines[i] - sines[i - 1]);
   double multiple = 1;  // how near sin(p) = 0 comes to a position other than 0
   for (std::int64_t p = 1; p < x.rows; ++p) multiple = std::min(multiple, std::abs(x(p, 0)));
-  return {say("sin p differs for all 65,536 positions, the two nearest by ", gap,
-              "; no position is a multiple of π, the nearest has |sin p| = ", multiple, "."),
-          "",
-          {outside("least gap between two sines", gap, 0x1p-52),
-           outside("least |sin p|, p > 0", multiple, rounding)}};
+  return found(say("sin p differs for all 65,536 positions, the two nearest by ", gap,
+                   "; no position is a multiple of π, the nearest has |sin p| = ", multiple, "."),
+               {outside("least gap between two sines", gap, 0x1p-52),
+                outside("least |sin p|, p > 0", multiple, rounding)});
 }
 
 // Rows equal to an earlier one once stored in 16 bits.
@@ -79,12 +77,12 @@ Evidence unique_when_rounded(Lab& lab) {
   const std::int64_t four = duplicates(lab, 4, DType::bf16),
                      eight = duplicates(lab, 8, DType::bf16),
                      more = duplicates(lab, 64, DType::bf16);
-  return {say("Of 65,536 rows with d = 2, ", two, " repeat an earlier one in bfloat16 and ",
-              two_half, " in float16; in bfloat16 the number is ", four, " with d = 4, ", eight,
-              " with d = 8 and ", more, " with d = 64."),
-          "",
-          {outside("duplicates with d = 2, bfloat16", static_cast<double>(two), 0),
-           inside("duplicates with d = 4, 8 and 64", static_cast<double>(four + eight + more), 0)}};
+  return found(
+      say("Of 65,536 rows with d = 2, ", two, " repeat an earlier one in bfloat16 and ", two_half,
+          " in float16; in bfloat16 the number is ", four, " with d = 4, ", eight,
+          " with d = 8 and ", more, " with d = 64."),
+      {outside("duplicates with d = 2, bfloat16", static_cast<double>(two), 0),
+       inside("duplicates with d = 4, 8 and 64", static_cast<double>(four + eight + more), 0)});
 }
 
 Evidence period_of_dim_0(Lab& lab) {
@@ -92,33 +90,31 @@ Evidence period_of_dim_0(Lab& lab) {
   std::int64_t as_bit = 0;  // signs that agree with 0, 1, 0, 1, …
   for (std::int64_t p = 0; p < x.rows; ++p) as_bit += (x(p, 0) < 0) == (p % 2 == 1);
   const double period = 2 * pi / lab.frequencies(128).front();
-  return {say("Channel 0 has the period ", period, ", not 2; of positions 0 to 7, ", as_bit,
-              " have the sign that a bit flipping each time would give."),
-          "",
-          {outside("period − 2", std::abs(period - 2), 1),
-           outside("signs that differ from the bit", static_cast<double>(8 - as_bit), 0)}};
+  return found(say("Channel 0 has the period ", period, ", not 2; of positions 0 to 7, ", as_bit,
+                   " have the sign that a bit flipping each time would give."),
+               {outside("period − 2", std::abs(period - 2), 1),
+                outside("signs that differ from the bit", static_cast<double>(8 - as_bit), 0)});
 }
 
 Evidence row_zero(Lab& lab) {
   const Vector first = lab.table(128, 1).row(0);
   Vector pattern(128);
   for (std::size_t c = 1; c < 128; c += 2) pattern[c] = 1;
-  return {say("d = 128: row 0 is 0, 1, 0, 1, …, with the norm ", norm(first), "."),
-          "",
-          {outside("distance to a row of zeros", norm(first), rounding),
-           inside("distance to (0, 1, 0, 1, …)", distance(first, pattern), 0)}};
+  return found(say("d = 128: row 0 is 0, 1, 0, 1, …, with the norm ", norm(first), "."),
+               {outside("distance to a row of zeros", norm(first), rounding),
+                inside("distance to (0, 1, 0, 1, …)", distance(first, pattern), 0)});
 }
 
 Evidence neighbouring_periods(Lab& lab) {
   const Vector f = lab.frequencies(128);
   const double ratio = f[0] / f[1], period = 2 * pi / f[10];
-  return {say("d = 128: each pair's period is ", ratio,
-              " times the one before, a bit's 2; channel 21 "
-              "(pair 10) has the period ",
-              period, ", bit 21 has ", std::int64_t{1} << 22, "."),
-          "",
-          {outside("2 − ratio", 2 - ratio, 0.5),
-           inside("ratio − 10000^(2/d)", std::abs(ratio - std::pow(10000, 2.0 / 128)), rounding)}};
+  return found(
+      say("d = 128: each pair's period is ", ratio,
+          " times the one before, a bit's 2; channel 21 "
+          "(pair 10) has the period ",
+          period, ", bit 21 has ", std::int64_t{1} << 22, "."),
+      {outside("2 − ratio", 2 - ratio, 0.5),
+       inside("ratio − 10000^(2/d)", std::abs(ratio - std::pow(10000, 2.0 / 128)), rounding)});
 }
 
 // How far pair r moves between position 0 and p.
@@ -139,15 +135,15 @@ Evidence amplitude(Lab& lab) {
       circle = std::max(circle, std::abs(std::hypot(rows(row, 2 * r), rows(row, 2 * r + 1)) - 1));
     }
   }
-  return {say("d = 128: every pair lies on the unit circle. Its displacement from position 0 is "
-              "2|sin(pω/2)|: at p = 44 the first pair has moved ",
-              moved(rows, 0, 1), ", the sixth ", moved(rows, 5, 1),
-              "; at p = 50 the last has moved ", moved(rows, 63, 2), "."),
-          "",
-          {outside("how much more the sixth pair moved than the first",
-                   moved(rows, 5, 1) - moved(rows, 0, 1), rounding),
-           inside("largest deviation from 2|sin(pω/2)|", off, rounding),
-           inside("largest deviation from the unit circle", circle, rounding)}};
+  return found(
+      say("d = 128: every pair lies on the unit circle. Its displacement from position 0 is "
+          "2|sin(pω/2)|: at p = 44 the first pair has moved ",
+          moved(rows, 0, 1), ", the sixth ", moved(rows, 5, 1), "; at p = 50 the last has moved ",
+          moved(rows, 63, 2), "."),
+      {outside("how much more the sixth pair moved than the first",
+               moved(rows, 5, 1) - moved(rows, 0, 1), rounding),
+       inside("largest deviation from 2|sin(pω/2)|", off, rounding),
+       inside("largest deviation from the unit circle", circle, rounding)});
 }
 
 Evidence rope_amplitude(Lab& lab) {
@@ -163,26 +159,24 @@ Evidence rope_amplitude(Lab& lab) {
                                        25 * plan.rotate->at(0, 0, static_cast<std::int64_t>(r))))));
     largest = std::max(largest, std::abs(std::hypot(y[2 * r], y[2 * r + 1]) - pair));
   }
-  return {
+  return found(
       "d = 128, a random query at position 50: each pair keeps its length and moves by that length "
       "times 2|sin(pω/2)|.",
-      "",
       {inside("largest deviation of the displacement", off, 1e-11),
-       inside("largest change of a pair's length", largest, rounding)}};
+       inside("largest change of a pair's length", largest, rounding)});
 }
 
 Evidence late_channels_move(Lab& lab) {
   const Vector f = lab.frequencies(128);
   const auto half = static_cast<std::int64_t>(std::llround(pi / f.back()));
   const Matrix rows = lab.vectors(lab.plan(Sinusoidal{}, {.width = 128}), lab.ids({0, 99, half}));
-  return {
+  return found(
       say("d = 128: the last pair has moved ", moved(rows, 63, 1), " at position 99, and ",
           moved(rows, 63, 2), " of at most 2 at position ", half, ", more than the first pair's ",
           moved(rows, 0, 2), "."),
-      "",
       {inside("2 − displacement of the last pair after half a turn", 2 - moved(rows, 63, 2), 1e-6),
        outside("what it moves more than the first pair", moved(rows, 63, 2) - moved(rows, 0, 2),
-               rounding)}};
+               rounding)});
 }
 
 Evidence wave_function(Lab& lab) {
@@ -191,32 +185,29 @@ Evidence wave_function(Lab& lab) {
   for (std::size_t r = 1; r < f.size(); ++r)
     off = std::max(off, std::abs(f[r] / (1 / (10000 * 2.0 * static_cast<double>(r) / 64)) - 1));
   const double second = 1 / (10000 * 2.0 / 64);
-  return {say("With 10000·(2i/d) pair 0 divides by 0 and pair 1 has the frequency ", second,
-              "; it is ", f[1], " with the power."),
-          "",
-          {outside("largest relative difference of the frequencies", off, 1),
-           inside("frequency 1 − 10000^(−2/d)", std::abs(f[1] - std::pow(10000, -2.0 / 64)),
-                  rounding)}};
+  return found(say("With 10000·(2i/d) pair 0 divides by 0 and pair 1 has the frequency ", second,
+                   "; it is ", f[1], " with the power."),
+               {outside("largest relative difference of the frequencies", off, 1),
+                inside("frequency 1 − 10000^(−2/d)", std::abs(f[1] - std::pow(10000, -2.0 / 64)),
+                       rounding)});
 }
 
 Evidence first_pair_is_fastest(Lab& lab) {
   const Vector f = lab.frequencies(512);
   const auto rising = std::ranges::adjacent_find(f, std::less_equal<>{}) != f.end();
-  return {say("d = 512: the first pair turns ", f.front() / f.back(),
-              " times as fast as the last, and every pair is slower than the one before."),
-          "",
-          {outside("first frequency over last", f.front() / f.back(), 1),
-           inside("pairs that are not slower than the one before", rising ? 1 : 0, 0)}};
+  return found(say("d = 512: the first pair turns ", f.front() / f.back(),
+                   " times as fast as the last, and every pair is slower than the one before."),
+               {outside("first frequency over last", f.front() / f.back(), 1),
+                inside("pairs that are not slower than the one before", rising ? 1 : 0, 0)});
 }
 
 Evidence one_hertz(Lab& lab) {
   const Vector f = lab.frequencies(512);
-  return {say("d = 512: the first pair makes ", f.front() / (2 * pi),
-              " turns a position (1 rad), the last ", f.back() / (2 * pi), "."),
-          "",
-          {outside("| turns a position − 1 |", std::abs(f.front() / (2 * pi) - 1), 0.1),
-           outside("first frequency − last", f.front() - f.back(), 0),
-           inside("first frequency − 1 rad", std::abs(f.front() - 1), 0)}};
+  return found(say("d = 512: the first pair makes ", f.front() / (2 * pi),
+                   " turns a position (1 rad), the last ", f.back() / (2 * pi), "."),
+               {outside("| turns a position − 1 |", std::abs(f.front() / (2 * pi) - 1), 0.1),
+                outside("first frequency − last", f.front() - f.back(), 0),
+                inside("first frequency − 1 rad", std::abs(f.front() - 1), 0)});
 }
 
 constexpr Claim claims[] = {

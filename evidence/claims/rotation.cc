@@ -17,20 +17,18 @@ Evidence isometry(Lab& lab) {
     const Vector x = lab.normals(128);
     off = std::max(off, std::abs(norm(lab.rotated(plan, x, p)) / norm(x) - 1));
   }
-  return {"d = 128, random vectors at positions up to 1,000,000 keep their length.",
-          "",
-          {inside("largest relative change of the norm", off, rounding)}};
+  return found("d = 128, random vectors at positions up to 1,000,000 keep their length.",
+               {inside("largest relative change of the norm", off, rounding)});
 }
 
 Evidence composition(Lab& lab) {
   const Plan plan = lab.rope(128);
   const Vector x = lab.normals(128);
   const Vector twice = lab.rotated(plan, lab.rotated(plan, x, 300), 712);
-  return {
+  return found(
       "d = 128: turning a random vector by position 300 and then by 712 is turning it by 1,012.",
-      "",
       {inside("largest |R(712)R(300)x − R(1012)x|",
-              largest_difference(twice, lab.rotated(plan, x, 1012)), rounding)}};
+              largest_difference(twice, lab.rotated(plan, x, 1012)), rounding)});
 }
 
 Evidence inverse(Lab& lab) {
@@ -38,13 +36,12 @@ Evidence inverse(Lab& lab) {
   const Vector x = lab.normals(128), y = lab.normals(128);
   const Vector there = lab.rotated(plan, x, 5000);
   const double transposed = dot(there, y) - dot(x, lab.rotated(plan, y, 5000, Way::inverse));
-  return {
+  return found(
       "d = 128, position 5,000: rotating back restores the vector, and the inverse is the "
       "transpose.",
-      "",
       {inside("largest |R⁻¹Rx − x|",
               largest_difference(lab.rotated(plan, there, 5000, Way::inverse), x), rounding),
-       inside("| (Rx)·y − x·(R⁻¹y) |", std::abs(transposed), 1e-11)}};
+       inside("| (Rx)·y − x·(R⁻¹y) |", std::abs(transposed), 1e-11)});
 }
 
 // x · R_k y for a k of either sign.
@@ -60,11 +57,10 @@ Evidence sign(Lab& lab) {
   const double score = dot(lab.rotated(plan, x, m), lab.rotated(plan, y, n));
   const double stated = turned_product(lab, plan, x, y, m - n);
   const double ours = turned_product(lab, plan, x, y, n - m);
-  return {say("d = 128, m = 11, n = 4: (R_m x)·(R_n y) = ", score, "; x·R_{m−n} y = ", stated,
-              ", x·R_{n−m} y = ", ours, "."),
-          "",
-          {outside("| score − x·R_{m−n} y |", std::abs(score - stated), 1e-9),
-           inside("| score − x·R_{n−m} y |", std::abs(score - ours), 1e-11)}};
+  return found(say("d = 128, m = 11, n = 4: (R_m x)·(R_n y) = ", score, "; x·R_{m−n} y = ", stated,
+                   ", x·R_{n−m} y = ", ours, "."),
+               {outside("| score − x·R_{m−n} y |", std::abs(score - stated), 1e-9),
+                inside("| score − x·R_{n−m} y |", std::abs(score - ours), 1e-11)});
 }
 
 Evidence right_sign(Lab& lab) {
@@ -75,9 +71,8 @@ Evidence right_sign(Lab& lab) {
     off = std::max(off, std::abs(dot(lab.rotated(plan, x, m), lab.rotated(plan, y, n)) -
                                  turned_product(lab, plan, x, y, n - m)));
   }
-  return {"d = 128, five pairs of positions up to 100,000: R_mᵀR_n acts as R_{n−m}.",
-          "",
-          {inside("largest | score − x·R_{n−m} y |", off, 1e-10)}};
+  return found("d = 128, five pairs of positions up to 100,000: R_mᵀR_n acts as R_{n−m}.",
+               {inside("largest | score − x·R_{n−m} y |", off, 1e-10)});
 }
 
 // The two channels of every pair exchanged.
@@ -98,19 +93,18 @@ Evidence transposed_matrix(Lab& lab) {
   const double mirror = dot(back(mirrored(q), 11), back(mirrored(k), 4));
   const double mixed = dot(there(q, 11), back(k, 4));
   const double mixed_shifted = dot(there(q, 111), back(k, 104));
-  return {
+  return found(
       say("d = 128, m = 11, n = 4: RoFormer's matrix gives the score ", ours, ", its transpose ",
           theirs, ", and ", mirror,
           " once the two channels of each pair are exchanged. Queries by one and keys by the "
           "other: ",
           mixed, ", and ", mixed_shifted, " for the same offset 100 tokens later."),
-      "",
       {outside("| transpose's score − RoFormer's |", std::abs(theirs - ours), 1e-9),
        inside("the transpose's change when both move by 100", std::abs(theirs - shifted), 1e-11),
        inside("its difference from RoFormer's with channels exchanged", std::abs(mirror - ours),
               1e-11),
        outside("change of the mixture when both move by 100", std::abs(mixed - mixed_shifted),
-               1e-9)}};
+               1e-9)});
 }
 
 Evidence widget(Lab& lab) {
@@ -118,13 +112,12 @@ Evidence widget(Lab& lab) {
   const Vector turned = lab.rotated(plan, {1, 0}, 1);
   const double c = std::cos(pi / 4), s = std::sin(pi / 4);
   const Vector read_by_rows{c, -s};  // [[c, s], [−s, c]]·(1, 0)
-  return {
+  return found(
       say("Turning (1, 0) by 45° gives (", turned[0], ", ", turned[1],
           "), as shown; the matrix as printed, read row by row, gives (", read_by_rows[0], ", ",
           read_by_rows[1], ")."),
-      "",
       {outside("distance of the printed matrix's product", distance(turned, read_by_rows), 0.1),
-       inside("distance of ours to (cos 45°, sin 45°)", distance(turned, Vector{c, s}), rounding)}};
+       inside("distance of ours to (cos 45°, sin 45°)", distance(turned, Vector{c, s}), rounding)});
 }
 
 Evidence frequency_from_one(Lab& lab) {
@@ -134,12 +127,11 @@ Evidence frequency_from_one(Lab& lab) {
   for (std::int64_t r = 1; r < 64; ++r)
     shifted = std::max(shifted, std::abs(plan.rotate->at(0, 0, r) -
                                          std::pow(10000, -2.0 * static_cast<double>(r) / 128)));
-  return {say("d = 128: the first pair rotates by ", ours,
-              " rad a position; the formula counted from 1 gives ", theirs,
-              ", which belongs to the second."),
-          "",
-          {outside("| first frequency − 10000^(−2/d) |", std::abs(ours - theirs), 0.01),
-           inside("largest | θ_r − 10000^(−2r/d) |, r from 0", shifted, rounding)}};
+  return found(say("d = 128: the first pair rotates by ", ours,
+                   " rad a position; the formula counted from 1 gives ", theirs,
+                   ", which belongs to the second."),
+               {outside("| first frequency − 10000^(−2/d) |", std::abs(ours - theirs), 0.01),
+                inside("largest | θ_r − 10000^(−2r/d) |, r from 0", shifted, rounding)});
 }
 
 Evidence position_zero(Lab& lab) {
@@ -147,13 +139,12 @@ Evidence position_zero(Lab& lab) {
   const Vector x = lab.normals(128);
   const double at_zero = distance(lab.rotated(plan, x, 0), x);
   const double at_one = distance(lab.rotated(plan, x, 1), x);
-  return {
+  return found(
       say("d = 128: at position 0 a vector stays where it is; counted from 1 the first token's has "
           "moved by ",
           at_one, " of its length ", norm(x), "."),
-      "",
       {outside("what the row called 0 moves", at_one, rounding),
-       inside("what position 0 moves", at_zero, 0)}};
+       inside("what position 0 moves", at_zero, 0)});
 }
 
 Evidence query_size(Lab& lab) {
@@ -168,14 +159,14 @@ Evidence query_size(Lab& lab) {
     accepted += rotates(64);
     of_length += length < 64 && rotates(length);
   }
-  return {say("A rotation of head_dim 64 takes queries of 64 channels in texts of 1, 7 and 300 "
-              "tokens (",
-              accepted, " of 3), and of the two texts shorter than that none with L channels (",
-              of_length, " of 2)."),
-          "",
-          {inside("texts whose queries of L channels fit", static_cast<double>(of_length), 0),
-           inside("texts whose queries of 64 channels do not fit",
-                  static_cast<double>(3 - accepted), 0)}};
+  return found(
+      say("A rotation of head_dim 64 takes queries of 64 channels in texts of 1, 7 and 300 "
+          "tokens (",
+          accepted, " of 3), and of the two texts shorter than that none with L channels (",
+          of_length, " of 2)."),
+      {inside("texts whose queries of L channels fit", static_cast<double>(of_length), 0),
+       inside("texts whose queries of 64 channels do not fit", static_cast<double>(3 - accepted),
+              0)});
 }
 
 Evidence square_root(Lab& lab) {
@@ -184,11 +175,10 @@ Evidence square_root(Lab& lab) {
   const double logit = lab.attend(plan, q, k, k, Positions::range(0, 1)).logits(0, 0);
   const double product = dot(q.values, k.values);
   const double divisor = product / logit;
-  return {say("head_dim 64 in a model of 8 heads and width 512: the logit is q·k divided by ",
-              divisor, " = √64; √512 would be ", std::sqrt(512.0), "."),
-          "",
-          {outside("| divisor − √width |", std::abs(divisor - std::sqrt(512.0)), 1),
-           inside("| divisor − √head_dim |", std::abs(divisor - 8), rounding)}};
+  return found(say("head_dim 64 in a model of 8 heads and width 512: the logit is q·k divided by ",
+                   divisor, " = √64; √512 would be ", std::sqrt(512.0), "."),
+               {outside("| divisor − √width |", std::abs(divisor - std::sqrt(512.0)), 1),
+                inside("| divisor − √head_dim |", std::abs(divisor - 8), rounding)});
 }
 
 constexpr Claim claims[] = {

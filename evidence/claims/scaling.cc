@@ -36,12 +36,11 @@ std::int64_t unseen_interpolated(Lab& lab) {
 Evidence unseen_angles(Lab& lab) {
   const std::int64_t unseen = unseen_pairs(frequencies(lab, Unscaled{}), 4 * trained);
   const std::int64_t after = unseen_interpolated(lab);
-  return {
+  return found(
       say("d = 128, trained to 4,096 and run to 16,384: ", unseen,
           " of 64 pairs reach angles never seen in training; interpolated by 4, ", after, " do."),
-      "",
       {outside("pairs with angles never seen, unscaled", static_cast<double>(unseen), 0),
-       inside("pairs with angles never seen, interpolated", static_cast<double>(after), 0)}};
+       inside("pairs with angles never seen, interpolated", static_cast<double>(after), 0)});
 }
 
 Evidence defined_everywhere(Lab& lab) {
@@ -50,25 +49,24 @@ Evidence defined_everywhere(Lab& lab) {
   const Vector x = lab.normals(dim), y = lab.rotated(lab.rope(dim), x, 10000000);
   const double off = std::max(std::abs(norm(rows.row(1)) - 8), std::abs(norm(y) / norm(x) - 1));
   const std::int64_t unseen = unseen_pairs(frequencies(lab, Unscaled{}), 4 * trained);
-  return {say("Sinusoid and RoPE have values at position 10,000,000, with the norm they always "
-              "have; but "
-              "at four times the trained 4,096 tokens ",
-              unseen, " of 64 pairs are at new angles."),
-          "",
-          {inside("largest deviation of the norms", off, rounding),
-           outside("pairs with angles never seen", static_cast<double>(unseen), 0)}};
+  return found(
+      say("Sinusoid and RoPE have values at position 10,000,000, with the norm they always "
+          "have; but "
+          "at four times the trained 4,096 tokens ",
+          unseen, " of 64 pairs are at new angles."),
+      {inside("largest deviation of the norms", off, rounding),
+       outside("pairs with angles never seen", static_cast<double>(unseen), 0)});
 }
 
 Evidence interpolation_factor(Lab& lab) {
   const double m = trained * 2 - 1;
   const double ours = m * frequencies(lab, Linear{.factor = 2})[0];
   const double theirs = m * frequencies(lab, Linear{.factor = trained * 2})[0];
-  return {
+  return found(
       say("4,096 tokens stretched to 8,192: with s = 2 the last position becomes ", shown(ours, 5),
           ", inside the trained range; with s = 8,192 all positions fall below ", theirs, "."),
-      "",
       {outside("trained range over the last position, s = new length", trained / theirs, 10),
-       inside("last position with s = L′/L", ours, trained)}};
+       inside("last position with s = L′/L", ours, trained)});
 }
 
 Evidence fast_pairs_suffer(Lab& lab) {
@@ -76,13 +74,12 @@ Evidence fast_pairs_suffer(Lab& lab) {
                interpolated = frequencies(lab, Linear{.factor = 16}),
                yarn = frequencies(lab,
                                   Yarn{.factor = 16, .original_max_position_embeddings = trained});
-  return {
+  return found(
       say("s = 16: neighbours differ by ", base[0], " rad in the fastest pair; interpolated by ",
           interpolated[0], ", under YaRN by ", yarn[0], "."),
-      "",
       {inside("| interpolated/unscaled − 1/16 |", std::abs(interpolated[0] / base[0] - 1.0 / 16),
               rounding),
-       inside("| YaRN's fastest pair − unscaled |", std::abs(yarn[0] - base[0]), 0)}};
+       inside("| YaRN's fastest pair − unscaled |", std::abs(yarn[0] - base[0]), 0)});
 }
 
 // Of ln frequency against the pair's number, the largest second difference: 0 for one base.
@@ -98,11 +95,10 @@ Evidence ntk_changes_base(Lab& lab) {
   const Vector ntk = frequencies(lab, NtkAware{.factor = s});
   const Vector rebased =
       lab.take(rope_frequencies<double>(Rope{.rope_theta = base}, {.head_dim = dim})).frequency;
-  return {say("s = 4: NTK-aware scaling is RoPE with the base ", base, "."),
-          "",
-          {inside("largest difference to RoPE with that base", largest_difference(ntk, rebased),
-                  rounding),
-           inside("largest bend of ln frequency", bend(ntk), rounding)}};
+  return found(say("s = 4: NTK-aware scaling is RoPE with the base ", base, "."),
+               {inside("largest difference to RoPE with that base",
+                       largest_difference(ntk, rebased), rounding),
+                inside("largest bend of ln frequency", bend(ntk), rounding)});
 }
 
 Evidence yarn_has_no_base(Lab& lab) {
@@ -113,22 +109,22 @@ Evidence yarn_has_no_base(Lab& lab) {
   std::int64_t divided = 0;
   for (std::size_t r = 0; r < base.size(); ++r)
     divided += std::abs(yarn[r] * 4 / base[r] - 1) < rounding;
-  return {say("s = 4, L = 4,096: YaRN leaves the first ", same, " pairs alone, divides the last ",
-              divided, " by 4 and blends between; no base gives that."),
-          "",
-          {outside("largest bend of ln frequency (0 for a base)", bend(yarn), 1e-3),
-           inside("change of the fastest pair", std::abs(yarn[0] - base[0]), 0),
-           inside("| slowest pair·4/unscaled − 1 |", std::abs(yarn.back() * 4 / base.back() - 1),
-                  rounding)}};
+  return found(
+      say("s = 4, L = 4,096: YaRN leaves the first ", same, " pairs alone, divides the last ",
+          divided, " by 4 and blends between; no base gives that."),
+      {outside("largest bend of ln frequency (0 for a base)", bend(yarn), 1e-3),
+       inside("change of the fastest pair", std::abs(yarn[0] - base[0]), 0),
+       inside("| slowest pair·4/unscaled − 1 |", std::abs(yarn.back() * 4 / base.back() - 1),
+              rounding)});
 }
 
 Evidence ntk_ends(Lab& lab) {
   const Vector base = frequencies(lab, Unscaled{}), ntk = frequencies(lab, NtkAware{.factor = 4});
-  return {say("s = 4: the first pair keeps ", ntk[0], " rad, the last is divided by ",
-              base.back() / ntk.back(), "."),
-          "",
-          {inside("change of the first frequency", std::abs(ntk[0] - base[0]), 0),
-           inside("| divisor of the last − 4 |", std::abs(base.back() / ntk.back() - 4), 1e-10)}};
+  return found(
+      say("s = 4: the first pair keeps ", ntk[0], " rad, the last is divided by ",
+          base.back() / ntk.back(), "."),
+      {inside("change of the first frequency", std::abs(ntk[0] - base[0]), 0),
+       inside("| divisor of the last − 4 |", std::abs(base.back() / ntk.back() - 4), 1e-10)});
 }
 
 Evidence by_parts(Lab& lab) {
@@ -142,13 +138,12 @@ Evidence by_parts(Lab& lab) {
     if (turns < 1) slow = std::max(slow, std::abs(divisor - 4));
     if (r > 0) order = std::max(order, base[r - 1] / parts[r - 1] - divisor);
   }
-  return {
+  return found(
       "s = 4, L = 4,096: pairs with more than 32 turns keep their frequency, those with less than "
       "one are divided by 4, and the divisor rises between.",
-      "",
       {inside("largest | divisor − 1 | above 32 turns", fast, rounding),
        inside("largest | divisor − 4 | below one turn", slow, rounding),
-       inside("largest fall of the divisor from pair to pair", order, rounding)}};
+       inside("largest fall of the divisor from pair to pair", order, rounding)});
 }
 
 Evidence ntk_middle(Lab& lab) {
@@ -159,12 +154,11 @@ Evidence ntk_middle(Lab& lab) {
     stretched += turns > 32 && divisor > 1.01;
     short_of += turns < 1 && divisor < 4 - 1e-9;
   }
-  return {say("s = 4, L = 4,096: NTK-aware scaling stretches ", stretched,
-              " pairs that make over 32 turns and need none, and leaves ", short_of,
-              " that make less than one short of ÷4, so they reach new angles."),
-          "",
-          {outside("pairs stretched without need", static_cast<double>(stretched), 0),
-           outside("pairs stretched too little", static_cast<double>(short_of), 0)}};
+  return found(say("s = 4, L = 4,096: NTK-aware scaling stretches ", stretched,
+                   " pairs that make over 32 turns and need none, and leaves ", short_of,
+                   " that make less than one short of ÷4, so they reach new angles."),
+               {outside("pairs stretched without need", static_cast<double>(stretched), 0),
+                outside("pairs stretched too little", static_cast<double>(short_of), 0)});
 }
 
 constexpr Claim claims[] = {

@@ -133,6 +133,11 @@ inline Measure outside(std::string what, double residual, double tolerance) {
   return {std::move(what), residual, tolerance, false};
 }
 
+// What a check found, the same on every machine.
+inline Evidence found(std::string computed, std::vector<Measure> measures) {
+  return {std::move(computed), "", std::move(measures)};
+}
+
 constexpr double rounding = 1e-12;  // of a few hundred operations in double on numbers near 1
 
 // The lists, one a file.

@@ -34,12 +34,11 @@ Evidence bert_is_learned(Lab& lab) {
   const Learned* learned =
       bert.groups.empty() ? nullptr : std::get_if<Learned>(&bert.groups[0].schemes.front());
   const std::int64_t rows = learned ? learned->rows : 0;
-  return {
+  return found(
       say("bert-base-uncased's own configuration gives a learned table of ", rows, " × ",
           learned ? bert.groups[0].geometry.width : 0, "."),
-      "",
       {inside("groups of layers without a learned table", all_layers(bert, "learned") ? 0 : 1, 0),
-       outside("rows of its table", static_cast<double>(rows), 0)}};
+       outside("rows of its table", static_cast<double>(rows), 0)});
 }
 
 Evidence who_uses_what(Lab& lab) {
@@ -54,18 +53,16 @@ Evidence who_uses_what(Lab& lab) {
     wrong += all_layers(lab.model(name), scheme) ? 0 : 1;
     list += say(list.empty() ? "" : ", ", name, " ", scheme);
   }
-  return {"As their configurations say: " + list + ".",
-          "",
-          {inside("models that use another scheme", wrong, 0)}};
+  return found("As their configurations say: " + list + ".",
+               {inside("models that use another scheme", wrong, 0)});
 }
 
 Evidence table_size(Lab& lab) {
   const Plan plan = lab.plan(Learned{.rows = 2048}, {.width = 4096});
   const std::int64_t count = learned_parameters(plan, 32, 128);
-  return {say("A learned table for 2,048 tokens of width 4,096 has ", count, " parameters."),
-          "",
-          {inside("| parameters/8.4 million − 1 |, stated to two digits",
-                  std::abs(static_cast<double>(count) / 8.4e6 - 1), 0.006)}};
+  return found(say("A learned table for 2,048 tokens of width 4,096 has ", count, " parameters."),
+               {inside("| parameters/8.4 million − 1 |, stated to two digits",
+                       std::abs(static_cast<double>(count) / 8.4e6 - 1), 0.006)});
 }
 
 Evidence hard_cap(Lab& lab) {
@@ -77,11 +74,10 @@ Evidence hard_cap(Lab& lab) {
   const Tensor to = Tensor::dense(out.data(), {1, 1, width});
   const auto last = position_vectors(plan, Positions::range(511, 1), to);
   const auto beyond = position_vectors(plan, Positions::range(512, 1), to);
-  return {"A table of 512 rows: position 511 has a vector; position 512 is refused: \"" +
-              (beyond ? "" : beyond.error().rule) + "\".",
-          "",
-          {inside("position 512 is answered (1: yes)", beyond ? 1 : 0, 0),
-           inside("position 511 is refused (1: yes)", last ? 0 : 1, 0)}};
+  return found("A table of 512 rows: position 511 has a vector; position 512 is refused: \"" +
+                   (beyond ? "" : beyond.error().rule) + "\".",
+               {inside("position 512 is answered (1: yes)", beyond ? 1 : 0, 0),
+                inside("position 511 is refused (1: yes)", last ? 0 : 1, 0)});
 }
 
 Evidence parameter_counts(Lab& lab) {
@@ -92,15 +88,14 @@ Evidence parameter_counts(Lab& lab) {
   const std::int64_t none = count(Sinusoidal{}) + count(Rope{}) + count(Alibi{}) + count(NoPe{});
   const std::int64_t learned = count(Learned{.rows = 512}), t5 = count(T5{}),
                      shaw = count(Shaw{.max_distance = 16});
-  return {
+  return found(
       say("Width 512, 8 heads of 64: sinusoidal, RoPE and ALiBi together ", none,
           " parameters, a learned table of 512 rows ", learned, ", T5 ", t5,
           ", Shaw with k = 16 (keys and values, a layer) ", shaw, "."),
-      "",
       {inside("parameters of sinusoidal, RoPE, ALiBi", static_cast<double>(none), 0),
        inside("| learned − rows·width |", std::abs(static_cast<double>(learned - 512 * 512)), 0),
        inside("| Shaw − 2·(2k + 1)·head_dim |", std::abs(static_cast<double>(shaw - 2 * 33 * 64)),
-              0)}};
+              0)});
 }
 
 Evidence t5_parameters(Lab& lab) {
@@ -118,10 +113,9 @@ Evidence t5_parameters(Lab& lab) {
     list += say(list.empty() ? "" : ", ", name(layers.stack), " ", count, " for ",
                 static_cast<std::int64_t>(layers.layers.size()), " layers");
   }
-  return {"t5-small: " + list + ".",
-          "",
-          {inside("largest | parameters − heads·buckets | of a stack", off, 0),
-           inside("| stacks with one table for all layers − 2 |", std::abs(stacks - 2), 0)}};
+  return found("t5-small: " + list + ".",
+               {inside("largest | parameters − heads·buckets | of a stack", off, 0),
+                inside("| stacks with one table for all layers − 2 |", std::abs(stacks - 2), 0)});
 }
 
 Evidence t5_reach(Lab& lab) {
@@ -131,15 +125,14 @@ Evidence t5_reach(Lab& lab) {
   std::int64_t used = 0;
   for (std::int64_t last = -1, n = 0; n <= 1000; ++n)
     if (const std::int64_t b = lab.take(t5_bucket(-n, 32, 128, false)); b != last) last = b, ++used;
-  return {
+  return found(
       say("32 buckets, causal: distance 15 has bucket ", near,
           " to itself; from 113 on, up to a "
           "million, all share bucket ",
           far, "."),
-      "",
       {inside("| bucket of 113 − bucket of 1,000,000 |", std::abs(static_cast<double>(edge - far)),
               0),
-       inside("| buckets used up to 1,000 − 32 |", std::abs(static_cast<double>(used - 32)), 0)}};
+       inside("| buckets used up to 1,000 − 32 |", std::abs(static_cast<double>(used - 32)), 0)});
 }
 
 Evidence alibi_is_linear(Lab& lab) {
@@ -152,21 +145,19 @@ Evidence alibi_is_linear(Lab& lab) {
       for (std::int64_t j = 0; j <= i; ++j)
         off = std::max(off, std::abs(bias(h * n + i, j) + std::pow(2, -static_cast<double>(h + 1)) *
                                                               static_cast<double>(i - j)));
-  return {say("8 heads, 64 tokens: the bias is −2^(−h)·(i − j); at distance 63 head 1 gets ",
-              bias(63, 0), ", head 8 ", bias(7 * n + 63, 0), "."),
-          "",
-          {inside("largest | bias + m_h·(i − j) |", off, 0)}};
+  return found(say("8 heads, 64 tokens: the bias is −2^(−h)·(i − j); at distance 63 head 1 gets ",
+                   bias(63, 0), ", head 8 ", bias(7 * n + 63, 0), "."),
+               {inside("largest | bias + m_h·(i − j) |", off, 0)});
 }
 
 Evidence length_does_not_matter(Lab& lab) {
   const Matrix ten = lab.table(512, 10), hundred = lab.table(512, 100);
-  return {
+  return found(
       "d = 512: the first row, and the nine after it, are the same in tables of 10 and of 100 "
       "positions.",
-      "",
       {inside("largest difference of the ten rows",
               largest_difference(ten.values, std::span(hundred.values).first(ten.values.size())),
-              0)}};
+              0)});
 }
 
 Evidence binary_periods(Lab&) {
@@ -184,18 +175,16 @@ Evidence binary_periods(Lab&) {
     wrong += period != 2 << bit;
     list += say(list.empty() ? "" : ", ", period);
   }
-  return {"Counting up, the three lowest bits repeat after " + list + " numbers.",
-          "",
-          {inside("periods other than 2, 4, 8", static_cast<double>(wrong), 0)}};
+  return found("Counting up, the three lowest bits repeat after " + list + " numbers.",
+               {inside("periods other than 2, 4, 8", static_cast<double>(wrong), 0)});
 }
 
 Evidence cosine_is_shifted_sine(Lab&) {
   double off = 0;
   for (int i = -1000; i <= 1000; ++i)
     off = std::max(off, std::abs(std::cos(0.01 * i) - std::sin(0.01 * i + pi / 2)));
-  return {"2,001 angles between −10 and 10: the cosine is the sine a quarter turn ahead.",
-          "",
-          {inside("largest | cos t − sin(t + π/2) |", off, rounding)}};
+  return found("2,001 angles between −10 and 10: the cosine is the sine a quarter turn ahead.",
+               {inside("largest | cos t − sin(t + π/2) |", off, rounding)});
 }
 
 constexpr Claim claims[] = {

@@ -29,13 +29,12 @@ Evidence last_wavelengths(Lab& lab) {
   const Plan ends = lab.plan(Sinusoidal{.spacing = WaveSpacing::ends}, {.width = 512});
   const Waves* waves = ends.add ? std::get_if<Waves>(&ends.add->kind) : nullptr;
   const double reached = waves ? 2 * pi / waves->frequency.back() : 0;
-  return {say("The longest wavelength is ", list, ", not ", stated,
-              "; tensor2tensor's spacing, which divides by d/2 − 1, ends at ", reached, "."),
-          "",
-          {outside("least relative distance to 2π·10000", off, 0.01),
-           inside("relative distance to 2π·10000^((d−2)/d)", formula, rounding),
-           inside("tensor2tensor's last wavelength / 2π·10000 − 1", std::abs(reached / stated - 1),
-                  rounding)}};
+  return found(say("The longest wavelength is ", list, ", not ", stated,
+                   "; tensor2tensor's spacing, which divides by d/2 − 1, ends at ", reached, "."),
+               {outside("least relative distance to 2π·10000", off, 0.01),
+                inside("relative distance to 2π·10000^((d−2)/d)", formula, rounding),
+                inside("tensor2tensor's last wavelength / 2π·10000 − 1",
+                       std::abs(reached / stated - 1), rounding)});
 }
 
 Evidence geometric_growth(Lab& lab) {
@@ -43,11 +42,10 @@ Evidence geometric_growth(Lab& lab) {
   double spread = 0;
   for (std::size_t r = 1; r < f.size(); ++r)
     spread = std::max(spread, std::abs(f[r - 1] / f[r] / (f[0] / f[1]) - 1));
-  return {say("d = 512: the first wavelength is ", 2 * pi / f[0], ", each next one ", f[0] / f[1],
-              " times as long, over all ", f.size(), " pairs."),
-          "",
-          {inside("spread of the ratio between neighbours", spread, rounding),
-           inside("first frequency − 1", std::abs(f[0] - 1), 0)}};
+  return found(say("d = 512: the first wavelength is ", 2 * pi / f[0], ", each next one ",
+                   f[0] / f[1], " times as long, over all ", f.size(), " pairs."),
+               {inside("spread of the ratio between neighbours", spread, rounding),
+                inside("first frequency − 1", std::abs(f[0] - 1), 0)});
 }
 
 // The slowest pair alone: its vector comes back after one wavelength.
@@ -57,13 +55,13 @@ Evidence slowest_wave_repeats(Lab& lab) {
   const Matrix rows = lab.vectors(lab.plan(Sinusoidal{}, {.width = d}), lab.ids({0, 1, turn}));
   const auto slowest = [&](std::int64_t r) { return Vector{rows(r, d - 2), rows(r, d - 1)}; };
   const double step = distance(slowest(0), slowest(1)), back = distance(slowest(0), slowest(2));
-  return {say("d = 128: position ", turn, " lies ", back,
-              " from position 0 on the slowest wave, "
-              "nearer than the neighbour's ",
-              step, "; all channels together are ", distance(rows.row(0), rows.row(2)), " apart."),
-          "",
-          {outside("neighbour's distance over that after one wavelength", step / back, 1),
-           outside("distance of the whole vectors", distance(rows.row(0), rows.row(2)), rounding)}};
+  return found(
+      say("d = 128: position ", turn, " lies ", back,
+          " from position 0 on the slowest wave, "
+          "nearer than the neighbour's ",
+          step, "; all channels together are ", distance(rows.row(0), rows.row(2)), " apart."),
+      {outside("neighbour's distance over that after one wavelength", step / back, 1),
+       outside("distance of the whole vectors", distance(rows.row(0), rows.row(2)), rounding)});
 }
 
 // (sin, cos) of every pair, moved by k.
@@ -93,11 +91,10 @@ double map_residual(Lab& lab, const Plan& plan, std::span<const double> frequenc
 Evidence linear_map(Lab& lab) {
   const double residual =
       map_residual(lab, lab.plan(Sinusoidal{}, {.width = 512}), lab.frequencies(512));
-  return {
+  return found(
       "d = 512, six positions up to 4,096 and five offsets up to 1,000: one matrix M_k for each "
       "offset takes PE(p) to PE(p + k), whatever p is.",
-      "",
-      {inside("largest |M_k·PE(p) − PE(p + k)|", residual, rounding)}};
+      {inside("largest |M_k·PE(p) − PE(p + k)|", residual, rounding)});
 }
 
 Evidence any_frequencies(Lab& lab) {
@@ -108,12 +105,12 @@ Evidence any_frequencies(Lab& lab) {
   for (std::size_t r = 2; r < 32; ++r)
     ratio_spread = std::max(ratio_spread, std::abs(std::log(frequency[r] / frequency[r - 1])));
   const Plan plan = lab.take(checked(Plan{.add = Add{.kind = std::move(waves)}}));
-  return {say("32 frequencies drawn at random, from ", std::ranges::min(frequency), " to ",
-              std::ranges::max(frequency), " rad a position, have the same linear map."),
-          "",
-          {inside("largest |M_k·PE(p) − PE(p + k)|", map_residual(lab, plan, frequency), rounding),
-           outside("largest |ln ratio| of neighbours (a geometric series has one ratio)",
-                   ratio_spread, 0.5)}};
+  return found(
+      say("32 frequencies drawn at random, from ", std::ranges::min(frequency), " to ",
+          std::ranges::max(frequency), " rad a position, have the same linear map."),
+      {inside("largest |M_k·PE(p) − PE(p + k)|", map_residual(lab, plan, frequency), rounding),
+       outside("largest |ln ratio| of neighbours (a geometric series has one ratio)", ratio_spread,
+               0.5)});
 }
 
 Evidence map_is_rotation(Lab& lab) {
@@ -131,11 +128,10 @@ Evidence map_is_rotation(Lab& lab) {
     most = std::max(
         {most, largest_difference(a, turned({1, 0})), largest_difference(b, turned({0, 1}))});
   }
-  return {
+  return found(
       "d = 64, k = 7: in every pair M_k is orthogonal with determinant 1, and equals posenc's "
       "rotation by −k·ω.",
-      "",
-      {inside("largest deviation from the rotation by −kω", most, rounding)}};
+      {inside("largest deviation from the rotation by −kω", most, rounding)});
 }
 
 Evidence position_is_not_channel(Lab& lab) {
@@ -146,11 +142,10 @@ Evidence position_is_not_channel(Lab& lab) {
     claim = std::max(claim, std::abs(rows(p + 1, 0) - std::cos(q)));
     ours = std::max({ours, std::abs(rows(p, 0) - std::sin(q)), std::abs(rows(p, 1) - std::cos(q))});
   }
-  return {say("Channel 0 of position p + 1 differs from cos p by up to ", claim,
-              "; the cosine is channel 1 of the same position."),
-          "",
-          {outside("largest |PE[p+1, 0] − cos p|", claim, 0.1),
-           inside("largest |PE[p] − (sin p, cos p)|", ours, rounding)}};
+  return found(say("Channel 0 of position p + 1 differs from cos p by up to ", claim,
+                   "; the cosine is channel 1 of the same position."),
+               {outside("largest |PE[p+1, 0] − cos p|", claim, 0.1),
+                inside("largest |PE[p] − (sin p, cos p)|", ours, rounding)});
 }
 
 double step(const Matrix& rows, std::int64_t from, std::int64_t to) {
@@ -163,9 +158,8 @@ Evidence equal_steps(Lab& lab) {
   double spread = 0;
   for (std::int64_t p = 1; p + 1 < rows.rows; ++p)
     spread = std::max(spread, std::abs(step(rows, p, p + 1) - first));
-  return {say("d = 512: every position of the first 2,000 lies ", first, " from the next."),
-          "",
-          {inside("spread of the distance between neighbours", spread, rounding)}};
+  return found(say("d = 512: every position of the first 2,000 lies ", first, " from the next."),
+               {inside("spread of the distance between neighbours", spread, rounding)});
 }
 
 Evidence distance_is_not_linear(Lab& lab) {
@@ -173,12 +167,12 @@ Evidence distance_is_not_linear(Lab& lab) {
       lab.vectors(lab.plan(Sinusoidal{}, {.width = 512}), lab.ids({0, 1, 10, 1000, 10000, 30000}));
   Vector d;
   for (std::int64_t r = 1; r < rows.rows; ++r) d.push_back(step(rows, 0, r));
-  return {say("d = 512: at distance 1, 10, 1,000, 10,000 and 30,000 the vectors are ", d[0], ", ",
-              d[1], ", ", d[2], ", ", d[3], " and ", d[4], " apart: it saturates and even falls."),
-          "",
-          {outside("10 steps of a linear code over its distance at 10, − 1", 10 * d[0] / d[1] - 1,
-                   rounding),
-           outside("fall from 10,000 to 30,000", d[3] - d[4], rounding)}};
+  return found(
+      say("d = 512: at distance 1, 10, 1,000, 10,000 and 30,000 the vectors are ", d[0], ", ", d[1],
+          ", ", d[2], ", ", d[3], " and ", d[4], " apart: it saturates and even falls."),
+      {outside("10 steps of a linear code over its distance at 10, − 1", 10 * d[0] / d[1] - 1,
+               rounding),
+       outside("fall from 10,000 to 30,000", d[3] - d[4], rounding)});
 }
 
 Evidence bounded(Lab& lab) {
@@ -187,9 +181,8 @@ Evidence bounded(Lab& lab) {
   double beyond = 0, most = 0;
   for (const double x : rows.values) most = std::max(most, std::abs(x));
   beyond = std::max(0.0, most - 1);
-  return {say("d = 512: the largest entry at positions up to 10^12 is ", most, "."),
-          "",
-          {inside("how far an entry passes 1", beyond, 0)}};
+  return found(say("d = 512: the largest entry at positions up to 10^12 is ", most, "."),
+               {inside("how far an entry passes 1", beyond, 0)});
 }
 
 Evidence constant_norm(Lab& lab) {
@@ -197,10 +190,9 @@ Evidence constant_norm(Lab& lab) {
   double off = 0;
   for (std::int64_t p = 0; p < rows.rows; ++p)
     off = std::max(off, std::abs(norm(rows.row(p)) - std::sqrt(256.0)));
-  return {
+  return found(
       say("d = 512: the norm is √(d/2) = ", norm(rows.row(5000)), " at each of 5,001 positions."),
-      "",
-      {inside("largest | ‖PE‖ − √(d/2) |", off, rounding)}};
+      {inside("largest | ‖PE‖ − √(d/2) |", off, rounding)});
 }
 
 constexpr Claim claims[] = {

@@ -2,19 +2,18 @@ import { mount } from 'svelte'
 import App from './App.svelte'
 import './app.css'
 import './parts.css'
-import { load, loadReader, type Reader } from 'posenc'
+import { load, loadReader } from 'posenc'
+import { once } from './compute/once'
 import { entries, panel } from './panels'
 import { parse } from './state/link'
 import { follow, page } from './state/store.svelte'
 import { startTheme } from './state/theme'
 
-// Fetched at the first call; a fetch that failed is tried again.
-let loading: Promise<Reader> | undefined
-const reader = () =>
-  (loading ??= loadReader().catch((error: Error) => {
-    loading = undefined
+const reader = once(() =>
+  loadReader().catch((error: Error) => {
     throw new Error(`The reader of models did not start: ${error.message}`)
-  }))
+  }),
+)
 
 // What stands before the # is the frame's, not the view's: links to views stay as they are.
 const frame = new URLSearchParams(location.search)

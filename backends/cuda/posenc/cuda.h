@@ -55,10 +55,10 @@ struct DevicePositions {
   int texts = 0;
 };
 
-enum class Turn { forward, transpose, inverse };  // rotate, rotate_transpose, rotate_inverse
+enum class Action { forward, transpose, inverse };  // rotate, rotate_transpose, rotate_inverse
 
 struct RotateOptions {
-  Turn turn = Turn::forward;
+  Action action = Action::forward;
   Side side = Side::query;                 // of the first tensor; the second has keys
   const std::int32_t* plan_ids = nullptr;  // [batch, seq] on the device: 0 to size() - 1; absent: 0
   void* stream = nullptr;                  // cudaStream_t
@@ -71,7 +71,8 @@ struct RotateOptions {
 
 // Queries [batch, head, seq, head_dim] and keys [batch, kv_head, seq, head_dim] of the same tokens, on the device; k may be absent.
 // Out is the same view (in place) or memory apart from it. Returns when the work is in the stream. Values of a plan that rotates
-// them are the first tensor, with side value, and the attention's output is rotated back by Turn::transpose.
+// them are the first tensor, with side value, and the attention's output is rotated back by
+// Action::transpose.
 // Errors: shapes, types or out that do not match, heads that the frequencies do not have, ids missing where there are several
 // axes, real ids with an engine's angles or frequencies from π on, what the driver says.
 Expected<void> rotate(const Rotations& rotations, const Tensor& q, const Tensor& k,

@@ -31,7 +31,7 @@ struct Problem {
   Rope rope;
   std::int64_t batch, heads, kv_heads, tokens, dim;
   std::int64_t first;
-  cuda::Turn turn = cuda::Turn::forward;
+  cuda::Action action = cuda::Action::forward;
   bool ids_ready = false;
 };
 
@@ -46,13 +46,13 @@ std::vector<Problem> problems() {
     all.push_back({"far away", dtype, halves, 1, 8, 8, 100, 128, std::int64_t{1} << 61});
     all.push_back({"a part", dtype, part, 1, 5, 1, 77, 96, 5});
     all.push_back({"odd channels", dtype, halves, 1, 3, 3, 50, 62, 5});
-    all.push_back({"yarn, transposed", dtype, yarn, 1, 4, 4, 64, 64, 9, cuda::Turn::transpose});
-    all.push_back({"yarn, inverted", dtype, yarn, 1, 4, 4, 64, 64, 9, cuda::Turn::inverse});
+    all.push_back({"yarn, transposed", dtype, yarn, 1, 4, 4, 64, 64, 9, cuda::Action::transpose});
+    all.push_back({"yarn, inverted", dtype, yarn, 1, 4, 4, 64, 64, 9, cuda::Action::inverse});
     all.push_back({"one token", dtype, halves, 3, 32, 8, 1, 128, 77'777});
     all.push_back(
-        {"angles first", dtype, halves, 3, 32, 8, 1, 128, 77'777, cuda::Turn::forward, true});
+        {"angles first", dtype, halves, 3, 32, 8, 1, 128, 77'777, cuda::Action::forward, true});
     all.push_back(
-        {"neighbours first", dtype, neighbours, 2, 8, 8, 77, 64, 9, cuda::Turn::transpose, true});
+        {"neighbours first", dtype, neighbours, 2, 8, 8, 77, 64, 9, cuda::Action::transpose, true});
   }
   return all;
 }
@@ -74,7 +74,7 @@ Bytes rotated(const Problem& p, const cuda::Backend& backend) {
                keys =
                    Tensor::dense(k_there.data(), p.dtype, {p.batch, p.kv_heads, p.tokens, p.dim});
   must(cuda::rotate(rotations, queries, keys, {.first = p.first}, queries, keys,
-                    {.turn = p.turn, .ids_ready = p.ids_ready}));
+                    {.action = p.action, .ids_ready = p.ids_ready}));
   must(backend.copy_out(q.data(), q_there.data(), q.size()));
   must(backend.copy_out(k.data(), k_there.data(), k.size()));
   q.insert(q.end(), k.begin(), k.end());

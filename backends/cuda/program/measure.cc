@@ -65,7 +65,7 @@ class Calls {
     const Tensor q = view(begin, heads), k = view(begin + size(heads), kv_heads);
     const DevicePositions positions{.short_ids = static_cast<const std::int32_t*>(ids_.data())};
     RotateOptions options{.stream = stream, .ids_ready = ids_ready};
-    if (work_ == Work::transpose) options.turn = Turn::transpose;
+    if (work_ == Work::transpose) options.action = Action::transpose;
     if (!append()) {
       must(cuda::rotate(rotations_, q, k, positions, q, k, options));
       return;

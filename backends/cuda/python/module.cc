@@ -57,24 +57,24 @@ void make_positions(DevicePositions* made, std::int64_t first, std::uintptr_t id
                              .texts = texts};
 }
 
-Turn turn_of(std::string_view word) {
+Action action_of(std::string_view word) {
   constexpr std::string_view words[] = {"forward", "transpose", "inverse"};
-  for (int turn = 0; turn < 3; ++turn)
-    if (words[turn] == word) return static_cast<Turn>(turn);
-  refuse(where, "turn must be forward, transpose or inverse", word);
+  for (int action = 0; action < 3; ++action)
+    if (words[action] == word) return static_cast<Action>(action);
+  refuse(where, "action must be forward, transpose or inverse", word);
 }
 
-RotateOptions options_of(std::string_view turn, std::uintptr_t plan_ids, std::uintptr_t stream) {
-  return {.turn = turn_of(turn),
+RotateOptions options_of(std::string_view action, std::uintptr_t plan_ids, std::uintptr_t stream) {
+  return {.action = action_of(action),
           .plan_ids = address<const std::int32_t>(plan_ids),
           .stream = address<void>(stream)};
 }
 
 void rotate_there(const Brought& there, const Tensor& q, const std::optional<Tensor>& k,
                   const Tensor& q_out, const std::optional<Tensor>& k_out,
-                  const DevicePositions& positions, std::string_view turn, std::uintptr_t plan_ids,
-                  std::uintptr_t stream) {
-  const RotateOptions options = options_of(turn, plan_ids, stream);
+                  const DevicePositions& positions, std::string_view action,
+                  std::uintptr_t plan_ids, std::uintptr_t stream) {
+  const RotateOptions options = options_of(action, plan_ids, stream);
   unlocked([&] {
     const CurrentDevice current(there.ordinal);
     return rotate(there.rotations, q, k.value_or(Tensor{}), positions, q_out,
@@ -121,7 +121,7 @@ NB_MODULE(_posenc_cuda, m) {
       .def_prop_ro(
           "size", [](const Brought& there) { return there.rotations.size(); }, "How many plans.")
       .def("rotate", &rotate_there, "q"_a, "k"_a.none(), "q_out"_a, "k_out"_a.none(), "positions"_a,
-           nb::kw_only(), "turn"_a = "forward", "plan_ids"_a = 0, "stream"_a = 0,
+           nb::kw_only(), "action"_a = "forward", "plan_ids"_a = 0, "stream"_a = 0,
            "Queries and keys rotated to q_out and k_out, which may be themselves.")
       .def("rotate_and_append", &append_there, "q"_a, "k"_a, "v"_a, "q_out"_a, "k_out"_a.none(),
            "key_pages"_a, "value_pages"_a, "slots"_a, "positions"_a, nb::kw_only(),

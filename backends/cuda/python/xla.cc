@@ -73,7 +73,7 @@ ffi::Error rotate_in(const Place& place, const Fixed& fixed, const ffi::AnyBuffe
   else if (ids.element_count() > 0)
     positions.short_ids = ids.typed_data<std::int32_t>();
   const RotateOptions options{
-      .turn = fixed.transposed ? Turn::transpose : Turn::forward,
+      .action = fixed.transposed ? Action::transpose : Action::forward,
       .plan_ids = plan_ids.element_count() > 0 ? plan_ids.typed_data<std::int32_t>() : nullptr,
       .stream = place.stream};
   const auto there = rotations_of(fixed.plans, place.backend, place.ordinal, place.stream);

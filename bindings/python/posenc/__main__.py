@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-# Not from .tools: the program needs nothing that the package imports.
+# Not from .program: the program needs nothing that the package imports.
 PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "posenc")
 
 

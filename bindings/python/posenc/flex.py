@@ -8,6 +8,7 @@ import torch
 from . import _posenc
 from ._posenc import Plan
 from .errors import Error
+from .torch_rotation import rotate
 
 # A log gate below minus this lets nothing through that a logit in float could bring back.
 _STEEP = 2.0**20
@@ -122,8 +123,6 @@ def flex_attention(q, k, v, plan: Plan, *, scheme=None, causal: bool = True, win
     be run; what it refuses is said by `score_mod`."""
     from torch.nn.attention.flex_attention import create_block_mask
     from torch.nn.attention.flex_attention import flex_attention as flex
-
-    from .torch import rotate
 
     plan.check("posenc.flex.flex_attention")
     length, heads = q.shape[2], q.shape[1]

@@ -8,6 +8,7 @@ import warnings
 from . import _posenc
 from ._posenc import Model, Plan
 from .errors import Warning
+from .program import page
 from .values import Value, of_value
 
 
@@ -100,11 +101,9 @@ class Explanation:
         return getattr(self._data, name)
 
     def __str__(self) -> str:
-        from . import tools
-
         flags = ["--at", str(self._at)] if self._at else []
         flags += ["--layer", str(self._layer)] if self._layer is not None else []
-        return tools.page("explain", self.model, *flags)
+        return page("explain", self.model, *flags)
 
     __repr__ = __str__
 

@@ -116,7 +116,7 @@ def _run(q, k, q_out, k_out, plans, positions, plan_ids, layout, transposed):
         call.tensor(q_out),
         call.tensor(k_out),
         call.positions(*positions),
-        turn="transpose" if transposed else "forward",
+        action="transpose" if transposed else "forward",
         plan_ids=call.plan_ids(plan_ids),
         stream=call.stream,
     )

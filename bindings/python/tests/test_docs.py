@@ -45,7 +45,9 @@ def alike(a: str, b: str) -> bool:
     return same and all(math.isclose(x, y, rel_tol=1e-5, abs_tol=1e-9) for x, y in zip(*numbers, strict=True))
 
 
-@pytest.mark.parametrize("notebook", sorted((ROOT / "bindings/python/notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "notebook", sorted((ROOT / "bindings/python/notebooks").glob("*.ipynb")), ids=lambda path: path.stem
+)
 def test_notebooks_show_what_they_compute(notebook, np, capsys, monkeypatch):
     """Where not: bindings/python/notebooks/execute.py runs them again."""
     monkeypatch.setenv("COLUMNS", "100")

@@ -38,6 +38,11 @@ struct Series {
   double width = 1.3;  // points (1/72 inch)
   bool dashed = false;
   std::vector<double> x = {}, y = {};  // NaN: a gap
+
+  void add(double at, double value) {
+    x.push_back(at);
+    y.push_back(value);
+  }
 };
 
 // Values on a grid; the cell of row r and column c has its centre at (first_x + c, first_y + r).

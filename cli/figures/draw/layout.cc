@@ -17,6 +17,7 @@ constexpr double tick_room = 15;  // numbers below an axis
 constexpr double label_room = 16;
 constexpr double tick_length = 3;
 constexpr double bar_width = 9;
+constexpr double legend_gap = 5;
 
 void reach(Scale& scale, double value) {
   if (std::isnan(value) || (scale.log && value <= 0)) return;
@@ -74,6 +75,18 @@ Bar bar_of(const ColourScale& scale) {
   return bar;
 }
 
+std::string cut_to(std::string_view text, double room, double size) {
+  std::string out(text);
+  while (text_width(out, size) > room && out.size() > 4) {
+    // Whole characters go; the dots stand for them.
+    std::size_t end = out.ends_with("…") ? out.size() - 3 : out.size();
+    do end--;
+    while (end > 0 && (static_cast<unsigned char>(out[end]) & 0xC0) == 0x80);
+    out = out.substr(0, end) + "…";
+  }
+  return out;
+}
+
 double bar_room(const Bar& bar) {
   return bar_width + 8 + widest(bar.ticks) + (bar.scale.label.empty() ? 0 : label_room);
 }
@@ -86,6 +99,15 @@ void place_bar(Bar& bar, double left, double bottom, double top, double pixels) 
   bar.box.top -= spare / 2;
   for (double* side : {&bar.box.left, &bar.box.right, &bar.box.bottom, &bar.box.top})
     *side = std::round(*side * pixels) / pixels;
+  const Box& box = bar.box;
+  const ColourScale& scale = bar.scale;
+  for (const auto& [at, text] : bar.ticks) {
+    const double share = (at - scale.least) / (scale.most - scale.least);
+    bar.numbers.push_back({box.right + 4, box.bottom + share * box.height(), text, TextSize::tick});
+  }
+  bar.label = {box.right + 4 + widest(bar.ticks) + 7, (box.bottom + box.top) / 2, scale.label};
+  bar.label.align = "center";
+  bar.label.upright = true;
 }
 
 double title_lines(const Figure& figure) { return figure.title.empty() ? 0 : 19; }
@@ -106,10 +128,60 @@ double place_legend(const Figure& figure, double width, double top, Layout& out)
         x = edge;
         y -= 13;
       }
-      out.legend.push_back({&series, x, y});
+      out.legend.push_back(
+          {&series,
+           x,
+           y,
+           {x + legend_sample + legend_gap, y,
+            cut_to(series.name, width - 2 * edge - 30, TextSize::legend), TextSize::legend}});
       x += wide;
     }
   return out.legend.empty() ? top : y - 9;
+}
+
+PlacedWords rule_words(const Rule& rule, const PlacedPanel& placed) {
+  // Of several upright names the last stands to the right of its line, clear of the others.
+  const std::vector<Rule>& rules = placed.panel->rules;
+  const bool last = rule.vertical && &rule == &rules.back() && rules.size() > 1 &&
+                    rules[rules.size() - 2].vertical;
+  const double offset = 6;
+  const Scale& scale = rule.vertical ? placed.x : placed.y;
+  const auto place = [&](double v) { return scale.log ? std::log10(v) : v; };
+  double share = (place(rule.at) - place(scale.least)) / (place(scale.most) - place(scale.least));
+  if (scale.down) share = 1 - share;
+  const Box& box = placed.box;
+  const Colour dim{0x55, 0x55, 0x55};
+  if (rule.vertical)
+    return {.x = box.left + share * box.width() + (last ? offset : -offset),
+            .y = box.bottom + 0.36 * box.height(),
+            .text = rule.text,
+            .size = TextSize::note,
+            .colour = dim,
+            .upright = true};
+  return {.x = box.left + 4,
+          .y = box.bottom + share * box.height() + offset,
+          .text = rule.text,
+          .size = TextSize::note,
+          .colour = dim};
+}
+
+void place_words(PlacedPanel& placed) {
+  const Panel& panel = *placed.panel;
+  const Box& box = placed.box;
+  placed.words.push_back({box.left, box.top + 7,
+                          cut_to(panel.title, box.width() + 10, TextSize::panel), TextSize::panel});
+  if (placed.x_words)
+    placed.words.push_back({.x = (box.left + box.right) / 2,
+                            .y = box.bottom - tick_length - tick_room - 5,
+                            .text = panel.x.label,
+                            .align = "center"});
+  if (placed.y_words)
+    placed.words.push_back({.x = box.left - tick_length - 4 - widest(placed.y.ticks) - 9,
+                            .y = (box.bottom + box.top) / 2,
+                            .text = panel.y.label,
+                            .align = "center",
+                            .upright = true});
+  for (const Rule& rule : panel.rules) placed.words.push_back(rule_words(rule, placed));
 }
 
 void make_square(Box& box, const Scale& x, const Scale& y) {
@@ -225,7 +297,8 @@ Layout layout(const Figure& figure, double height, double pixels) {
         if (a.panel->y.column == b.panel->y.column) widen(a.y, b.y);
       }
   }
-  out.title_at = height - edge - 5;
+  out.title = {edge, height - edge - 5, cut_to(figure.title, out.width - 2 * edge, TextSize::title),
+               TextSize::title};
   const double top = place_legend(figure, out.width, height - edge - title_lines(figure), out) - 2;
 
   // Numbers beside the axes need room, and how many there are depends on the room left.
@@ -300,8 +373,7 @@ Layout layout(const Figure& figure, double height, double pixels) {
         continue;
       placed.x.ticks = std::move(tried);
     }
-    placed.y_label_at = box.left - tick_length - 4 - widest(placed.y.ticks) - 9;
-    placed.x_label_at = box.bottom - tick_length - tick_room - 5;
+    place_words(placed);
   }
   if (shared_bar) {
     double left = 0;

@@ -1,4 +1,5 @@
-// Where everything of a figure stands, in points from the lower left corner.
+// Where everything of a figure stands, in points from the lower left corner. script.cc, which tells
+// gnuplot, decides on no place and no size of its own.
 #pragma once
 
 #include <string>
@@ -6,12 +7,25 @@
 #include <utility>
 #include <vector>
 
+#include "cli/figures/draw/colours.h"
 #include "cli/figures/draw/figure.h"
 
 namespace posenc::cli {
 
 struct TextSize {
   static constexpr double title = 11, panel = 9, label = 9, tick = 8, legend = 8.5, note = 7.5;
+};
+
+inline constexpr double figure_width = 504;  // of every picture
+
+// Words where they stand, cut to the room that they have.
+struct PlacedWords {
+  double x = 0, y = 0;
+  std::string text = {};
+  double size = TextSize::label;
+  const char* align = "left";
+  Colour colour = ink;
+  bool upright = false;  // turned by 90°
 };
 
 // About how wide gnuplot sets it in DejaVu Sans.
@@ -37,26 +51,30 @@ struct Bar {
   ColourScale scale = {};
   Box box = {};
   Ticks ticks = {};
+  std::vector<PlacedWords> numbers = {};  // of the ticks
+  PlacedWords label = {};
 };
+inline constexpr double bar_tick = 2.5;
 
 struct PlacedPanel {
   const Panel* panel = nullptr;
   Box box = {};
   Scale x = {}, y = {};
   bool x_words = true, y_words = true;  // ticks' numbers and the label are written
-  double y_label_at = 0, x_label_at = 0;
-  Bar bar = {};  // of a scale of its own
+  std::vector<PlacedWords> words = {};  // the title, the axes' labels, the rules' names
+  Bar bar = {};                         // of a scale of its own
 };
 
 struct LegendEntry {
   const Series* series = nullptr;
   double x = 0, y = 0;  // where the sample begins
+  PlacedWords name = {};
 };
-inline constexpr double legend_sample = 20, legend_gap = 5;
+inline constexpr double legend_sample = 20;
 
 struct Layout {
-  double width = 504, height = 300;
-  double title_at = 0;
+  double width = figure_width, height = 300;
+  PlacedWords title = {};
   std::vector<PlacedPanel> panels = {};
   std::vector<LegendEntry> legend = {};
   Bar bar = {};  // of the figure's scale

@@ -9,11 +9,11 @@
 #include "cli/figures/draw/gnuplot.h"
 #include "cli/figures/draw/layout.h"
 #include "cli/figures/draw/shrink.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
 
-constexpr double points_wide = 504;  // of every picture
 constexpr Colour grid_line{0xe4, 0xe4, 0xe4}, rule_line{0x77, 0x77, 0x77};
 
 std::string hex(const Colour& c) {
@@ -25,23 +25,16 @@ std::string number(double value) {
   return std::isnan(value) ? "NaN" : fmt::format("{:.10g}", value);
 }
 
-struct Words {
-  double size = 8;
-  const char* align = "left";
-  Colour colour = ink;
-  bool upright = false;  // turned by 90°
-};
-
 class Script {
  public:
   Script(const Figure& figure, Format format, const Size& size)
       : figure_(figure), format_(format), size_(size) {
     if (size_.width == 0) {
       const double dpi = format == Format::png ? 216 : 96;
-      size_.width = static_cast<int>(std::lround(points_wide / 72 * dpi));
+      size_.width = static_cast<int>(std::lround(figure_width / 72 * dpi));
       size_.height = static_cast<int>(std::lround(figure.height / 72 * dpi));
     }
-    scale_ = size_.width / points_wide;
+    scale_ = size_.width / figure_width;
     pixels_ = format == Format::png ? scale_ : 4;
     layout_ = layout(figure, size_.height / scale_, pixels_);
   }
@@ -71,10 +64,10 @@ class Script {
   std::string up(double points) const { return number(points / layout_.height); }
   std::string font(double points) const { return fmt::format("'DejaVu Sans,{:.6g}'", points); }
 
-  void words(double x, double y, std::string_view text, const Words& how) {
-    line("set label {} at screen {},{} {} {} font {} tc rgb {} front", in_quotes(text), across(x),
-         up(y), how.align, how.upright ? "rotate by 90" : "norotate", font(how.size),
-         hex(how.colour));
+  void write(const PlacedWords& words) {
+    line("set label {} at screen {},{} {} {} font {} tc rgb {} front", in_quotes(words.text),
+         across(words.x), up(words.y), words.align, words.upright ? "rotate by 90" : "norotate",
+         font(words.size), hex(words.colour));
   }
 
   // Lengths in points: pngcairo counts font points of 1/96 inch to the pixel, svg pixels, pdf points.
@@ -121,16 +114,13 @@ class Script {
     line("unset tics");
     line("set xrange [0:{}]", number(layout_.width));
     line("set yrange [0:{}]", number(layout_.height));
-    const double room = layout_.width - 18;
-    words(9, layout_.title_at, cut_to(figure_.title, room, TextSize::title),
-          {.size = TextSize::title});
+    write(layout_.title);
     std::string plots = "plot NaN notitle";
     std::string blocks;
     std::size_t block = 0;
     for (const LegendEntry& entry : layout_.legend) {
       const Series& s = *entry.series;
-      words(entry.x + legend_sample + legend_gap, entry.y,
-            cut_to(s.name, room - 30, TextSize::legend), {.size = TextSize::legend});
+      write(entry.name);
       const double to = entry.x + legend_sample;
       if (s.mark == Mark::points || s.mark == Mark::dots) {
         blocks += fmt::format("$l{} << EOD\n{} {}\nEOD\n", block, (entry.x + to) / 2, entry.y);
@@ -151,28 +141,13 @@ class Script {
                        s.dashed ? " dt (8,6)" : "");
   }
 
-  static std::string cut_to(std::string_view text, double room, double size) {
-    std::string out(text);
-    while (text_width(out, size) > room && out.size() > 4) {
-      // Whole characters go; the dots stand for them.
-      std::size_t end = out.ends_with("…") ? out.size() - 3 : out.size();
-      do end--;
-      while (end > 0 && (static_cast<unsigned char>(out[end]) & 0xC0) == 0x80);
-      out = out.substr(0, end) + "…";
-    }
-    return out;
-  }
-
   // The corners of a stair: each tread reaches half way to the neighbours' x.
   static Series stairs(const Series& s) {
     Series out = s;
     out.x.clear();
     out.y.clear();
     const double half = s.x.size() > 1 ? (s.x[1] - s.x[0]) / 2 : 0.5;
-    const auto corner = [&](double x, double y) {
-      out.x.push_back(x);
-      out.y.push_back(y);
-    };
+    const auto corner = [&](double x, double y) { out.add(x, y); };
     for (std::size_t i = 0; i < s.x.size(); i++) {
       if (i > 0 && s.y[i] == s.y[i - 1]) continue;
       if (i > 0) corner(s.x[i] - half, s.y[i - 1]);
@@ -226,15 +201,8 @@ class Script {
     } else {
       line("set grid xtics ytics back lt 1 lw 0.5 lc rgb {}", hex(grid_line));
     }
-    words(box.left, box.top + 7, cut_to(panel.title, box.width() + 10, TextSize::panel),
-          {.size = TextSize::panel});
-    if (placed.x_words)
-      words((box.left + box.right) / 2, placed.x_label_at, panel.x.label,
-            {.size = TextSize::label, .align = "center"});
-    if (placed.y_words)
-      words(placed.y_label_at, (box.bottom + box.top) / 2, panel.y.label,
-            {.size = TextSize::label, .align = "center", .upright = true});
-    for (const Rule& rule : panel.rules) draw_rule(rule, placed);
+    for (const PlacedWords& words : placed.words) write(words);
+    for (const Rule& rule : panel.rules) draw_rule(rule);
     for (const Note& note : panel.notes)
       line("set label {} at first {},{} {} font {} tc rgb {} front", in_quotes(note.text),
            number(note.x), number(note.y), note.centred ? "center" : "left", font(TextSize::note),
@@ -268,31 +236,12 @@ class Script {
     line("unset arrow");
   }
 
-  void draw_rule(const Rule& rule, const PlacedPanel& placed) {
+  void draw_rule(const Rule& rule) {
     const std::string at = number(rule.at);
     const char* const from = rule.vertical ? "first {},graph 0" : "graph 0,first {}";
     const char* const to = rule.vertical ? "first {},graph 1" : "graph 1,first {}";
     line("set arrow from {} to {} nohead lw 0.8 dt (6,5) lc rgb {} back",
          fmt::format(fmt::runtime(from), at), fmt::format(fmt::runtime(to), at), hex(rule_line));
-    // Of several upright names the last stands to the right of its line, clear of the others.
-    const bool last = rule.vertical && &rule == &placed.panel->rules.back() &&
-                      placed.panel->rules.size() > 1 &&
-                      placed.panel->rules[placed.panel->rules.size() - 2].vertical;
-    const double offset = 6;
-    const Scale& scale = rule.vertical ? placed.x : placed.y;
-    const auto place = [&](double v) { return scale.log ? std::log10(v) : v; };
-    double share = (place(rule.at) - place(scale.least)) / (place(scale.most) - place(scale.least));
-    if (scale.down) share = 1 - share;
-    const Box& box = placed.box;
-    const Colour dim{0x55, 0x55, 0x55};
-    if (rule.vertical) {
-      words(box.left + share * box.width() + (last ? offset : -offset),
-            box.bottom + 0.36 * box.height(), rule.text,
-            {.size = TextSize::note, .colour = dim, .upright = true});
-    } else {
-      words(box.left + 4, box.bottom + share * box.height() + offset, rule.text,
-            {.size = TextSize::note, .colour = dim});
-    }
   }
 
   static std::string coloured(const Matrix& matrix, const ColourScale& scale) {
@@ -322,17 +271,12 @@ class Script {
     line("unset logscale");
     line("set xrange [0:2]");
     line("set yrange [{}:{}]", number(scale.least), number(scale.most));
-    double widest = 0;
-    for (const auto& [at, label] : bar.ticks) {
-      const double share = (at - scale.least) / (scale.most - scale.least);
-      const double y = box.bottom + share * box.height();
-      words(box.right + 4, y, label, {.size = TextSize::tick});
-      widest = std::max(widest, text_width(label, TextSize::tick));
+    for (const PlacedWords& number_of : bar.numbers) {
+      write(number_of);
       line("set arrow from screen {},{} to screen {},{} nohead lw 0.6 lc rgb '#555555' front",
-           across(box.right), up(y), across(box.right + 2.5), up(y));
+           across(box.right), up(number_of.y), across(box.right + bar_tick), up(number_of.y));
     }
-    words(box.right + 4 + widest + 7, (box.bottom + box.top) / 2, scale.label,
-          {.size = TextSize::label, .align = "center", .upright = true});
+    write(bar.label);
     constexpr long steps = 256;
     Matrix matrix{steps, 2, {}, 0, 0};
     const double step = (scale.most - scale.least) / steps;
@@ -375,24 +319,23 @@ std::string script(const Figure& figure, Format format, const Size& size) {
 }
 
 Expected<std::string> picture(const Figure& figure, Format format, const Size& size) {
-  Expected<std::string> bytes = gnuplot(script(figure, format, size));
-  if (!bytes) return bytes;
+  POSENC_TRY(bytes, gnuplot(script(figure, format, size)));
   constexpr std::string_view magic[] = {"\x89PNG", "<?xml", "%PDF-"};
-  if (!bytes->starts_with(magic[static_cast<std::size_t>(format)]))
-    return fail("gnuplot", "drew something else", bytes->substr(0, 60));
+  if (!bytes.starts_with(magic[static_cast<std::size_t>(format)]))
+    return fail("gnuplot", "drew something else", bytes.substr(0, 60));
   if (format == Format::svg) {
     // A machine without the font has one of the same widths, or at least one without serifs.
-    replace_all(*bytes, "font-family=\"DejaVu Sans\"",
+    replace_all(bytes, "font-family=\"DejaVu Sans\"",
                 "font-family=\"DejaVu Sans, Verdana, Geneva, sans-serif\"");
-    replace_all(*bytes, "<title>Gnuplot</title>", "<title>" + xml(figure.title) + "</title>");
+    replace_all(bytes, "<title>Gnuplot</title>", "<title>" + xml(figure.title) + "</title>");
   }
   if (format == Format::pdf) {
     // Of the same length, so that the file's table of offsets stays true.
     constexpr std::string_view date = "/CreationDate (D:";
-    if (const std::size_t at = bytes->find(date); at != std::string::npos)
-      bytes->replace(at + date.size(), 14, "19700101000000");
+    if (const std::size_t at = bytes.find(date); at != std::string::npos)
+      bytes.replace(at + date.size(), 14, "19700101000000");
   }
-  return bytes;
+  return std::move(bytes);
 }
 
 }  // namespace posenc::cli

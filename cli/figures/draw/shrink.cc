@@ -107,8 +107,7 @@ Series thinned(const Series& series, std::int64_t columns, double least, double 
     std::sort(std::begin(kept), std::end(kept));
     for (std::size_t k = 0; k < std::size(kept); k++) {
       if (k > 0 && kept[k] == kept[k - 1]) continue;
-      out.x.push_back(series.x[kept[k]]);
-      out.y.push_back(series.y[kept[k]]);
+      out.add(series.x[kept[k]], series.y[kept[k]]);
     }
   }
   return out;

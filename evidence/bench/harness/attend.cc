@@ -19,6 +19,7 @@
 #include "posenc/content.h"
 #include "posenc/gradients.h"
 #include "posenc/schemes.h"
+#include "src/core/try.h"
 
 namespace posenc {
 namespace {
@@ -49,49 +50,46 @@ Expected<Scheme> scheme_of(std::string_view text) {
   const std::vector<std::string_view> words = detail::split(text);
   Expected<Scheme> scheme = make_scheme(words.empty() ? text : words[0]);
   if (!scheme || words.empty()) return scheme;
-  const auto fields = written_fields("bench attend", std::span(words).subspan(1));
-  if (!fields) return std::unexpected(fields.error());
-  if (const auto set = set_fields(*scheme, *fields); !set) return std::unexpected(set.error());
+  POSENC_TRY(fields, written_fields("bench attend", std::span(words).subspan(1)));
+  POSENC_CHECK(set_fields(*scheme, fields));
   return scheme;
 }
 
 Expected<Plan> plan_of(const AttendCase& what) {
-  Expected<Scheme> scheme = scheme_of(what.scheme);
-  if (!scheme) return std::unexpected(scheme.error());
-  if (auto* vectors = std::get_if<Decomposed>(&*scheme))
+  POSENC_TRY(scheme, scheme_of(what.scheme));
+  if (auto* vectors = std::get_if<Decomposed>(&scheme))
     vectors->row_vectors = vectors->column_vectors = random_table(2 * what.grid - 1, what.head_dim);
-  if (auto* xl = std::get_if<TransformerXl>(&*scheme)) {
+  if (auto* xl = std::get_if<TransformerXl>(&scheme)) {
     const std::int64_t width = what.heads * what.head_dim;
     xl->projection = random_table(width, width);
     xl->content_bias = xl->position_bias = random_table(what.heads, what.head_dim);
   }
-  Expected<Plan> plan = compile(*scheme, {.width = what.heads * what.head_dim,
-                                          .heads = what.heads,
-                                          .kv_heads = what.kv_heads,
-                                          .head_dim = what.head_dim,
-                                          .length = what.length,
-                                          .grid_height = what.grid,
-                                          .grid_width = what.grid});
-  if (!plan) return plan;
-  if (plan->add)
+  POSENC_TRY(plan, compile(scheme, {.width = what.heads * what.head_dim,
+                                    .heads = what.heads,
+                                    .kv_heads = what.kv_heads,
+                                    .head_dim = what.head_dim,
+                                    .length = what.length,
+                                    .grid_height = what.grid,
+                                    .grid_width = what.grid}));
+  if (plan.add)
     return fail("bench attend", "the scheme must act in attention", what.scheme,
                 "what is added to embeddings costs nothing there: posenc bench add");
-  if (auto* bias = plan->bias ? std::get_if<BiasTable>(&*plan->bias) : nullptr;
+  if (auto* bias = plan.bias ? std::get_if<BiasTable>(&*plan.bias) : nullptr;
       bias != nullptr && !bias->values)
     bias->values = random_table(what.heads, bias->row_count);
-  if (Mix* const mix = plan->rotate ? std::get_if<Mix>(&plan->rotate->kind) : nullptr) {
+  if (Mix* const mix = plan.rotate ? std::get_if<Mix>(&plan.rotate->kind) : nullptr) {
     mix->heads = what.kv_heads;
     mix->cosine = mix->sine = random_numbers(mix->heads * mix->inputs * mix->outputs);
   }
-  if (plan->relative) {
-    for (Table* table : {&plan->relative->query, &plan->relative->key, &plan->relative->value}) {
-      const bool of_values = table == &plan->relative->value;
+  if (plan.relative) {
+    for (Table* table : {&plan.relative->query, &plan.relative->key, &plan.relative->value}) {
+      const bool of_values = table == &plan.relative->value;
       if (!*table)
-        *table = random_table(plan->relative->row_count,
-                              of_values ? what.head_dim : plan->relative->columns(what.head_dim));
+        *table = random_table(plan.relative->row_count,
+                              of_values ? what.head_dim : plan.relative->columns(what.head_dim));
     }
   }
-  return plan;
+  return std::move(plan);
 }
 
 // What families do to logits, at their strengths: Gemma 2's softcap, Llama 4's temperature from 8192 tokens on, here from
@@ -128,11 +126,9 @@ Expected<Measured> measured_of(const AttendCase& what) {
                          .open = 3});
     return Measured{.content = std::move(*content)};
   }
-  Expected<Plan> plan = plan_of(what);
-  if (!plan) return std::unexpected(plan.error());
-  if (Expected<void> set = set_softmax(plan->logits, what.softmax); !set)
-    return std::unexpected(set.error());
-  return Measured{.plan = std::move(*plan)};
+  POSENC_TRY(plan, plan_of(what));
+  POSENC_CHECK(set_softmax(plan.logits, what.softmax));
+  return Measured{.plan = std::move(plan)};
 }
 
 // A tensor of the case's dtype and the memory it lies in.
@@ -373,19 +369,17 @@ struct Problem {
 
 Expected<AttendRow> measure_attend(const AttendCase& what, const BenchMachine& machine,
                                    const BenchEffort& effort) {
-  if (Expected<void> good = check(what, machine); !good) return std::unexpected(good.error());
-  const Expected<Measured> measured = measured_of(what);
-  if (!measured) return std::unexpected(measured.error());
+  POSENC_CHECK(check(what, machine));
+  POSENC_TRY(measured, measured_of(what));
   const Problem problem(what, what.length);
   const bool beside_long = what.long_length > 0;
   const Problem far(what, beside_long ? what.long_length : 1);
   AttendCase far_case = what;
   far_case.length = far.what.length;
-  const Expected<Measured> far_measured = measured_of(far_case);
-  if (!far_measured) return std::unexpected(far_measured.error());
+  POSENC_TRY(far_measured, measured_of(far_case));
   const Measured none;
-  const Action act = problem.asked(*measured), bare = problem.asked(none, false),
-               forward = problem.forwards(*measured), at_length = far.asked(*far_measured);
+  const Action act = problem.asked(measured), bare = problem.asked(none, false),
+               forward = problem.forwards(measured), at_length = far.asked(far_measured);
   const Action read = [&]() -> Expected<void> {
     detail::read_all(problem.kv.view.data, what.cache_bytes(), what.threads);
     return {};
@@ -404,7 +398,7 @@ Expected<AttendRow> measure_attend(const AttendCase& what, const BenchMachine& m
   };
 
   const detail::PeakMemory peak;
-  if (Expected<void> first = act(); !first) return std::unexpected(first.error());
+  POSENC_CHECK(act());
   row.peak_bytes = peak.bytes();
   const auto start = std::chrono::steady_clock::now();
   const Timed act_time(act, what.threads), bare_time(bare, what.threads),

@@ -13,6 +13,7 @@
 #include "posenc/bench.h"
 #include "posenc/positions.h"
 #include "posenc/schemes.h"
+#include "src/core/try.h"
 
 namespace posenc {
 namespace {
@@ -137,19 +138,18 @@ Action limit_of(const BenchCase& what, const Buffer& buffer) {
 
 Expected<BenchRow> measure(const BenchCase& what, const BenchMachine& machine,
                            const BenchEffort& effort) {
-  if (Expected<void> good = check(what, machine); !good) return std::unexpected(good.error());
-  const Expected<Plan> plan = plan_of(what);
-  if (!plan) return std::unexpected(plan.error());
+  POSENC_CHECK(check(what, machine));
+  POSENC_TRY(plan, plan_of(what));
   const Buffer buffer(what.dtype, what.elements());
   if (!buffer)
     return fail("bench", "the tensors must fit the available memory",
                 std::to_string(what.working_set()) + " bytes", "make them smaller");
   const Positions positions = positions_of(what);
-  const Action kernel = kernel_of(what, *plan, positions, buffer), limit = limit_of(what, buffer);
+  const Action kernel = kernel_of(what, plan, positions, buffer), limit = limit_of(what, buffer);
 
   BenchRow row{.what = what, .ram = from_memory(what.working_set(), machine)};
   const detail::PeakMemory peak;
-  if (Expected<void> first = kernel(); !first) return std::unexpected(first.error());
+  POSENC_CHECK(kernel());
   row.peak_bytes = peak.bytes();
 
   const Clock::time_point start = Clock::now();

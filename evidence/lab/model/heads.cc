@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "posenc/attention.h"
+#include "src/core/try.h"
 
 namespace posenc::lab {
 namespace {
@@ -84,16 +85,13 @@ Expected<HeadSurvey> survey_heads(const Llama& model, std::span<const std::int32
     // The same unit matrix for every key head: a stride of 0.
     Tensor values = Tensor::dense(unit.data(), {1, kv_heads, count, count});
     values.stride[1] = 0;
-    if (Expected<void> good =
-            attend({.q = glimpse.q,
-                    .k = glimpse.k,
-                    .v = values,
-                    .queries = glimpse.positions,
-                    .keys = glimpse.positions,
-                    .threads = model.threads()},
-                   glimpse.plan, Tensor::dense(weights.data(), {1, heads, count, count}));
-        !good)
-      return good;
+    POSENC_CHECK(attend({.q = glimpse.q,
+                         .k = glimpse.k,
+                         .v = values,
+                         .queries = glimpse.positions,
+                         .keys = glimpse.positions,
+                         .threads = model.threads()},
+                        glimpse.plan, Tensor::dense(weights.data(), {1, heads, count, count})));
     for (std::int64_t head = 0; head < heads; ++head) {
       HeadFacts facts{.layer = glimpse.layer, .head = head};
       if (!q.empty())
@@ -105,10 +103,10 @@ Expected<HeadSurvey> survey_heads(const Llama& model, std::span<const std::int32
     }
     return {};
   };
-  Expected<Passage> passage = Passage::begin(
-      model, [](const LayerGroup& group, std::int64_t length) { return compile(group, length); });
-  if (!passage) return std::unexpected(passage.error());
-  if (const auto read = passage->read(tokens, look); !read) return std::unexpected(read.error());
+  POSENC_TRY(passage, Passage::begin(model, [](const LayerGroup& group, std::int64_t length) {
+               return compile(group, length);
+             }));
+  POSENC_CHECK(passage.read(tokens, look));
   if (survey.wavelength.empty())
     return fail("lab", "the model must turn queries and keys", model.about().name,
                 "posenc explain tells what it does");

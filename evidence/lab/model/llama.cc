@@ -10,6 +10,7 @@
 #include "posenc/bench.h"
 #include "posenc/cache.h"
 #include "posenc/files.h"
+#include "src/core/try.h"
 
 namespace posenc::lab {
 namespace {
@@ -85,26 +86,23 @@ Expected<Llama> Llama::read(const std::string& path, Threads threads) {
   if (blas() == nullptr)
     return fail("lab", "needs OpenBLAS for its matrix products", "none on this machine",
                 "apt-get install libopenblas0-pthread");
-  const Expected<MappedFile> file = MappedFile::open(path);
-  if (!file) return std::unexpected(file.error());
-  const Expected<Gguf> gguf = parse_gguf(file->bytes(), path);
-  if (!gguf) return std::unexpected(gguf.error());
-  Expected<Model> model = read_gguf(file->bytes(), path);
-  if (!model) return std::unexpected(model.error());
-  if (model->family != "llama")
+  POSENC_TRY(file, MappedFile::open(path));
+  POSENC_TRY(gguf, parse_gguf(file.bytes(), path));
+  POSENC_TRY(model, read_gguf(file.bytes(), path));
+  if (model.family != "llama")
     return fail(path + ": general.architecture", "must be llama for the lab to run the model",
-                model->family, "posenc explain reads it all the same");
+                model.family, "posenc explain reads it all the same");
   Llama made;
   made.threads_ = threads;
-  made.model_ = std::move(*model);
+  made.model_ = std::move(model);
   made.epsilon_ =
-      static_cast<float>(number_or(*gguf, "llama.attention.layer_norm_rms_epsilon", 1e-5));
-  const auto width = static_cast<std::int64_t>(number_or(*gguf, "llama.embedding_length", 0)),
-             hidden = static_cast<std::int64_t>(number_or(*gguf, "llama.feed_forward_length", 0));
-  Weigher weigher(*gguf, path);
+      static_cast<float>(number_or(gguf, "llama.attention.layer_norm_rms_epsilon", 1e-5));
+  const auto width = static_cast<std::int64_t>(number_or(gguf, "llama.embedding_length", 0)),
+             hidden = static_cast<std::int64_t>(number_or(gguf, "llama.feed_forward_length", 0));
+  Weigher weigher(gguf, path);
   const std::int64_t vocabulary = weigher.rows("token_embd.weight");
   made.embedding_ = weigher.matrix("token_embd", vocabulary, width);
-  if (find_tensor(gguf->tensors, "output.weight") != nullptr)
+  if (find_tensor(gguf.tensors, "output.weight") != nullptr)
     made.head_ = weigher.matrix("output", vocabulary, width);
   made.last_norm_ = weigher.vector("output_norm.weight", width);
   std::int64_t count = 0;
@@ -195,10 +193,9 @@ class CachedAttention : public PassageAttention {
     auto made = std::make_unique<CachedAttention>();
     made->threads_ = model.threads();
     for (std::int64_t layer = 0; layer < std::ssize(model.layers()); ++layer) {
-      Expected<KvCache> cache = KvCache::make(cache_options(model, layer));
-      if (!cache) return std::unexpected(cache.error());
-      made->sequences_.push_back(cache->add());
-      made->caches_.push_back(std::move(*cache));
+      POSENC_TRY(cache, KvCache::make(cache_options(model, layer)));
+      made->sequences_.push_back(cache.add());
+      made->caches_.push_back(std::move(cache));
     }
     return made;
   }
@@ -207,16 +204,12 @@ class CachedAttention : public PassageAttention {
                         const Tensor& out) override {
     KvCache& cache = caches_[index(layer)];
     const std::span<const KvCache::Sequence> sequence(&sequences_[index(layer)], 1);
-    if (Expected<void> good = cache.append(sequence, k, v, plan, positions, threads_); !good)
-      return good;
+    POSENC_CHECK(cache.append(sequence, k, v, plan, positions, threads_));
     return cache.attend(sequence, q, plan, mask, out, threads_);
   }
   Expected<void> evict(std::int64_t first, std::int64_t last) override {
     for (std::size_t layer = 0; layer < caches_.size(); ++layer)
-      if (Expected<void> good =
-              caches_[layer].evict(sequences_[layer], first, last, KvCache::Gap::close);
-          !good)
-        return good;
+      POSENC_CHECK(caches_[layer].evict(sequences_[layer], first, last, KvCache::Gap::close));
     return {};
   }
 
@@ -265,10 +258,8 @@ Expected<Passage> Passage::begin(const Llama& model, PlanRule rule, std::int64_t
   auto state = std::make_unique<State>(model, std::move(rule));
   state->next = first;
   state->kept = kept;
-  Expected<std::unique_ptr<PassageAttention>> made =
-      attention ? attention(model) : CachedAttention::of(model);
-  if (!made) return std::unexpected(made.error());
-  state->shared = std::move(*made);
+  POSENC_TRY(made, attention ? attention(model) : CachedAttention::of(model));
+  state->shared = std::move(made);
   return Passage(std::move(state));
 }
 
@@ -290,13 +281,10 @@ Expected<void> Passage::State::attention(std::int64_t layer, const Positions& ch
   model.multiply(normed, weights.k, k);
   model.multiply(normed, weights.v, v);
   const Tensor queries = seen(q, heads), keys = seen(k, kv_heads);
-  if (look)
-    if (Expected<void> good = look({layer, queries, keys, plan, chunk}); !good) return good;
+  if (look) POSENC_CHECK(look({layer, queries, keys, plan, chunk}));
   const Mask mask{.window = group.window.value_or(0)};
-  if (Expected<void> good = shared->attend(layer, queries, keys, seen(v, kv_heads), plan, chunk,
-                                           mask, seen(attended, heads));
-      !good)
-    return good;
+  POSENC_CHECK(shared->attend(layer, queries, keys, seen(v, kv_heads), plan, chunk, mask,
+                              seen(attended, heads)));
   model.multiply(attended, weights.o, normed);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] += normed[i];
   return {};
@@ -318,7 +306,7 @@ Expected<void> Passage::State::make_room(std::int64_t tokens) {
   if (kept.tokens == 0 || cached + tokens <= kept.tokens) return {};
   const std::int64_t gone = std::clamp<std::int64_t>(
       cached + tokens - kept.tokens, 0, std::max<std::int64_t>(0, cached - kept.first));
-  if (Expected<void> good = shared->evict(kept.first, kept.first + gone); !good) return good;
+  POSENC_CHECK(shared->evict(kept.first, kept.first + gone));
   cached -= gone;
   next -= gone;
   return {};
@@ -329,7 +317,7 @@ Expected<std::span<const float>> Passage::read(std::span<const std::int32_t> tok
   State& at = *state_;
   const Llama& model = at.model;
   const std::int64_t count = std::ssize(tokens);
-  if (Expected<void> good = at.make_room(count); !good) return std::unexpected(good.error());
+  POSENC_CHECK(at.make_room(count));
   const std::int64_t length = at.next + count;
   const Positions chunk = Positions::range(at.next, count);
   for (const std::int32_t token : tokens)
@@ -348,8 +336,7 @@ Expected<std::span<const float>> Passage::read(std::span<const std::int32_t> tok
     const LayerGroup& group = model.group_of(layer);
     if (&group != of) plan = at.rule(*(of = &group), length);
     if (!plan) return std::unexpected(plan.error());
-    if (Expected<void> good = at.attention(layer, chunk, own.last - own.first, *plan, look); !good)
-      return std::unexpected(good.error());
+    POSENC_CHECK(at.attention(layer, chunk, own.last - own.first, *plan, look));
     at.mlp(model.layers()[index(layer)]);
   }
   at.cached += count;
@@ -365,19 +352,15 @@ Expected<std::vector<float>> losses(const Llama& model, std::span<const std::int
   constexpr std::int64_t most = 1024;
   const std::int64_t chunk =
       kept.tokens == 0 ? most : std::clamp<std::int64_t>((kept.tokens - kept.first) / 8, 1, most);
-  Expected<Passage> passage = Passage::begin(model, rule, first, kept, attention);
-  if (!passage) return std::unexpected(passage.error());
+  POSENC_TRY(passage, Passage::begin(model, rule, first, kept, attention));
   std::vector<float> made;
   for (std::int64_t at = 0; at + 1 < std::ssize(tokens); at += chunk) {
     const std::int64_t count = std::min(chunk, std::ssize(tokens) - 1 - at);
-    const Expected<std::span<const float>> hidden =
-        passage->read(tokens.subspan(index(at), index(count)));
-    if (!hidden) return std::unexpected(hidden.error());
-    const PassageAttention::Share own = passage->attention().share(count);
+    POSENC_TRY(hidden, passage.read(tokens.subspan(index(at), index(count))));
+    const PassageAttention::Share own = passage.attention().share(count);
     std::vector<float> more = model.losses(
-        *hidden, tokens.subspan(index(at + 1 + own.first), index(own.last - own.first)));
-    if (Expected<void> good = passage->attention().join(more, count); !good)
-      return std::unexpected(good.error());
+        hidden, tokens.subspan(index(at + 1 + own.first), index(own.last - own.first)));
+    POSENC_CHECK(passage.attention().join(more, count));
     made.insert(made.end(), more.begin(), more.end());
     if (told) told(std::ssize(made));
   }

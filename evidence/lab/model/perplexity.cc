@@ -8,6 +8,7 @@
 
 #include "evidence/lab/statistics.h"
 #include "posenc/schemes.h"
+#include "src/core/try.h"
 
 namespace posenc::lab {
 
@@ -32,8 +33,7 @@ Expected<Passage::PlanRule> plans_of(const Model& model, const Stretch& stretch)
                   "one list a pair belongs to the model that was trained with it");
     else
       continue;
-    if (Expected<void> good = set_field(*scaling, field.name, value); !good)
-      return std::unexpected(good.error());
+    POSENC_CHECK(set_field(*scaling, field.name, value));
   }
   return [scaling = *scaling](const LayerGroup& group, std::int64_t length) -> Expected<Plan> {
     LayerGroup scaled = group;
@@ -68,20 +68,20 @@ Expected<LossCurve> loss_curve(const Llama& model, std::span<const std::int32_t>
                                std::int64_t block, const Stretch& stretch,
                                const std::function<void(std::int64_t)>& told, Kept kept,
                                const AttentionMaker& attention) {
-  const Expected<Passage::PlanRule> rule = plans_of(model.about(), stretch);
-  if (!rule) return std::unexpected(rule.error());
+  POSENC_TRY(rule, plans_of(model.about(), stretch));
   LossCurve curve{.stretch = stretch};
   for (const std::int64_t start : windows) {
     const auto before = std::ssize(curve.losses);
-    const Expected<std::vector<float>> more = losses(
-        model, tokens.subspan(static_cast<std::size_t>(start), static_cast<std::size_t>(length)),
-        *rule, 0,
-        [&](std::int64_t done) {
-          if (told) told(before + done);
-        },
-        kept, attention);
-    if (!more) return std::unexpected(more.error());
-    curve.losses.insert(curve.losses.end(), more->begin(), more->end());
+    POSENC_TRY(
+        more, losses(
+                  model,
+                  tokens.subspan(static_cast<std::size_t>(start), static_cast<std::size_t>(length)),
+                  rule, 0,
+                  [&](std::int64_t done) {
+                    if (told) told(before + done);
+                  },
+                  kept, attention));
+    curve.losses.insert(curve.losses.end(), more.begin(), more.end());
   }
   // The loss of the token at position p stands at p − 1 of its window.
   for (std::int64_t from = 0; from < length; from += block) {

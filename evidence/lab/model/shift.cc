@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "src/core/try.h"
+
 namespace posenc::lab {
 
 Expected<std::vector<ShiftedLoss>> shifted_losses(const Llama& model,
@@ -17,21 +19,19 @@ Expected<std::vector<ShiftedLoss>> shifted_losses(const Llama& model,
         },
         position);
   };
-  const Expected<std::vector<float>> reference = at(Angles::exact, 0);
-  if (!reference) return std::unexpected(reference.error());
+  POSENC_TRY(reference, at(Angles::exact, 0));
   std::vector<ShiftedLoss> made;
   for (const Angles formed : angles) {
     for (const std::int64_t position : first) {
-      const Expected<std::vector<float>> moved = at(formed, position);
-      if (!moved) return std::unexpected(moved.error());
+      POSENC_TRY(moved, at(formed, position));
       ShiftedLoss row{.angles = formed, .first = position};
-      for (std::size_t i = 0; i < moved->size(); ++i) {
-        const double difference = static_cast<double>((*moved)[i]) - (*reference)[i];
+      for (std::size_t i = 0; i < moved.size(); ++i) {
+        const double difference = static_cast<double>(moved[i]) - reference[i];
         row.mean += difference;
         row.rms += difference * difference;
         row.most = std::max(row.most, std::abs(difference));
       }
-      const auto count = static_cast<double>(moved->size());
+      const auto count = static_cast<double>(moved.size());
       row.mean /= count;
       row.rms = std::sqrt(row.rms / count);
       made.push_back(row);

@@ -8,6 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include "src/core/try.h"
+
 namespace posenc::lab {
 namespace {
 
@@ -217,16 +219,13 @@ Expected<Tokenizer> Tokenizer::from(const Gguf& gguf, std::string_view where) {
   if (const std::string kind = text_or(gguf, "tokenizer.ggml.model", "none"); kind != "gpt2")
     return fail(std::string(where) + ": tokenizer.ggml.model", "must be gpt2, a byte-level BPE",
                 kind, "SentencePiece (Llama 2, Gemma) is not read yet");
-  const Expected<const GgufStrings*> words = strings(gguf, "tokenizer.ggml.tokens", where),
-                                     merges = strings(gguf, "tokenizer.ggml.merges", where);
-  if (!words) return std::unexpected(words.error());
-  if (!merges) return std::unexpected(merges.error());
-  const Expected<Cut> how = cut_of(text_or(gguf, "tokenizer.ggml.pre", "default"), where);
-  if (!how) return std::unexpected(how.error());
+  POSENC_TRY(words, strings(gguf, "tokenizer.ggml.tokens", where));
+  POSENC_TRY(merges, strings(gguf, "tokenizer.ggml.merges", where));
+  POSENC_TRY(how, cut_of(text_or(gguf, "tokenizer.ggml.pre", "default"), where));
   Tokenizer made;
-  made.cut_ = *how;
-  made.whole_words_ = *how == Cut::llama3;
-  for (const std::string_view word : (*words)->texts()) made.texts_.push_back(bytes_of(word));
+  made.cut_ = how;
+  made.whole_words_ = how == Cut::llama3;
+  for (const std::string_view word : words->texts()) made.texts_.push_back(bytes_of(word));
   for (std::size_t i = 0; i < made.texts_.size(); ++i)
     made.token_of_.emplace(made.texts_[i], static_cast<std::int32_t>(i));
   const auto token = [&](std::string_view bytes) {
@@ -238,7 +237,7 @@ Expected<Tokenizer> Tokenizer::from(const Gguf& gguf, std::string_view where) {
     made.of_byte_.push_back(token({&letter, 1}));
   }
   std::int32_t rank = 0;
-  for (const std::string_view line : (*merges)->texts()) {
+  for (const std::string_view line : merges->texts()) {
     const std::size_t blank = line.find(' ', 1);
     if (blank == std::string_view::npos) continue;
     const std::string left = bytes_of(line.substr(0, blank)),
@@ -251,7 +250,7 @@ Expected<Tokenizer> Tokenizer::from(const Gguf& gguf, std::string_view where) {
   const GgufValue* first = gguf.find("tokenizer.ggml.bos_token_id");
   const bool wants = asks != nullptr ? asks == nullptr || std::get_if<bool>(asks) == nullptr ||
                                            std::get<bool>(*asks)
-                                     : *how == Cut::llama3;
+                                     : how == Cut::llama3;
   const auto* id = first == nullptr ? nullptr : std::get_if<std::uint64_t>(first);
   if (wants && id != nullptr && *id < made.texts_.size())
     made.first_ = static_cast<std::int32_t>(*id);
@@ -259,11 +258,9 @@ Expected<Tokenizer> Tokenizer::from(const Gguf& gguf, std::string_view where) {
 }
 
 Expected<Tokenizer> Tokenizer::read(const std::string& path) {
-  const Expected<MappedFile> file = MappedFile::open(path);
-  if (!file) return std::unexpected(file.error());
-  const Expected<Gguf> gguf = parse_gguf(file->bytes(), path);
-  if (!gguf) return std::unexpected(gguf.error());
-  return from(*gguf, path);
+  POSENC_TRY(file, MappedFile::open(path));
+  POSENC_TRY(gguf, parse_gguf(file.bytes(), path));
+  return from(gguf, path);
 }
 
 std::string Tokenizer::text_of(std::int32_t token) const {

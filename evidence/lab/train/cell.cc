@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "evidence/lab/train/hash.h"
+#include "src/core/try.h"
 
 namespace posenc::lab {
 namespace {
@@ -221,7 +222,7 @@ Expected<Cell> cell_of(const Json& json, std::string_view where) {
     }
     if (!wrong.empty()) return broken(where, wrong);
   }
-  if (Expected<void> sound = in_range(cell, where); !sound) return std::unexpected(sound.error());
+  POSENC_CHECK(in_range(cell, where));
   return cell;
 }
 
@@ -242,9 +243,8 @@ Expected<Outcome> read_outcome(std::string_view text, std::string_view where) {
   const Json line = Json::parse(text, nullptr, false);
   if (!line.is_object() || !line.contains("cell") || !line.contains("measured"))
     return fail(where, "must be a line that posenc lab run wrote");
-  Expected<Cell> cell = cell_of(line["cell"], where);
-  if (!cell) return std::unexpected(cell.error());
-  Outcome made{.cell = std::move(*cell), .measured = {}};
+  POSENC_TRY(cell, cell_of(line["cell"], where));
+  Outcome made{.cell = std::move(cell), .measured = {}};
   made.seconds = line.value("seconds", 0.0);
   made.line = text;
   made.machine = line.value("machine", "");

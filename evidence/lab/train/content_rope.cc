@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "posenc/apply.h"
+#include "src/core/try.h"
 
 namespace posenc::lab {
 namespace {
@@ -57,7 +58,7 @@ Expected<AngleForm> ContentRope::form(std::int64_t head_dim) const {
 Expected<void> attend(const AttentionInputs& in, const AngleForm& form, const SaidAngles& said,
                       const Tensor& out) {
   Turned turned(in, form);
-  if (Expected<void> done = turned.turn(in, form, said); !done) return done;
+  POSENC_CHECK(turned.turn(in, form, said));
   return posenc::attend(turned.in, Plan{}, out);
 }
 

@@ -9,6 +9,7 @@
 
 #include "evidence/bench/harness/blas.h"
 #include "posenc/bench.h"
+#include "src/core/try.h"
 
 namespace posenc::lab {
 namespace {
@@ -180,8 +181,7 @@ Expected<Decoder> Decoder::make(const DecoderShape& shape, AnyScheme scheme, std
     return fail("lab", "needs OpenBLAS for its matrix products", "none on this machine",
                 "apt-get install libopenblas0-pthread");
   auto state = std::make_unique<State>(State{.shape = shape, .parameters = Parameters(seed)});
-  if (Expected<void> built = state->build(std::move(scheme)); !built)
-    return std::unexpected(built.error());
+  POSENC_CHECK(state->build(std::move(scheme)));
   return Decoder(std::move(state));
 }
 
@@ -193,15 +193,14 @@ Expected<void> Decoder::State::build(AnyScheme scheme) {
   embedding = &parameters.add("embedding", shape.vocabulary * width, fan);
   head = shape.tied ? embedding : &parameters.add("head", shape.vocabulary * width, fan);
   last_norm = &parameters.add("last_norm", width, 0, 1);
-  Expected<Position> made = Position::make(std::move(scheme),
-                                           {.width = width,
-                                            .heads = shape.heads,
-                                            .kv_heads = shape.heads,
-                                            .head_dim = head_dim(),
-                                            .length = shape.trained_length},
-                                           parameters);
-  if (!made) return std::unexpected(made.error());
-  position = std::move(*made);
+  POSENC_TRY(made, Position::make(std::move(scheme),
+                                  {.width = width,
+                                   .heads = shape.heads,
+                                   .kv_heads = shape.heads,
+                                   .head_dim = head_dim(),
+                                   .length = shape.trained_length},
+                                  parameters));
+  position = std::move(made);
   for (std::int64_t i = 0; i < shape.layers; ++i) {
     const auto add = [&, name = "layer" + std::to_string(i) + "."](
                          const char* what, std::int64_t size, double deviation, double middle = 0) {
@@ -235,11 +234,10 @@ Expected<void> Decoder::State::begin(const Batch& batch) {
   x.resize(count(rows()) * row);
   for (std::size_t i = 0; i < batch.tokens.size(); ++i)
     std::copy_n(&embedding->value[count(batch.tokens[i]) * row], row, &x[i * row]);
-  if (Expected<void> ready = position.prepare(positions.length()); !ready) return ready;
+  POSENC_CHECK(position.prepare(positions.length()));
   if (!position.plan().add) return {};
-  const Expected<Positions> at = position.clamped(positions);
-  if (!at) return std::unexpected(at.error());
-  return add(position.plan(), stream(x), *at, stream(x), {1});
+  POSENC_TRY(at, position.clamped(positions));
+  return add(position.plan(), stream(x), at, stream(x), {1});
 }
 
 void Decoder::State::forward_said(Layer& layer) {
@@ -270,9 +268,8 @@ Expected<void> Decoder::State::forward(Layer& layer) {
   normalize_rows(x, *layer.norm1, layer.normed1);
   linear(layer.normed1, *layer.qkv, layer.projected, shape.width);
   forward_said(layer);
-  const Expected<void> done =
-      position_of(layer).attend(inputs(layer), said(layer.said), heads(layer.attended, 0, 1));
-  if (!done) return done;
+  POSENC_CHECK(
+      position_of(layer).attend(inputs(layer), said(layer.said), heads(layer.attended, 0, 1)));
   linear(layer.attended, *layer.out, x, shape.width, 1);
   layer.between = x;
   normalize_rows(x, *layer.norm2, layer.normed2);
@@ -314,9 +311,8 @@ double Decoder::State::score(const Batch& batch) {
 }
 
 Expected<double> Decoder::State::forward(const Batch& batch) {
-  if (Expected<void> begun = begin(batch); !begun) return std::unexpected(begun.error());
-  for (Layer& layer : layers)
-    if (Expected<void> done = forward(layer); !done) return std::unexpected(done.error());
+  POSENC_CHECK(begin(batch));
+  for (Layer& layer : layers) POSENC_CHECK(forward(layer));
   normed.resize(x.size());
   normalize_rows(x, *last_norm, normed);
   logits.resize(count(rows() * shape.vocabulary));
@@ -356,11 +352,10 @@ Expected<void> Decoder::State::backward(Layer& layer) {
   linear_backward(layer.attended, *layer.out, dx, dattended, shape.width);
   dprojected.resize(3 * x.size());
   dsaid.resize(layer.said.size());
-  const Expected<void> done = position_of(layer).attend_backward(
+  POSENC_CHECK(position_of(layer).attend_backward(
       inputs(layer), said(layer.said), heads(dattended, 0, 1),
       {.q = heads(dprojected, 0, 3), .k = heads(dprojected, 1, 3), .v = heads(dprojected, 2, 3)},
-      layer.says != nullptr ? said(dsaid) : Said{});
-  if (!done) return done;
+      layer.says != nullptr ? said(dsaid) : Said{}));
   linear_backward(layer.normed1, *layer.qkv, dprojected, dnormed, shape.width);
   backward_said(layer);
   normalize_backward(layer.before, *layer.norm1, dnormed, dx);
@@ -373,11 +368,9 @@ Expected<void> Decoder::State::backward(const Batch& batch) {
   dnormed.resize(x.size());
   linear_backward(normed, *head, logits, dnormed, shape.width);
   normalize_backward(x, *last_norm, dnormed, dx);
-  for (std::int64_t i = shape.layers; i-- > 0;)
-    if (Expected<void> done = backward(layers[count(i)]); !done) return done;
-  const Expected<Positions> at = position.clamped(positions);
-  if (!at) return std::unexpected(at.error());
-  if (Expected<void> done = position.add_backward(*at, stream(dx)); !done) return done;
+  for (std::int64_t i = shape.layers; i-- > 0;) POSENC_CHECK(backward(layers[count(i)]));
+  POSENC_TRY(at, position.clamped(positions));
+  POSENC_CHECK(position.add_backward(at, stream(dx)));
   const std::size_t row = count(shape.width);
   for (std::size_t i = 0; i < batch.tokens.size(); ++i)
     for (std::size_t c = 0; c < row; ++c)
@@ -388,10 +381,9 @@ Expected<void> Decoder::State::backward(const Batch& batch) {
 Expected<double> Decoder::loss(const Batch& batch) { return state_->forward(batch); }
 
 Expected<double> Decoder::learn(const Batch& batch) {
-  const Expected<double> loss = state_->forward(batch);
-  if (!loss) return loss;
-  if (Expected<void> done = state_->backward(batch); !done) return std::unexpected(done.error());
-  return loss;
+  POSENC_TRY(loss, state_->forward(batch));
+  POSENC_CHECK(state_->backward(batch));
+  return std::move(loss);
 }
 
 std::span<const float> Decoder::losses() const { return state_->losses; }

@@ -24,6 +24,15 @@ struct Arm {
   std::int64_t heads = 0;   // 0: the preset's
 };
 
+constexpr Arm on_three_seeds(Arm arm) {
+  arm.seeds = 3;
+  return arm;
+}
+constexpr Arm with_four_heads(Arm arm) {
+  arm.heads = 4;
+  return arm;
+}
+
 // In a scheme's text L is the trained length, H half of it, S the stretch of E2, R the range of positions.
 constexpr std::string_view all = "quick standard full", most = "standard full";
 constexpr Arm arms[] = {
@@ -99,37 +108,17 @@ constexpr Arm arms[] = {
     {"E10", "window", "rope", most, 2, 0, "recall"},
     {"E10", "window_and_nope", "rope", most, 2, 3, "recall"},
     {"E10", "trained", "rope", most, 0, 0, "recall"},
-    {.experiment = "E10",
-     .name = "forgetting",
-     .scheme = "forgetting",
-     .task = "recall",
-     .seeds = 3},
-    {.experiment = "E10",
-     .name = "stick_breaking",
-     .scheme = "stick_breaking",
-     .task = "recall",
-     .seeds = 3},
-    {.experiment = "E10",
-     .name = "base_10",
-     .scheme = "rope rope_theta=10",
-     .task = "recall",
-     .seeds = 3},
-    {.experiment = "E10",
-     .name = "base_1000000",
-     .scheme = "rope rope_theta=1000000",
-     .task = "recall",
-     .seeds = 3},
+    on_three_seeds({"E10", "forgetting", "forgetting", most, 0, 0, "recall"}),
+    on_three_seeds({"E10", "stick_breaking", "stick_breaking", most, 0, 0, "recall"}),
+    on_three_seeds({"E10", "base_10", "rope rope_theta=10", most, 0, 0, "recall"}),
+    on_three_seeds({"E10", "base_1000000", "rope rope_theta=1000000", most, 0, 0, "recall"}),
     {"E13", "pope", "pope", all},
     {"E13", "fope", "fope max_position_embeddings=L", all},
     {"E13", "wall", "wall", all},
     {"E13", "path", "path", all},
     // RoPE++ has two heads for each key head; as many of RoPE beside them.
-    {.experiment = "E13", .name = "rope_4_heads", .scheme = "rope", .presets = all, .heads = 4},
-    {.experiment = "E13",
-     .name = "imaginary",
-     .scheme = "rope imaginary_heads=alternating",
-     .presets = all,
-     .heads = 4},
+    with_four_heads({"E13", "rope_4_heads", "rope", all}),
+    with_four_heads({"E13", "imaginary", "rope imaginary_heads=alternating", all}),
     {"E13", "trained", "rope", all},
     {"E13", "selective_rope", "selective_rope", all},
     {"E13", "carope", "carope", all},

@@ -5,6 +5,8 @@
 #include <span>
 #include <string>
 
+#include "src/core/try.h"
+
 namespace posenc::lab {
 namespace {
 
@@ -132,11 +134,8 @@ Expected<AnyScheme> parse_scheme(std::string_view text) {
     if (!reads) return std::unexpected(scheme.error());
     made = std::move(*reads);
   }
-  const auto fields = written_fields("scheme", std::span(words).subspan(1));
-  if (!fields) return std::unexpected(fields.error());
-  const Expected<void> set =
-      std::visit([&](auto& scheme) { return set_fields(scheme, *fields); }, made);
-  if (!set) return std::unexpected(set.error());
+  POSENC_TRY(fields, written_fields("scheme", std::span(words).subspan(1)));
+  POSENC_CHECK(std::visit([&](auto& scheme) { return set_fields(scheme, fields); }, made));
   return made;
 }
 
@@ -146,13 +145,11 @@ Expected<Position> Position::make(AnyScheme scheme, const Geometry& geometry,
   made.scheme_ = std::move(scheme);
   made.geometry_ = geometry;
   if (const auto* rope = std::get_if<ContentRope>(&made.scheme_)) {
-    Expected<AngleForm> form = rope->form(geometry.head_dim);
-    if (!form) return std::unexpected(form.error());
-    made.form_ = std::move(*form);
+    POSENC_TRY(form, rope->form(geometry.head_dim));
+    made.form_ = std::move(form);
   }
   made.learn(parameters);
-  if (Expected<void> fits = made.prepare(geometry.length); !fits)
-    return std::unexpected(fits.error());
+  POSENC_CHECK(made.prepare(geometry.length));
   return made;
 }
 
@@ -242,13 +239,12 @@ Tensor Position::view(const Part& part, std::vector<float>& numbers) const {
 
 Expected<void> Position::replace(AnyScheme scheme) {
   Parameters none(0);
-  Expected<Position> made = make(std::move(scheme), geometry_, none);
-  if (!made) return std::unexpected(made.error());
-  if (!learned_.empty() || !made->learned_.empty() || made->saying() != Saying::nothing ||
+  POSENC_TRY(made, make(std::move(scheme), geometry_, none));
+  if (!learned_.empty() || !made.learned_.empty() || made.saying() != Saying::nothing ||
       saying() != Saying::nothing)
     return fail("afterwards", "one scheme can stand for another where neither learns anything", "",
                 "take a rotation");
-  *this = std::move(*made);
+  *this = std::move(made);
   return {};
 }
 
@@ -305,12 +301,11 @@ Expected<void> Position::prepare(std::int64_t length) {
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     auto& scheme = std::get<ContentScheme>(scheme_);
     const std::vector<double> numbers = doubles(*learned_[i]);
-    const Expected<void> set =
+    POSENC_CHECK(
         parts_[i].table
             ? set_table(scheme, parts_[i].name, Table::borrow(view(parts_[i], learned_[i]->value)))
             : set_field(scheme, parts_[i].name,
-                        parts_[i].axes.count == 0 ? FieldValue(numbers[0]) : FieldValue(numbers));
-    if (!set) return set;
+                        parts_[i].axes.count == 0 ? FieldValue(numbers[0]) : FieldValue(numbers)));
   }
   const auto* list = std::get_if<Scheme>(&scheme_);
   Expected<Plan> plan = list != nullptr ? compile(*list, geometry) : Plan{};
@@ -332,7 +327,7 @@ Expected<Positions> Position::clamped(const Positions& positions) const {
 }
 
 Expected<void> Position::attend(const AttentionInputs& in, const Said& said, const Tensor& out) {
-  if (Expected<void> heard = hear(in, said); !heard) return heard;
+  POSENC_CHECK(hear(in, said));
   if (std::holds_alternative<ContentRope>(scheme_)) return lab::attend(in, form_, said.angles, out);
   if (const auto* profiles = plain<Profiles>(scheme_)) {
     const bool ramp = profiles->curves == ProfileCurves::ramp;
@@ -350,7 +345,7 @@ Expected<void> Position::attend_backward(const AttentionInputs& in, const Said& 
                                          const Tensor& out_gradient,
                                          const AttentionGradients& wanted,
                                          const Said& said_gradient) {
-  if (Expected<void> heard = hear(in, said); !heard) return heard;
+  POSENC_CHECK(hear(in, said));
   if (std::holds_alternative<ContentScheme>(scheme_))
     return content_backward(in, said, out_gradient, wanted, said_gradient);
   if (std::holds_alternative<ContentRope>(scheme_))
@@ -368,18 +363,16 @@ Expected<void> Position::attend_backward(const AttentionInputs& in, const Said& 
     return posenc::attend_backward(in, plan_, out_gradient, all);
   std::vector<float> bias(static_cast<std::size_t>(geometry_.heads * table->row_count));
   all.bias = Tensor::dense(bias.data(), {geometry_.heads, table->row_count});
-  if (Expected<void> done = posenc::attend_backward(in, plan_, out_gradient, all); !done)
-    return done;
+  POSENC_CHECK(posenc::attend_backward(in, plan_, out_gradient, all));
   const auto* kerple = plain<Kerple>(scheme_);
   if (kerple == nullptr) {  // T5
     learned_[0]->add_gradient(bias);
     return {};
   }
-  const Expected<KerpleGradients> made = kerple_gradients(*kerple, all.bias);
-  if (!made) return std::unexpected(made.error());
+  POSENC_TRY(made, kerple_gradients(*kerple, all.bias));
   for (std::size_t h = 0; h < kerple->p.size(); ++h) {  // by the logarithms
-    learned_[0]->gradient[h] += static_cast<float>(made->p[h] * kerple->p[h]);
-    learned_[1]->gradient[h] += static_cast<float>(made->a[h] * kerple->a[h]);
+    learned_[0]->gradient[h] += static_cast<float>(made.p[h] * kerple->p[h]);
+    learned_[1]->gradient[h] += static_cast<float>(made.a[h] * kerple->a[h]);
   }
   return {};
 }
@@ -390,8 +383,7 @@ Expected<void> Position::mixture_backward(const AttentionInputs& in, const Tenso
   std::vector<float> cosine(learned_[0]->value.size()), sine(cosine.size());
   wanted.mix_cosine = Tensor::dense(cosine.data(), {mix.heads, mix.inputs, mix.outputs});
   wanted.mix_sine = Tensor::dense(sine.data(), {mix.heads, mix.inputs, mix.outputs});
-  const Expected<void> done = posenc::attend_backward(in, plan_, out_gradient, wanted);
-  if (!done) return done;
+  POSENC_CHECK(posenc::attend_backward(in, plan_, out_gradient, wanted));
   learned_[0]->add_gradient(cosine);
   learned_[1]->add_gradient(sine);
   return {};
@@ -410,8 +402,7 @@ Expected<void> Position::profiles_backward(const AttentionInputs& in, const Said
   if (!ramp)  // [distance][u] of curves [u][distance]
     wanted.relative_key =
         Tensor::dense(by_curve.data(), {u, std::ssize(by_curve) / u}).swapped(0, 1);
-  if (Expected<void> done = posenc::attend_backward(with, plan_, out_gradient, wanted); !done)
-    return done;
+  POSENC_CHECK(posenc::attend_backward(with, plan_, out_gradient, wanted));
   if (!ramp) learned_[0]->add_gradient(by_curve);
   const Tensor &z = said.profiles, &to = said_gradient.profiles, &by = wanted.profiles.query;
   for (std::int64_t b = 0; b < z.shape[0]; ++b)
@@ -442,21 +433,19 @@ Expected<void> Position::transformer_xl_backward(const AttentionInputs& in,
   wanted.relative_query = Tensor::dense(
       query.data(), {heads, std::ssize(query) / heads / geometry_.head_dim, geometry_.head_dim});
   wanted.bias = Tensor::dense(bias.data(), {heads, std::ssize(bias) / heads});
-  if (Expected<void> done = posenc::attend_backward(in, plan_, out_gradient, wanted); !done)
-    return done;
+  POSENC_CHECK(posenc::attend_backward(in, plan_, out_gradient, wanted));
   Geometry geometry = geometry_;
   geometry.length = in.keys.length();
-  const auto made =
-      transformer_xl_gradients(*plain<TransformerXl>(scheme_), geometry, wanted.relative_key,
-                               wanted.bias, wanted.relative_query);
-  if (!made) return std::unexpected(made.error());
+  POSENC_TRY(made,
+             transformer_xl_gradients(*plain<TransformerXl>(scheme_), geometry, wanted.relative_key,
+                                      wanted.bias, wanted.relative_query));
   const auto add = [&](std::size_t which, const std::vector<double>& gradient) {
     for (std::size_t i = 0; i < gradient.size(); ++i)
       learned_[which]->gradient[i] += static_cast<float>(gradient[i]);
   };
-  add(0, made->projection);
-  add(1, made->content_bias);
-  add(2, made->position_bias);
+  add(0, made.projection);
+  add(1, made.content_bias);
+  add(2, made.position_bias);
   return {};
 }
 

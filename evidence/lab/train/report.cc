@@ -10,6 +10,8 @@
 #include <map>
 #include <tuple>
 
+#include "src/core/try.h"
+
 namespace posenc::lab {
 namespace {
 
@@ -22,9 +24,8 @@ Expected<void> read_lines(const fs::path& path, std::vector<Outcome>& into) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     if (line.empty()) continue;
-    Expected<Outcome> outcome = read_outcome(line, path.string());
-    if (!outcome) return std::unexpected(outcome.error());
-    into.push_back(std::move(*outcome));
+    POSENC_TRY(outcome, read_outcome(line, path.string()));
+    into.push_back(std::move(outcome));
   }
   return {};
 }
@@ -254,9 +255,7 @@ Expected<std::vector<Outcome>> read_outcomes(const std::string& path) {
     files.emplace_back(path);
   }
   std::vector<Outcome> outcomes;
-  for (const fs::path& file : files)
-    if (Expected<void> read = read_lines(file, outcomes); !read)
-      return std::unexpected(read.error());
+  for (const fs::path& file : files) POSENC_CHECK(read_lines(file, outcomes));
   if (outcomes.empty())
     return fail("lab", "needs results that posenc lab run wrote", "none in " + path,
                 "posenc lab run --preset quick --out " + path);

@@ -11,6 +11,7 @@
 #include "evidence/lab/train/cell.h"
 #include "evidence/lab/train/probe.h"
 #include "posenc/bench.h"
+#include "src/core/try.h"
 
 namespace posenc::lab {
 namespace {
@@ -38,21 +39,18 @@ class Runner {
 
   Expected<Json> run() {
     Json measured = Json::array();
-    if (Expected<void> done = probe(0, measured); !done) return std::unexpected(done.error());
-    if (Expected<void> done = train(measured); !done) return std::unexpected(done.error());
+    POSENC_CHECK(probe(0, measured));
+    POSENC_CHECK(train(measured));
     if (tenths_ < 10) return measured;
-    if (Expected<void> done = test(cell_.arm, cell_.steps, measured); !done)
-      return std::unexpected(done.error());
-    if (Expected<void> done = probe(cell_.steps, measured); !done)
-      return std::unexpected(done.error());
+    POSENC_CHECK(test(cell_.arm, cell_.steps, measured));
+    POSENC_CHECK(probe(cell_.steps, measured));
     // Each change starts from the weights, from Adam's memory and from the order of texts that training ended with.
     const Parameters trained = decoder_.parameters();
     const Random order = order_;
     for (const Change& change : cell_.afterwards) {
       decoder_.parameters().restore(trained);
       order_ = order;
-      if (Expected<void> done = extend(change, measured); !done)
-        return std::unexpected(done.error());
+      POSENC_CHECK(extend(change, measured));
     }
     return measured;
   }
@@ -66,23 +64,20 @@ class Runner {
       const auto seed = static_cast<std::uint64_t>(order_.below(std::int64_t{1} << 40));
       cell_.task == "masked" ? hide_bytes(batch, seed) : plant_facts(batch, seed, share_with_facts);
     }
-    if (Expected<void> placed = place(batch, true, order_); !placed)
-      return std::unexpected(placed.error());
-    const Expected<double> loss = decoder_.learn(batch);
-    if (!loss) return loss;
+    POSENC_CHECK(place(batch, true, order_));
+    POSENC_TRY(loss, decoder_.learn(batch));
     decoder_.parameters().step(rate);
     ++done_;
     if (told_) told_(static_cast<double>(done_) / static_cast<double>(all_));
-    return loss;
+    return std::move(loss);
   }
 
   // Where positions are drawn, after the symbols: texts are the same whatever their positions.
   Expected<void> place(Batch& batch, bool training, Random& random) const {
     if (cell_.positions.empty()) return {};
-    Expected<Positions> placed =
-        positions_of(batch, cell_.positions, cell_.position_range, training, random);
-    if (!placed) return std::unexpected(placed.error());
-    batch.positions = std::move(*placed);
+    POSENC_TRY(placed,
+               positions_of(batch, cell_.positions, cell_.position_range, training, random));
+    batch.positions = std::move(placed);
     return {};
   }
 
@@ -94,10 +89,9 @@ class Runner {
     for (std::int64_t i = 0; i < cell_.steps * tenths_ / 10; ++i) {
       const double at = static_cast<double>(i + 1) / steps;
       const double wave = 0.55 + 0.45 * std::cos(std::numbers::pi * at);
-      const Expected<double> loss =
-          step(cell_.texts, cell_.shape.trained_length, cell_.rate * std::min(20 * at, 1.0) * wave);
-      if (!loss) return std::unexpected(loss.error());
-      sum += *loss;
+      POSENC_TRY(loss, step(cell_.texts, cell_.shape.trained_length,
+                            cell_.rate * std::min(20 * at, 1.0) * wave));
+      sum += loss;
       ++since;
       if ((i + 1) * 10 / cell_.steps == i * 10 / cell_.steps) continue;
       add(measured, cell_.arm, i + 1, cell_.shape.trained_length, "training",
@@ -110,10 +104,8 @@ class Runner {
 
   // With as many tokens a step as in training.
   Expected<void> extend(const Change& change, Json& measured) {
-    Expected<AnyScheme> scheme = parse_scheme(change.scheme);
-    if (!scheme) return std::unexpected(scheme.error());
-    if (Expected<void> placed = decoder_.position().replace(std::move(*scheme)); !placed)
-      return placed;
+    POSENC_TRY(scheme, parse_scheme(change.scheme));
+    POSENC_CHECK(decoder_.position().replace(std::move(scheme)));
     const std::int64_t length = change.length > 0 ? change.length : cell_.tests.back(),
                        tokens = cell_.texts * cell_.shape.trained_length;
     std::int64_t at = 0;
@@ -123,7 +115,7 @@ class Runner {
                 step(std::max<std::int64_t>(1, tokens / length), length, change.rate * cell_.rate);
             !loss)
           return std::unexpected(loss.error());
-      if (Expected<void> done = test(change.arm, at, measured); !done) return done;
+      POSENC_CHECK(test(change.arm, at, measured));
     }
     return {};
   }
@@ -131,14 +123,12 @@ class Runner {
   Expected<void> test(std::string_view arm, std::int64_t at, Json& measured) {
     for (const std::int64_t length : cell_.tests) {
       const bool text = is_of_text(cell_.task);
-      const Expected<double> value = text ? loss_at(length) : exact_at(length);
-      if (!value) return std::unexpected(value.error());
-      add(measured, arm, at, length, text ? "nats" : "exact", *value);
+      POSENC_TRY(value, text ? loss_at(length) : exact_at(length));
+      add(measured, arm, at, length, text ? "nats" : "exact", value);
       if (cell_.task != "recall") continue;
-      const Expected<std::array<double, facts>> found = recall_at(length);
-      if (!found) return std::unexpected(found.error());
-      for (std::size_t i = 0; i < found->size(); ++i)
-        add(measured, arm, at, length, "recall_" + std::to_string(i + 1), (*found)[i]);
+      POSENC_TRY(found, recall_at(length));
+      for (std::size_t i = 0; i < found.size(); ++i)
+        add(measured, arm, at, length, "recall_" + std::to_string(i + 1), found[i]);
     }
     return {};
   }
@@ -160,9 +150,8 @@ class Runner {
                         .length = all.length,
                         .tokens = part(all.tokens),
                         .targets = part(all.targets)};
-      const Expected<double> loss = decoder_.loss(batch);
-      if (!loss) return std::unexpected(loss.error());
-      each(batch, *loss);
+      POSENC_TRY(loss, decoder_.loss(batch));
+      each(batch, loss);
     }
     return {};
   }
@@ -171,10 +160,9 @@ class Runner {
     Batch all = held_out(length);
     if (cell_.task == "masked") hide_bytes(all, 1'000'003);
     double sum = 0;
-    const Expected<void> done = run(all, [&](const Batch& batch, double loss) {
+    POSENC_CHECK(run(all, [&](const Batch& batch, double loss) {
       sum += loss * static_cast<double>(batch.texts);
-    });
-    if (!done) return std::unexpected(done.error());
+    }));
     return sum / static_cast<double>(all.texts);
   }
 
@@ -183,7 +171,7 @@ class Runner {
     Batch all = held_out(length);
     plant_facts(all, 1'000'003);
     std::array<double, facts> asked = {}, right = {};
-    const Expected<void> done = run(all, [&](const Batch& batch, double) {
+    POSENC_CHECK(run(all, [&](const Batch& batch, double) {
       for (std::int64_t t = 0; t < batch.texts; ++t) {
         const auto from = static_cast<std::size_t>(t * length);
         const auto text = std::span(batch.tokens).subspan(from, static_cast<std::size_t>(length));
@@ -193,8 +181,7 @@ class Runner {
           right[eighth] += decoder_.hits()[from + static_cast<std::size_t>(q.at)];
         }
       }
-    });
-    if (!done) return std::unexpected(done.error());
+    }));
     for (std::size_t i = 0; i < asked.size(); ++i) right[i] /= std::max(1.0, asked[i]);
     return right;
   }
@@ -203,8 +190,7 @@ class Runner {
     constexpr std::int64_t texts = 200;
     Random random(1'000'003 + static_cast<std::uint64_t>(symbols));
     Batch batch = task_texts(cell_.task, random, texts, symbols, symbols);
-    if (Expected<void> placed = place(batch, false, random); !placed)
-      return std::unexpected(placed.error());
+    POSENC_CHECK(place(batch, false, random));
     if (const Expected<double> loss = decoder_.loss(batch); !loss) return loss;
     std::int64_t right = 0;
     for (std::int64_t t = 0; t < texts; ++t) {
@@ -226,15 +212,14 @@ class Runner {
     if (cell_.task == "masked") hide_bytes(all, 1'000'003);
     std::vector<std::vector<float>> residuals(static_cast<std::size_t>(layers + 1));
     std::vector<double> positions;
-    Expected<void> done = run(all, [&](const Batch& batch, double) {
+    POSENC_CHECK(run(all, [&](const Batch& batch, double) {
       for (std::int64_t layer = 0; layer <= layers; ++layer) {
         std::vector<float>& into = residuals[static_cast<std::size_t>(layer)];
         into.insert(into.end(), decoder_.residual(layer).begin(), decoder_.residual(layer).end());
       }
       for (std::int64_t i = 0; i < batch.texts * length; ++i)
         positions.push_back(static_cast<double>(i % length));
-    });
-    if (!done) return done;
+    }));
     for (std::int64_t layer = 0; layer <= layers; ++layer)
       add(measured, cell_.arm, at, length, "position_r2_" + std::to_string(layer),
           ridge_r2(residuals[static_cast<std::size_t>(layer)], cell_.shape.width, positions));
@@ -264,15 +249,13 @@ class Runner {
     }
     std::array<std::vector<double>, 2> losses;
     for (std::size_t which = 0; which < 2; ++which) {
-      const Expected<void> done =
-          run(which == 0 ? texts : shuffled, [&](const Batch& batch, double) {
-            for (std::int64_t t = 0; t < batch.texts; ++t) {
-              const auto text = decoder_.losses().subspan(static_cast<std::size_t>(t * length),
-                                                          static_cast<std::size_t>(length));
-              losses[which].push_back(std::reduce(text.begin(), text.end(), 0.0));
-            }
-          });
-      if (!done) return done;
+      POSENC_CHECK(run(which == 0 ? texts : shuffled, [&](const Batch& batch, double) {
+        for (std::int64_t t = 0; t < batch.texts; ++t) {
+          const auto text = decoder_.losses().subspan(static_cast<std::size_t>(t * length),
+                                                      static_cast<std::size_t>(length));
+          losses[which].push_back(std::reduce(text.begin(), text.end(), 0.0));
+        }
+      }));
     }
     double apart = 0, right = 0, compared = 0;
     for (std::size_t t = 0; t < losses[0].size(); ++t) {
@@ -312,17 +295,14 @@ class Runner {
 
 Expected<std::string> run_cell(const Cell& cell, const Corpus& corpus,
                                const std::function<void(double)>& told, std::int64_t tenths) {
-  Expected<AnyScheme> scheme = parse_scheme(cell.scheme);
-  if (!scheme) return std::unexpected(scheme.error());
+  POSENC_TRY(scheme, parse_scheme(cell.scheme));
   DecoderShape shape = cell.shape;
   shape.causal = cell.task != "masked";
-  Expected<Decoder> decoder = Decoder::make(shape, std::move(*scheme), cell.seed);
-  if (!decoder) return std::unexpected(decoder.error());
-  const std::int64_t parameters = decoder->parameters().size();
+  POSENC_TRY(decoder, Decoder::make(shape, std::move(scheme), cell.seed));
+  const std::int64_t parameters = decoder.parameters().size();
   const auto begin = std::chrono::steady_clock::now();
-  Runner runner(cell, corpus, std::move(*decoder), told, tenths);
-  const Expected<Json> measured = runner.run();
-  if (!measured) return std::unexpected(measured.error());
+  Runner runner(cell, corpus, std::move(decoder), told, tenths);
+  POSENC_TRY(measured, runner.run());
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   const BenchMachine machine = bench_machine();
   const Json line = {{"cell", Json::parse(to_json(cell))},
@@ -333,7 +313,7 @@ Expected<std::string> run_cell(const Cell& cell, const Corpus& corpus,
                      {"machine", machine.processor},
                      {"instruction_set", machine.instruction_set},
                      {"seconds", std::round(seconds.count() * 10) / 10},
-                     {"measured", *measured}};
+                     {"measured", measured}};
   return line.dump();
 }
 
@@ -343,13 +323,11 @@ Expected<Again> run_again(const Outcome& outcome, const Corpus& corpus,
     return fail("lab", "can run a result again on the text it was made of",
                 "text " + std::string(corpus.fingerprint()) + ", the result has " + outcome.text,
                 "take the same version of perl-doc, or name the folder by --text");
-  const Expected<std::string> line = run_cell(outcome.cell, corpus, told, tenths);
-  if (!line) return std::unexpected(line.error());
-  const Expected<Outcome> made = read_outcome(*line, "again");
-  if (!made) return std::unexpected(made.error());
-  Again again{.same_kind = made->machine == outcome.machine &&
-                           made->instruction_set == outcome.instruction_set};
-  for (const Measurement& m : made->measured)
+  POSENC_TRY(line, run_cell(outcome.cell, corpus, told, tenths));
+  POSENC_TRY(made, read_outcome(line, "again"));
+  Again again{.same_kind = made.machine == outcome.machine &&
+                           made.instruction_set == outcome.instruction_set};
+  for (const Measurement& m : made.measured)
     for (const Measurement& before : outcome.measured)
       if (std::tie(m.arm, m.step, m.length, m.metric) ==
           std::tie(before.arm, before.step, before.length, before.metric)) {

@@ -1,7 +1,8 @@
 // Heads of a real model on two sentences: queries and keys before their rotation, as evidence/lab/pack_heads.py keeps them.
-import bytes from '../assets/heads.bin?url'
+import file from '../assets/heads.bin?url'
 import told from '../assets/heads.json'
 import type { Engine, Scheme } from 'posenc'
+import { bytes, once } from './once'
 import { softmax } from './scores'
 import type { Method } from './scaling'
 
@@ -12,22 +13,14 @@ const { head_dim } = model
 const size = model.words.length * head_dim
 export const nothing: Head[] = heads.map(() => ({ q: new Float64Array(size), k: new Float64Array(size) }))
 
-// Fetched at the first look; a fetch that failed is tried again.
-let fetched: Promise<Head[]> | undefined
-export const numbers = () =>
-  (fetched ??= fetch(bytes)
-    .then(answer => answer.arrayBuffer())
-    .then(whole =>
-      heads.map(({ powers }, i) => {
-        const of = (powers: number[], at: number) =>
-          Float64Array.from(new Int8Array(whole, at * size, size), (x, j) => x * 2 ** powers[j % head_dim])
-        return { q: of(powers.q, 2 * i), k: of(powers.k, 2 * i + 1) }
-      }),
-    )
-    .catch((error: Error) => {
-      fetched = undefined
-      throw error
-    }))
+export const numbers = once(async () => {
+  const whole = await bytes(file)
+  return heads.map(({ powers }, i): Head => {
+    const of = (powers: number[], at: number) =>
+      Float64Array.from(new Int8Array(whole, at * size, size), (x, j) => x * 2 ** powers[j % head_dim])
+    return { q: of(powers.q, 2 * i), k: of(powers.k, 2 * i + 1) }
+  })
+})
 
 // Where the words stand when so many tokens lie between the sentences.
 export const places = (away: number) => model.words.map((_, i) => (i < model.second ? i : i + away))

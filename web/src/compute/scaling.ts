@@ -1,5 +1,5 @@
 // Every way to stretch RoPE from a trained length to a target, as plans; and a model's own, reduced to what a link holds.
-import type { Settings } from '../state/link'
+import { following, type Settings } from '../state/link'
 import { rope_scaling as phi } from '../../../models/phi-3.5-mini.json'
 import type { Described, Engine, Group, PlanInfo, Scheme } from 'posenc'
 
@@ -33,16 +33,10 @@ export function settings({ name, fields }: Described, { trained, target }: Stret
   const s = Math.max(1, target / trained)
   const made: Settings = {}
   for (const field of fields) {
-    if (field.name === 'factor') {
-      if (name !== 'longrope') made.factor = name === 'dynamic' ? 1 : s
-    } else if (field.name === 'original_max_position_embeddings') made[field.name] = trained
-    else if (field.name === 'max_position_embeddings') {
-      if (name !== 'yarn') made[field.name] = name === 'dynamic' ? trained : Math.max(trained, target)
-    } else if (field.name === 'low_freq_factor') made[field.name] = 1
-    else if (field.name === 'high_freq_factor') made[field.name] = 4
+    const said = following(name, field.name, trained, target)
+    if (said !== undefined) made[field.name] = said
     else if (field.name === 'short_factor') made[field.name] = Array<number>(pairs).fill(1)
     else if (field.name === 'long_factor') made[field.name] = plausible(phi.long_factor, 32, pairs, s)
-    else if (name === 'proportional' && field.name === 'partial_rotary_factor') made[field.name] = 0.25
   }
   return made
 }

@@ -1,6 +1,7 @@
 // Which waves the heads of a real model use: |q_r||k_r| by head and pair, as evidence/lab/pack_waves.py keeps it.
-import bytes from '../assets/waves.bin?url'
+import file from '../assets/waves.bin?url'
 import { model } from './heads'
+import { bytes, once } from './once'
 
 export const pairs = model.head_dim / 2
 export const heads_a_layer = 9
@@ -23,16 +24,7 @@ function profile(whole: ArrayBuffer): Profile {
   return { heads, mean: none.map((_, r) => heads.reduce((sum, head) => sum + head[r], 0) / heads.length) }
 }
 
-// Fetched at the first look; a fetch that failed is tried again.
-let fetched: Promise<Profile> | undefined
-export const waves = () =>
-  (fetched ??= fetch(bytes)
-    .then(answer => answer.arrayBuffer())
-    .then(profile)
-    .catch((error: Error) => {
-      fetched = undefined
-      throw error
-    }))
+export const waves = once(async () => profile(await bytes(file)))
 
 // How far, in radians, a pair of frequency f goes at a distance beyond what `trained` tokens showed it; a whole turn is all.
 export const fresh = (before: number, f: number, trained: number, distance: number) =>

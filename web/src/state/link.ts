@@ -1,8 +1,11 @@
-// What a link holds: `#/panel?v=1&key=value`. link.json lists the keys with their ranges; `posenc link` and
-// `posenc explain URL` read the same file. Keys that are not known are left out, numbers are clamped.
+// What a link holds: `#/panel?v=1&key=value`. link.json has the rules: the keys with their kinds, ranges and choices, and how long
+// lists and texts are. `posenc link` and `posenc explain URL` read the same file. Keys that are not known are left out, numbers are
+// clamped. What stands here and in cli/playground/link.cc is how each language spells a number and an address: the command has no
+// JavaScript, and this page reads its link before the engine is there.
 import spec from '../../link.json' with { type: 'json' }
 
 export type Field = {
+  kind: 'number' | 'text' | 'boolean' | 'choice' | 'numbers' | 'words'
   default: number | string | boolean | number[] | string[]
   doc: string
   least?: number
@@ -20,6 +23,14 @@ export type Settings = Record<string, unknown> // a scheme's or a scaling's own 
 export const version = spec.version
 export const panels = spec.panels
 export const fields = spec.fields as Record<Key, Field>
+// What a scaling's field is where the link does not say it: a number, or one that follows from the lengths.
+const follows: Record<string, Record<string, number | string | null>> = spec.follows
+export function following(scaling: string, field: string, trained: number, target: number): number | undefined {
+  const of = follows[field] ?? {}
+  const what = scaling in of ? of[scaling] : of.any
+  const longest = Math.max(trained, target)
+  return typeof what === 'number' ? what : { ratio: longest / trained, trained, longest }[what ?? '']
+}
 
 export type View = { panel: string; values: Values; scheme: Settings; scaling: Settings }
 
@@ -31,16 +42,21 @@ export function defaults(): Values {
 
 // The nearest value that a field may have; undefined where text cannot be read as one.
 export function read(field: Field, text: string): Field['default'] | undefined {
-  if (Array.isArray(field.default)) {
-    if (typeof field.default[0] === 'string') return text === '' ? [] : text.split(',').slice(0, 16)
-    const numbers = text === '' ? [] : text.split(',').slice(0, 16).map(Number)
-    return numbers.every(Number.isFinite) ? numbers.map(x => clamp(field, x)) : undefined
+  const parts = text === '' ? [] : text.split(',').slice(0, spec.limits.entries)
+  const numbers = (field.kind === 'numbers' ? parts : [text.trim() || 'none']).map(Number)
+  switch (field.kind) {
+    case 'words':
+      return parts
+    case 'boolean':
+      return text === '1' || text === 'true'
+    case 'choice':
+      return field.choices!.find(choice => String(choice) === text)
+    case 'text':
+      return text.slice(0, spec.limits.characters)
   }
-  if (typeof field.default === 'boolean') return text === '1' || text === 'true'
-  if (field.choices) return field.choices.find(choice => String(choice) === text)
-  if (typeof field.default === 'string') return text.slice(0, 200)
-  const number = text.trim() === '' ? NaN : Number(text)
-  return Number.isFinite(number) ? clamp(field, number) : undefined
+  if (!numbers.every(Number.isFinite)) return undefined
+  const near = numbers.map(x => clamp(field, x))
+  return field.kind === 'numbers' ? near : near[0]
 }
 
 export function clamp(field: Field, x: number): number {

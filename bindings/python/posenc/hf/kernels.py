@@ -11,6 +11,7 @@ import torch
 
 from .. import torch as pt
 from .._posenc import Plan
+from ..torch_rotation import _is_there
 from .live import attention_modules, rotates
 from .rotations import slice_plan
 
@@ -59,7 +60,7 @@ class Kernels:
         """Writes on a table how it was made, where posenc-cuda works on its device."""
         table = _flat(made)[0]
         plain = not plan.refused_by("posenc.torch.cos_sin")
-        if plain and not _compiling() and pt._is_there(table, self.backend):
+        if plain and not _compiling() and _is_there(table, self.backend):
             setattr(table, TOLD, Told(self, plan, ids, style))
 
     def install(self) -> None:

@@ -1,0 +1,34 @@
+"""The posenc command that the package carries, run from Python."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from ._posenc import Model
+from .errors import Error
+
+
+def program() -> str:
+    """The path of the posenc command that this package carries."""
+    return str(Path(__file__).parent / "bin" / "posenc")
+
+
+def command(*arguments: str, stdin: bytes | None = None, check: bool = False) -> subprocess.CompletedProcess:
+    """Runs the posenc command: `posenc.command("plot", "rope", "out.svg")`. Text in `.stdout` and `.stderr`; exit codes are
+    0 good, 1 something wrong was found, 2 bad input."""
+    done = subprocess.run([program(), *map(str, arguments)], input=stdin, capture_output=True)
+    done.stdout, done.stderr = done.stdout.decode(), done.stderr.decode()
+    if check and done.returncode == 2:
+        raise Error(done.stderr.strip().removeprefix("posenc: "))
+    return done
+
+
+def page(name: str, of: Model, *flags: str) -> str:
+    """What a command prints of a model."""
+    if not of.source and not of.contents:
+        rule = "the model must be read from a file, a name or a configuration"
+        raise Error(
+            f"posenc {name}: {rule}, got one as an engine runs it; its plans and to_dict() are there", name, rule
+        )
+    return command(name, of.source or "-", *flags, stdin=of.contents or None, check=True).stdout

@@ -1,0 +1,320 @@
+"""Rotation within PyTorch, with its gradients: operators on the CPU, posenc-cuda's on its devices, torch's own elsewhere.
+posenc.torch has the public names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from . import _posenc, cuda, torch_cuda
+from ._posenc import Plan
+from .errors import Error
+
+# Operators take a plan as its numbers, so that an exported graph needs no handle: frequency [heads, axes, pairs].
+
+
+def _plan(frequency, pairing: str, first_dim: int, blocks: int, attention_factor: float) -> Plan:
+    return Plan.of_frequencies(
+        frequency.detach(), pairing=pairing, first_dim=first_dim, blocks=blocks, attention_factor=attention_factor
+    )
+
+
+def _forward(x, frequency, position_ids, pairing, first_dim, blocks, attention_factor, layout):
+    plan = _plan(frequency, pairing, first_dim, blocks, attention_factor)
+    return plan.rotate(x.detach(), position_ids=position_ids, layout=layout)
+
+
+def _transposed(x, frequency, position_ids, pairing, first_dim, blocks, attention_factor, layout):
+    plan = _plan(frequency, pairing, first_dim, blocks, attention_factor)
+    return plan.rotate_transpose(x.detach(), position_ids, layout=layout)
+
+
+def _by_frequency(rotated, gradient, frequency, position_ids, pairing, first_dim, blocks, attention_factor, layout):
+    plan = _plan(frequency, pairing, first_dim, blocks, attention_factor)
+    made = plan.frequency_gradient(rotated.detach(), gradient.detach(), position_ids, layout=layout)
+    return made.reshape(frequency.shape).to(frequency.dtype)
+
+
+def _saved(ctx, inputs, output):
+    _x, frequency, position_ids, *rest = inputs
+    learned = frequency.requires_grad
+    ctx.save_for_backward(frequency, position_ids, *([output] if learned else []))
+    ctx.rest = rest
+
+
+def _gradients(ctx, gradient, verb, by_frequency):
+    """By x, where the verb takes the gradient back, and by the frequency where it is learned; nothing by the rest."""
+    frequency, position_ids, *output = ctx.saved_tensors
+    of_x = verb(gradient, frequency, position_ids, *ctx.rest) if ctx.needs_input_grad[0] else None
+    of_frequency = None
+    if output and ctx.needs_input_grad[1]:
+        of_frequency = by_frequency(output[0], gradient, frequency, position_ids, *ctx.rest)
+    return (of_x, of_frequency, *[None] * 6)
+
+
+def _operators():
+    """Operators of torch.library where it has them: they trace, compile and export."""
+    from torch.library import custom_op
+
+    kind = "Tensor x, Tensor frequency, Tensor position_ids, str pairing, int first_dim, int blocks, float attention_factor, str layout"
+    rotate = custom_op("posenc::rotate", _forward, mutates_args=(), device_types="cpu", schema=f"({kind}) -> Tensor")
+    transpose = custom_op(
+        "posenc::rotate_transpose", _transposed, mutates_args=(), device_types="cpu", schema=f"({kind}) -> Tensor"
+    )
+    by_frequency = custom_op(
+        "posenc::rotate_frequency_gradient",
+        _by_frequency,
+        mutates_args=(),
+        device_types="cpu",
+        schema=f"({kind.replace('Tensor x', 'Tensor rotated, Tensor gradient')}) -> Tensor",
+    )
+    rotate.register_fake(lambda x, *rest: torch.empty_like(x))
+    transpose.register_fake(lambda x, *rest: torch.empty_like(x))
+    by_frequency.register_fake(lambda rotated, gradient, frequency, *rest: torch.empty_like(frequency))
+
+    def backward_by(verb):
+        return lambda ctx, gradient: _gradients(ctx, gradient, verb, by_frequency)
+
+    rotate.register_autograd(backward_by(transpose), setup_context=_saved)
+    transpose.register_autograd(backward_by(rotate), setup_context=_not_learned)
+    return rotate
+
+
+def _not_learned(ctx, inputs, output):
+    _, frequency, position_ids, *rest = inputs
+    ctx.save_for_backward(frequency, position_ids)
+    ctx.rest = rest
+
+
+class _Rotate(torch.autograd.Function):
+    """What PyTorch before 2.4 has instead: gradients, and a break in a compiled graph."""
+
+    @staticmethod
+    def forward(ctx, x, *rest):
+        rotated = _forward(x, *rest)
+        _saved(ctx, (x, *rest), rotated)
+        return rotated
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return _gradients(ctx, gradient, _transposed, _by_frequency)
+
+
+HAS_OPERATORS = torch_cuda.HAS_OPERATORS
+_rotate = _operators() if HAS_OPERATORS else _Rotate.apply
+
+
+def frequencies(plan: Plan) -> torch.Tensor:
+    """A plan's frequencies in float64, [heads, axes, pairs]: what `rotate(frequency=)` learns."""
+    made = torch.as_tensor(plan.inv_freq, dtype=torch.float64)
+    return made.reshape(plan.frequency_heads, plan.axes, -1)
+
+
+def _ids(position_ids, x, layout: str) -> torch.Tensor:
+    if isinstance(position_ids, torch.Tensor):
+        return position_ids
+    if position_ids is None or isinstance(position_ids, int):
+        axis = (layout or "bhsd"[-x.dim() :]).replace("t", "s").index("s")
+        first = position_ids or 0
+        return torch.arange(first, first + x.shape[axis])
+    if isinstance(position_ids, _posenc.Positions):
+        return torch.as_tensor(position_ids.numpy())
+    return torch.as_tensor(position_ids, dtype=torch.int64)
+
+
+class Rotation:
+    """A plan's rotation as tensors and numbers, which torch.compile and torch.export read: call it as `rotate`. Several plans that
+    differ in frequencies and attention factor alone are a table on a CUDA device: plan_ids say which of them a token goes by."""
+
+    def __init__(self, plan: Plan | Sequence[Plan]) -> None:
+        self.plans = [plan] if isinstance(plan, Plan) else list(plan)
+        for each in self.plans:
+            each.check("posenc.torch.Rotation", "posenc.torch.rotate")
+        self.text = cuda.text_of(self.plans)
+        self.plan = self.plans[0]
+        self.frequency = frequencies(self.plan)
+        self.numbers = (self.plan.pairing, self.plan.first_dim, self.plan.blocks, self.plan.attention_factor)
+
+    def __call__(
+        self,
+        x: torch.Tensor,
+        position_ids=None,
+        *,
+        layout: str = "",
+        frequency=None,
+        backend: str | None = None,
+        **there,
+    ) -> torch.Tensor:
+        if frequency is None and _is_there(x, backend):
+            return torch_cuda.rotate(x, *self.there(x, position_ids, layout, **there), layout, False)
+        self.must_be_plain("posenc.torch.rotate", **there)
+        ids = _ids(position_ids, x, layout)
+        if x.device.type != "cpu":
+            return _rotated_elsewhere(self.plan, x, ids, layout, frequency)
+        frequency = self.frequency if frequency is None else frequency
+        return _rotate(x, frequency, ids, *self.numbers, layout)
+
+    def there(self, x, position_ids, layout: str, plan_ids=None, cu_seqlens=None, cached=None) -> tuple:
+        """The arguments of an operator of posenc-cuda: plans, where tokens stand, and which plan they go by."""
+        first, ids = 0, position_ids
+        if cu_seqlens is None and self.frequency.shape[1] == 1 and (ids is None or isinstance(ids, int)):
+            first, ids = ids or 0, None
+        elif cu_seqlens is None:
+            ids = _ids(ids, x, layout).to(x.device, non_blocking=True)
+        return self.text, ids, first, cu_seqlens, cached, plan_ids
+
+    def must_be_plain(self, where: str, **there) -> None:
+        """Refuses what posenc-cuda alone has."""
+        named = [name for name, value in there.items() if value is not None] + ["plans"] * (len(self.plans) > 1)
+        if named:
+            rule = "plan_ids, cu_seqlens and several plans are for tensors of a CUDA device with posenc-cuda"
+            cure = f"{cuda.CURE}; on the CPU posenc.positions.packed makes ids, and backend='emulated' is for tests"
+            raise Error(f"{where}: {rule}, got {', '.join(named)}; {cure}", where, rule, ", ".join(named), cure)
+
+
+def _is_there(x, backend: str | None, must: str = "") -> bool:
+    """Whether posenc-cuda rotates x. "emulated" is its kernels in a loop on the host, which takes tensors of the CPU: for tests.
+    must: the function that has no other way for tensors of a CUDA device."""
+    if backend not in (None, "emulated"):
+        rule = "backend must be None or 'emulated'"
+        raise Error(f"posenc.torch: {rule}, got {backend!r}", "posenc.torch", rule, repr(backend))
+    cuda_tensor = x.device.type == "cuda" and torch.version.hip is None
+    if backend == "emulated" or (must and cuda_tensor):
+        cuda.needed(must or "posenc.torch", backend or "device")
+    return backend == "emulated" or (cuda_tensor and cuda.available())
+
+
+def _known(plan) -> Rotation:
+    """The Rotation of a plan, made once."""
+    if isinstance(plan, Rotation):
+        return plan
+    if not isinstance(plan, Plan):
+        return Rotation(plan)
+    known = getattr(plan, "_rotation", None)
+    if known is None:
+        known = plan._rotation = Rotation(plan)
+    return known
+
+
+def rotate(
+    plan: Plan | Rotation, x: torch.Tensor, position_ids=None, *, layout="", frequency=None, backend=None, **there
+) -> torch.Tensor:
+    """x [batch, head, seq, head_dim] (or another layout) rotated by its positions, with the gradient by x and by `frequency`:
+    a tensor like `frequencies(plan)` to take in place of the plan's own (2-D mixed RoPE learns it). In a function that is
+    compiled pass `Rotation(plan)`, made outside of it.
+
+    On a CUDA device with posenc-cuda: cu_seqlens [texts + 1] (and cached [texts], tokens of each that stand before) in place of
+    position_ids for packed texts; plan_ids [batch, seq] with a Rotation of several plans. All are read there.
+    """
+    return _known(plan)(x, position_ids, layout=layout, frequency=frequency, backend=backend, **there)
+
+
+def _need_no_gradient(where: str, **tensors) -> None:
+    for name, x in tensors.items():
+        if x is not None and x.requires_grad and torch.is_grad_enabled():
+            rule = f"{name} must need no gradient"
+            raise Error(
+                f"posenc.torch.{where}: {rule}; call rotate, which makes a new tensor", f"posenc.torch.{where}", rule
+            )
+
+
+def rotate_(
+    plan: Plan | Rotation, x: torch.Tensor, position_ids=None, *, k=None, layout: str = "", backend=None, **there
+):
+    """The same in place, for tensors that need no gradient. k: keys [batch, kv_head, seq, head_dim] of the same tokens, in the same
+    pass; (x, k) comes back."""
+    _need_no_gradient("rotate_", x=x, k=k)
+    where = "posenc.torch.rotate_"
+    if _is_there(x, backend, where):
+        torch_cuda.rotate_(x, k, *_known(plan).there(x, position_ids, layout, **there), layout)
+    else:
+        if there or not isinstance(plan, Plan):  # a plan that grows is the CPU's alone, and has no Rotation
+            _known(plan).must_be_plain(where, **there)
+            plan = _known(plan).plan
+        plan.rotate_(x, k, position_ids, layout=layout)
+    return x if k is None else (x, k)
+
+
+def rotate_append_(
+    plan: Plan | Rotation, q, k, v, key_cache, value_cache, slots, position_ids=None, *, keep_k: bool = True, layout: str = "",
+    cache_layout: str = "NHD", backend=None, **there,
+) -> torch.Tensor:  # fmt: skip
+    """Queries rotated in place, and in the same pass rotated keys and values as they are written to the pages of a cache on a CUDA
+    device: [page, token, kv_head, head_dim] (NHD) or [page, kv_head, token, head_dim] (HND). slots [batch, seq] say where a token
+    goes, page · page size + token in page; -1 is padding. keep_k: k stays as it is, else it is rotated too. Takes posenc-cuda;
+    on the CPU posenc.KvCache is the cache."""
+    _need_no_gradient("rotate_append_", q=q, k=k, v=v)
+    where = "posenc.torch.rotate_append_"
+    if not _is_there(q, backend, where):
+        rule = "tensors must lie on a CUDA device"
+        raise Error(
+            f"{where}: {rule}, got {q.device}; on the CPU posenc.KvCache is a cache", where, rule, str(q.device)
+        )
+    there = _known(plan).there(q, position_ids, layout, **there)
+    torch_cuda.rotate_append_(q, k, v, key_cache, value_cache, slots, *there, layout, cache_layout, keep_k)
+    return q
+
+
+def cos_sin(plan: Plan, position_ids: torch.Tensor, dtype=torch.float32, *, halves: bool = False):
+    """(cos, sin) [batch, seq, rotary_dim] times the attention factor, on the device of the ids, which are [seq], [batch, seq] or
+    [axes, batch, seq]. On the CPU they are Plan.cos_sin's; elsewhere angles are formed in float64 from the integer positions (on
+    the CPU where the device has none)."""
+    if position_ids.is_cpu:
+        return plan.cos_sin(position_ids, dtype=dtype, halves=halves)
+    if plan.refused_by("posenc.torch.cos_sin") or position_ids.device.type == "mps":
+        return tuple(
+            each.to(position_ids.device) for each in plan.cos_sin(position_ids.cpu(), dtype=dtype, halves=halves)
+        )
+    cos, sin = _cos_sin_of(frequencies(plan)[0], plan.attention_factor, position_ids, dtype)
+    if halves:
+        return cos, sin
+    return _laid_out(cos, sin, "cat" if plan.pairing == "halves" else "repeat")
+
+
+def _cos_sin_of(frequency, factor: float, position_ids, dtype):
+    """The same of frequencies [axes, pairs], once for each pair, in torch alone."""
+    frequency = frequency.to(position_ids.device)
+    ids = position_ids.to(torch.float64)[..., None]
+    several = position_ids.dim() == 3  # else ids of one axis stand for all
+    angles = (ids * frequency[:, None, None]).sum(0) if several else ids * frequency.sum(0)
+    return (angles.cos() * factor).to(dtype), (angles.sin() * factor).to(dtype)
+
+
+def _laid_out(cos, sin, style: str):
+    """The numbers of pairs as a model's code takes them."""
+    if style == "once":
+        return cos, sin
+    if style == "repeat":
+        return cos.repeat_interleave(2, -1), sin.repeat_interleave(2, -1)
+    return torch.cat((cos, cos), -1), torch.cat((sin, sin), -1)
+
+
+def _rotated_elsewhere(plan: Plan, x, ids, layout: str, frequency=None):
+    """The rotation in torch alone, whose gradients it has by itself."""
+    layout = cuda.letters_of(layout, x.dim(), "posenc.torch.rotate")
+    ids = ids.to(x.device)
+    ids = ids[None] if ids.dim() == 1 else ids
+    kind = torch.promote_types(x.dtype, torch.float32)
+    if frequency is None and plan.frequency_heads == 1:
+        heads = [cos_sin(plan, ids, kind, halves=True)]
+    else:
+        frequency = frequencies(plan) if frequency is None else frequency
+        heads = [_cos_sin_of(each, plan.attention_factor, ids, kind) for each in frequency]
+    cos, sin = (_in_layout(torch.stack(each, 1), layout) for each in zip(*heads, strict=True))
+    first, last = plan.first_dim, plan.first_dim + plan.rotary_dim
+    pairs = (
+        x[..., first:last].to(kind).unflatten(-1, (plan.blocks, *((2, -1) if plan.pairing == "halves" else (-1, 2))))
+    )
+    both = -2 if plan.pairing == "halves" else -1
+    a, b = (each.flatten(-2) for each in pairs.unbind(both))
+    rotated = torch.stack(
+        [each.unflatten(-1, (plan.blocks, -1)) for each in (a * cos - b * sin, a * sin + b * cos)], both
+    )
+    return torch.cat((x[..., :first], rotated.flatten(-3).to(x.dtype), x[..., last:]), -1)
+
+
+def _in_layout(table, layout: str):
+    """A table [batch, heads, seq, pairs] in the order of another layout's axes, without those that it does not name."""
+    left_out = [axis for axis in "bh" if axis not in layout]
+    return table.permute(["bhsd".index(axis) for axis in (*layout, *left_out)])[(..., *[0] * len(left_out))]
