@@ -1,5 +1,5 @@
-// A command: its name, its line in the list, and what it defines. It lives in a file of its name, and run.cc
-// lists it.
+// A command: its name, its line in the list, and what it defines. It lives in a file of its name,
+// and run.cc lists it.
 #pragma once
 
 #include <functional>
@@ -17,8 +17,8 @@ namespace posenc::cli {
 // Runs after the flags are read. 0: good; 1: something wrong was found. An error exits with 2.
 using Run = std::function<Expected<int>()>;
 
-// Adds a command's flags and examples to its app. Flags are spelled with underscores; dashes in what
-// the user types become underscores before parsing.
+// Adds a command's flags and examples to its app. Flags are spelled with underscores; dashes in
+// what the user types become underscores before parsing.
 using Define = Run (*)(CLI::App& app);
 
 struct Command {

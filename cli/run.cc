@@ -1,4 +1,5 @@
-// The table of commands, the help above them, and what every command does alike: flags, errors, exit codes.
+// The table of commands, the help above them, and what every command does alike: flags, errors,
+// exit codes.
 #include "cli/run.h"
 
 #include <fmt/format.h>

@@ -10,7 +10,7 @@ if(POSENC_MPI STREQUAL auto)
 elseif(NOT POSENC_MPI)
   return()
 endif()
-# Neither the C++ bindings, which MPI gave up in 2012, nor all that hangs on them.
+# Neither the C++ bindings, which MPI gave up in 2012, nor all that depends on them.
 set(MPI_CXX_SKIP_MPICXX ON)
 if(POSENC_MPI STREQUAL auto)
   find_package(MPI QUIET COMPONENTS CXX)

@@ -1,6 +1,6 @@
-// Decoding with a key-value cache. Whichever way keys are cached, token by token gives what one pass
-// over the whole text gives; a scaling that changes with the length shows what a cache of stale
-// keys gives instead. Prints the largest differences, and exits with 1 if one is larger than
+// Decoding with a key-value cache. Whichever way keys are cached, token by token gives what one
+// pass over the whole text gives; a scaling that changes with the length shows what a cache of
+// stale keys gives instead. Prints the largest differences, and exits with 1 if one is larger than
 // rounding explains.
 #include <algorithm>
 #include <cmath>

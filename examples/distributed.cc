@@ -1,6 +1,7 @@
-// Attention over a text that no process holds whole: `mpirun -n 2 example_distributed` (posenc_mpi, docs/distributed.md).
-// Each rank makes queries, keys and values of its own tokens, and a ring of ranks passes the keys. To see that nothing is
-// lost, rank 0 computes the whole as well, which a real program would not.
+// Attention over a text that no process holds whole: `mpirun -n 2 example_distributed` (posenc_mpi,
+// docs/distributed.md). Each rank makes queries, keys and values of its own tokens, and a ring of
+// ranks passes the keys. To see that nothing is lost, rank 0 computes the whole as well, which a
+// real program would not.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -53,7 +54,8 @@ int main(int argc, char** argv) {
   auto text = must(DistributedText::make(MPI_COMM_WORLD, layout, whole));
   const std::vector<std::int64_t> mine = layout.tokens_of(rank);
 
-  // The plan is compiled for the whole text's length; a rank's tokens stand where they stand in the text.
+  // The plan is compiled for the whole text's length; a rank's tokens stand where they stand in the
+  // text.
   const Plan plan = must(compile(
       Rope{},
       {.heads = heads, .kv_heads = kv_heads, .head_dim = head_dim, .length = text.length()}));

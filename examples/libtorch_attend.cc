@@ -1,5 +1,5 @@
-// A training step under PyTorch's autograd (libtorch): posenc's attention forwards, its gradients backwards. Built where
-// libtorch is installed (Debian: libtorch-dev).
+// A training step under PyTorch's autograd (libtorch): posenc's attention forwards, its gradients
+// backwards. Built where libtorch is installed (Debian: libtorch-dev).
 #include <torch/torch.h>
 
 #include <cstdio>

@@ -1,5 +1,5 @@
-/* The same from C: a scheme as JSON becomes a plan, a query is rotated by it in place, and a model is asked
-   what it does. Every call that fails leaves its reason in posenc_last_error(). */
+/* The same from C: a scheme as JSON becomes a plan, a query is rotated by it in place, and a model
+   is asked what it does. Every call that fails leaves its reason in posenc_last_error(). */
 #include <posenc/c.h>
 #include <stdio.h>
 #include <stdlib.h>

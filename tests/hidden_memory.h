@@ -9,7 +9,8 @@
 
 namespace posenc {
 
-// Element `i` of a tensor becomes, by the remainder of `which`, a NaN, a signalling one, or an infinity of either sign.
+// Element `i` of a tensor becomes, by the remainder of `which`, a NaN, a signalling one, or an
+// infinity of either sign.
 inline void spoil(const Tensor& x, std::int64_t i, std::int64_t which) {
   const auto put = [&]<class Bits>(Bits nan, Bits signalling, Bits infinity) {
     const Bits each[] = {nan, signalling, infinity,

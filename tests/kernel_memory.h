@@ -1,4 +1,5 @@
-// Memory for tests of kernels, in every layout a tensor may have, and the instruction set they run on.
+// Memory for tests of kernels, in every layout a tensor may have, and the instruction set they run
+// on.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,7 +31,8 @@ inline double step(DType dtype) {
 }
 inline double compute_step(DType dtype) { return dtype == DType::f64 ? 0x1p-52 : 0x1p-23; }
 
-// Memory from a tensor's first element to its last, guarded, and what is viewed of it. All of it is random.
+// Memory from a tensor's first element to its last, guarded, and what is viewed of it. All of it is
+// random.
 struct Memory {
   GuardedMemory storage;
   Tensor shape;            // without data

@@ -73,7 +73,8 @@ struct Text {
   }
 
   // The largest that rounding to the dtype can change an output by: u is half the step at 1.
-  //   |δlogit| ≤ 2u·|q||k|/√d (a rotated query and key are rounded), |δα| ≤ 2·|δlogit|·α, and values
+  //   |δlogit| ≤ 2u·|q||k|/√d (a rotated query and key are rounded), |δα| ≤ 2·|δlogit|·α, and
+  //     values
   // and outputs are rounded, at most twice each. In double: sums of a hundred products besides.
   double rounding(double amplitude = 1) {
     const auto longest = [&](const Tensor& x) {

@@ -1,4 +1,5 @@
-// main() of posenc_tests. Tests share a process: one that crashes, hangs or is skipped is named, as one that fails is.
+// main() of posenc_tests. Tests share a process: one that crashes, hangs or is skipped is named, as
+// one that fails is.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>

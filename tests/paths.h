@@ -1,4 +1,5 @@
-// Where the build puts things, said by one source file: a compiler cache serves the others in every clone.
+// Where the build puts things, said by one source file: a compiler cache serves the others in every
+// clone.
 #pragma once
 
 #include <string>

@@ -116,7 +116,8 @@ struct SmallLlamaFile {
     }
   }
 
-  // With `keep`, a token sees the first `sinks` and as many of the last as make `keep`, at positions among these.
+  // With `keep`, a token sees the first `sinks` and as many of the last as make `keep`, at
+  // positions among these.
   Vector losses(const std::vector<std::int32_t>& tokens, std::size_t keep = 0,
                 std::size_t sinks = 0) const {
     std::vector<Vector> x;

@@ -1,4 +1,5 @@
-// Position vectors and sums: plans brought to a device, calls checked and put into the kernel's terms.
+// Position vectors and sums: plans brought to a device, calls checked and put into the kernel's
+// terms.
 #include <cstdint>
 #include <variant>
 #include <vector>

@@ -132,7 +132,7 @@ TEST(AdditionsOnDevice, RefuseAnotherWidthAndRealPositions) {
   EXPECT_FALSE(Additions::make(Plan{}, emulated()));
 }
 
-// --- biases --------------------------------------------------------------------------------------------------
+// --- biases --------------------------------------------------------------------------------------
 
 constexpr Geometry geometry{.heads = 3, .kv_heads = 3, .head_dim = 64};
 

@@ -1,7 +1,8 @@
-// Calls drawn at random, every kind of argument beside every other, over the emulated grid beside the host in double: types, shapes
-// (odd, of one, empty), orders of the axes in memory, strides of either sign, slices, blocks, frequencies of each head, axes, tables of
-// plans, ids of both widths, packed texts, pages with slots that are none. Tensors lie between pages that nobody may touch, and
-// what is no element of an output stays as it was.
+// Calls drawn at random, every kind of argument beside every other, over the emulated grid beside
+// the host in double: types, shapes (odd, of one, empty), orders of the axes in memory, strides of
+// either sign, slices, blocks, frequencies of each head, axes, tables of plans, ids of both widths,
+// packed texts, pages with slots that are none. Tensors lie between pages that nobody may touch,
+// and what is no element of an output stays as it was.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -174,7 +175,8 @@ void draw_positions(Draw& draw, Stands& at, std::int64_t axes, std::int64_t batc
   }
 }
 
-// What the host makes of it in double: each plan's rotation of all, and of it the tokens that go by that plan.
+// What the host makes of it in double: each plan's rotation of all, and of it the tokens of
+// that plan.
 std::vector<double> by_the_host(const std::vector<Plan>& plans,
                                 const std::vector<std::int32_t>& plan_ids, const Strided& x,
                                 const Stands& at, Side side, Action action) {
@@ -274,7 +276,7 @@ void expect_as_the_host(std::uint64_t seed) {
   const bool by_ids = plans.size() > 1 || draw.one_in(2);
   plan_ids.push_back(0);
 
-  // Half of the calls can go by words of 16 bytes, as far as the sizes let them.
+  // Half of the calls can use words of 16 bytes, as far as the sizes let them.
   const bool plain = draw.one_in(2), in_place = draw.one_in(2);
   const auto tensor = [&](std::int64_t count, unsigned with) {
     Strided made(dtype, {batch, count, tokens, dim}, draw, plain);

@@ -1,5 +1,5 @@
-// Where kernels run: on a device (device.cu), or in a loop on the host (emulated.cc). Each function answers with what went wrong,
-// or nullptr.
+// Where kernels run: on a device (device.cu), or in a loop on the host (emulated.cc). Each function
+// answers with what went wrong, or nullptr.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +25,8 @@ struct Backend {
 };
 const Backend& device();
 const Backend& emulated();
-// For tests of the emulated grid: what a kernel before the next one does, which still runs when that one begins. It is done when
-// a thread first waits for it.
+// For tests of the emulated grid: what a kernel before the next one does, which still runs when
+// that one begins. It is done when a thread first waits for it.
 void emulate_kernel_before(std::function<void()> kernel);
 
 }  // namespace posenc::cuda

@@ -1,5 +1,5 @@
-// Biases by distance written out, for attentions that take a mask alone: the kernel's text. One thread owns some keys of one query,
-// in every head.
+// Biases by distance written out, for attentions that take a mask alone: the kernel's text. One
+// thread owns some keys of one query, in every head.
 #pragma once
 
 #include "backends/cuda/tokens.h"

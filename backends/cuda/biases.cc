@@ -1,4 +1,5 @@
-// Biases by distance: brought to a device as slopes or as a value for each distance, and written out there.
+// Biases by distance: brought to a device as slopes or as a value for each distance, and written
+// out there.
 #include <cstdint>
 #include <variant>
 #include <vector>

@@ -1,4 +1,5 @@
-// What calls have in common: checks in the library's words, numbers brought to a device, positions as the kernels have them.
+// What calls have in common: checks in the library's words, numbers brought to a device, positions
+// as the kernels have them.
 #pragma once
 
 #include <memory>
@@ -40,12 +41,13 @@ Expected<void> bring(std::shared_ptr<void>& memory, const Backend& backend,
   return bring(memory, backend, list.data(), list.size() * sizeof(T));
 }
 
-// Positions of tensors of so many sequences and tokens. Errors: packed texts that are none, or in several sequences.
+// Positions of tensors of so many sequences and tokens. Errors: packed texts that are none, or in
+// several sequences.
 Expected<Tokens> tokens_of(const DevicePositions& positions, std::int64_t batch,
                            std::int64_t count);
 
-// Whether a tensor's channels, or keys, can be loaded and stored by 16 bytes: those on its last axis lie side by side, rows
-// begin at multiples.
+// Whether a tensor's channels, or keys, can be loaded and stored by 16 bytes: those on its last
+// axis lie side by side, rows begin at multiples.
 bool in_words(const Tensor& x);
 
 }  // namespace posenc::cuda

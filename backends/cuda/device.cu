@@ -10,8 +10,8 @@ const char* text_of(cudaError_t error) {
   return error == cudaSuccess ? nullptr : cudaGetErrorString(error);
 }
 
-// Rotation: units side by side in a block; the operands are the grid's second axis. Six blocks on a multiprocessor: for eight the registers
-// of some kernels do not suffice.
+// Rotation: units side by side in a block; the operands are the grid's second axis. Six blocks on a
+// multiprocessor: for eight the registers of some kernels do not suffice.
 enum class Text { by_words, by_alternating_words, by_elements, special };
 template <class T, Text text, bool early = false>
 __global__ void __launch_bounds__(128, 6)

@@ -1,5 +1,6 @@
-// The kernels on the host: the same text, a block and a thread after another. What it shows is the arithmetic and every access
-// of memory; launches, speed and the order of memory only a device shows.
+// The kernels on the host: the same text, a block and a thread after another. What it shows is the
+// arithmetic and every access of memory; launches, speed and the order of memory only a device
+// shows.
 #include <cstdlib>
 #include <cstring>
 #include <functional>

@@ -1,6 +1,8 @@
-// The gradient of learned frequencies, the kernels' text. A pair (a, b) is what its angle made of it, so that the gradient by the
-// angle is b' a − a' b for its gradient (a', b'), and by a frequency the sum of that times the position. One thread owns a frequency
-// head and a pair in one part of the tokens, another adds the parts up in their order: no atomics, the same bits every time.
+// The gradient of learned frequencies, the kernels' text. A pair (a, b) is what its angle made of
+// it, so that the gradient by the angle is b' a − a' b for its gradient (a', b'), and by a
+// frequency the sum of that times the position. One thread owns a frequency head and a pair in one
+// part of the tokens, another adds the parts up in their order: no atomics, the same bits every
+// time.
 #pragma once
 
 #include "backends/cuda/rotate_kernel.h"
@@ -21,7 +23,8 @@ POSENC_DEVICE std::int64_t frequencies_of(const FrequencyCall& call) {
          call.rotation.pairs;
 }
 
-// Of one axis: others read the same again, which models with learned frequencies have two or three of.
+// Of one axis: others read the same again, which models with learned frequencies have two or three
+// of.
 template <class T>
 POSENC_DEVICE void add_part(const FrequencyCall& call, std::int64_t part, std::int64_t frequency) {
   const RotateCall& rotation = call.rotation;

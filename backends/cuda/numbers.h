@@ -1,4 +1,5 @@
-// Numbers of a tensor, and how many of them a thread loads and stores at once. Text for the host and for the device.
+// Numbers of a tensor, and how many of them a thread loads and stores at once. Text for the host
+// and for the device.
 #pragma once
 
 #include "backends/cuda/turns.h"
@@ -82,7 +83,8 @@ struct alignas(16) Word {
   T at[size];
 };
 
-// Some numbers side by side, loaded and stored at once: 16 bytes by one instruction, which clang makes of no struct of numbers.
+// Some numbers side by side, loaded and stored at once: 16 bytes by one instruction, which clang
+// makes of no struct of numbers.
 template <class Piece>
 POSENC_DEVICE Piece load(const void* from) {
 #ifdef __CUDA_ARCH__

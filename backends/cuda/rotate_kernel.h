@@ -1,5 +1,6 @@
-// Rotation, the kernels' text. One thread owns both channels of some pairs of one token, in some heads: threads share nothing and wait for
-// nobody, so that in place is safe, and a loop over the grid on the host (emulated.cc) is the kernel, bit for bit.
+// Rotation, the kernels' text. One thread owns both channels of some pairs of one token, in some
+// heads: threads share nothing and wait for nobody, so that in place is safe, and a loop over the
+// grid on the host (emulated.cc) is the kernel, bit for bit.
 #pragma once
 
 #include "backends/cuda/special.h"
@@ -37,20 +38,20 @@ struct RotateCall {
 
   Tokens tokens = {};
 
-  // Where a token goes in the pages of a cache, [batch][token]: page · page_size + token in page; others than 0 to
-  // slot_count − 1: nowhere.
+  // Where a token goes in the pages of a cache, [batch][token]: page · page_size + token in page;
+  // others than 0 to slot_count − 1: nowhere.
   const std::int64_t* slots = nullptr;
   std::int64_t slot_count = 0;
   std::int32_t page_size = 1;
 
-  // Of several plans alike: which one a token goes by, [batch][token]; absent: the first.
+  // Of several plans alike: which one a token uses, [batch][token]; absent: the first.
   const std::int32_t* plan_ids = nullptr;
   const Turns* turns = nullptr;       // [plan][frequency head][axis][pair]
   const double* amplitude = nullptr;  // [plan]; of the inverse: 1 over it
   Special special = {};
 };
 
-// --- rotate --------------------------------------------------------------------------------------------------
+// --- rotate --------------------------------------------------------------------------------------
 
 // What a thread works on: a unit of channels, a token and a group of heads of it (row), an operand.
 struct Place {
@@ -59,8 +60,8 @@ struct Place {
   std::int32_t operand = 0;
 };
 
-// A token of a call, its group of heads, and where its first head lies. Numbers of 32 bits, as a device divides those alone by an
-// instruction or few: rotate() holds a call to 2^31 of them.
+// A token of a call, its group of heads, and where its first head lies. Numbers of 32 bits, as a
+// device divides those alone by an instruction or few: rotate() holds a call to 2^31 of them.
 template <class T>
 struct Token {
   std::uint32_t row, token, group, groups;
@@ -203,8 +204,8 @@ POSENC_DEVICE std::int32_t channel_of(const RotateCall& call, std::int32_t pair)
          (call.interleaved ? 2 * in_block : in_block);
 }
 
-// The channels that an operand does not rotate, those before and behind the slice, as if they were in one row; head_dim where
-// there is none of that index or nobody wants them.
+// The channels that an operand does not rotate, those before and behind the slice, as if they were
+// in one row; head_dim where there is none of that index or nobody wants them.
 template <class T>
 POSENC_DEVICE std::int32_t unrotated_channel(const RotateCall& call, const Operand& x,
                                              const Token<T>& token, std::int32_t index) {
@@ -213,16 +214,17 @@ POSENC_DEVICE std::int32_t unrotated_channel(const RotateCall& call, const Opera
   return !x.rotates || index < call.first_dim ? index : index + 2 * call.pairs;
 }
 
-// Programmatic dependent launch: a kernel may begin while the one before it in the stream still runs, and waits for it before it
-// touches what that one writes. Where neither is launched so, both are nothing. On the host emulated.cc stands for the kernel before.
+// Programmatic dependent launch: a kernel may begin while the one before it in the stream still
+// runs, and waits for it before it touches what that one writes. Where neither is launched so, both
+// are nothing. On the host emulated.cc stands for the kernel before.
 #ifdef __CUDA_ARCH__
 POSENC_DEVICE void wait_for_kernel_before() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
-// Whether cosines and sines are there: they are, but the wait comes behind a branch by their bits, as a compiler would move arithmetic
-// alone behind it.
+// Whether cosines and sines are there: they are, but the wait comes behind a branch by their bits,
+// as a compiler would move arithmetic alone behind it.
 POSENC_DEVICE std::uint32_t bits_of(float x) { return __float_as_uint(x); }
 POSENC_DEVICE std::uint32_t bits_of(double x) {
   return static_cast<std::uint32_t>(__double2hiint(x));
@@ -341,9 +343,10 @@ POSENC_DEVICE void rotate_at(const RotateCall& call, Place at) {
     call.early ? rotate_words<T, false, true>(call, at) : rotate_words<T, false, false>(call, at);
 }
 
-// --- the grid ------------------------------------------------------------------------------------------------
+// --- the grid ------------------------------------------------------------------------------------
 
-// Threads of a block: units side by side, so that neighbours load what lies side by side; then rows.
+// Threads of a block: units side by side, so that neighbours load what lies side by side; then
+// rows.
 struct Grid {
   std::int64_t blocks = 0;
   std::int32_t operands = 0;

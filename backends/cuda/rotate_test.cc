@@ -199,7 +199,8 @@ TEST(RotateOnDevice, WordsAndElementsHaveTheSameBits) {
     }
 }
 
-// The norm is kept at positions far beyond what a double resolves, and a score depends on the distance alone.
+// The norm is kept at positions far beyond what a double resolves, and a score depends on the
+// distance alone.
 TEST(RotateOnDevice, AScoreDependsOnTheDistanceAtAnyPosition) {
   const Plan plan = *compile(Scheme(Rope{}), {.heads = 1, .kv_heads = 1, .head_dim = 128});
   const auto rotations = Rotations::make(std::span(&plan, 1), emulated());
@@ -303,11 +304,12 @@ TEST(RotateOnDevice, RefusesPagesThatDoNotMatch) {
   EXPECT_FALSE(appended(pages.view, pages.view, nullptr));
 }
 
-// --- ids that are ready, and a kernel before that is not ---------------------------------------------------------
+// --- ids that are ready, and a kernel before that is not -----------------------------------------
 
 class BeforeTheKernelIsDone : public testing::TestWithParam<DType> {
  protected:
-  // Queries that the kernel before this one writes, after this one has begun; with and without waiting for all of it.
+  // Queries that the kernel before this one writes, after this one has begun; with and without
+  // waiting for all of it.
   static std::vector<double> rotated(Pairing pairing, bool ids_ready, bool late, bool append) {
     const Plan plan = *compile(Scheme(Rope{.pairing = pairing, .partial_rotary_factor = 0.5}),
                                {.heads = 4, .kv_heads = 4, .head_dim = 64});

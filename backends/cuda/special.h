@@ -1,5 +1,5 @@
-// What few models ask for, and the fast kernels have not: xPos' growth, the engines' arithmetic, real positions. Text for the
-// host and for the device.
+// What few models ask for, and the fast kernels have not: xPos' growth, the engines' arithmetic,
+// real positions. Text for the host and for the device.
 #pragma once
 
 #include "backends/cuda/tokens.h"
@@ -14,14 +14,16 @@ struct Special {
   // xPos: 2^(growth[pair] · (position − centre) / steps), by the first axis.
   const double* growth = nullptr;
   double centre = 0, steps = 1;
-  // The engines' floats, radians per position: [plan][axis][pair]; of ggml's only whether they are 0.
+  // The engines' floats, radians per position: [plan][axis][pair]; of ggml's only whether they are
+  // 0.
   const float* frequency = nullptr;
   const float* freq_factors = nullptr;  // [pair]; absent: all 1
   float theta_scale = 1, freq_scale = 1, ext_factor = 0, ramp_low = 0, ramp_high = 0;
   bool restart = false;
 };
 
-// The angle of a pair as Hugging Face forms it: float positions by float frequencies, added up in float.
+// The angle of a pair as Hugging Face forms it: float positions by float frequencies, added up in
+// float.
 POSENC_DEVICE float hf_angle(const Special& special, const Tokens& tokens, std::int64_t row,
                              std::int64_t token, std::int64_t plan, std::int32_t axes,
                              std::int32_t pairs, std::int32_t pair) {
@@ -33,7 +35,8 @@ POSENC_DEVICE float hf_angle(const Special& special, const Tokens& tokens, std::
   return sum;
 }
 
-// And as ggml does: for each axis a chain of float products, a factor for each pair (GgmlRope of posenc/plan.h).
+// And as ggml does: for each axis a chain of float products, a factor for each pair (GgmlRope of
+// posenc/plan.h).
 POSENC_DEVICE float ggml_angle(const Special& special, const Tokens& tokens, std::int64_t row,
                                std::int64_t token, std::int32_t axes, std::int32_t pairs,
                                std::int32_t pair) {
@@ -73,8 +76,8 @@ POSENC_DEVICE float kept(float value) {
   return real(stored);
 }
 
-// A pair as an engine rotates it in this type: Hugging Face rounds cosine and sine, each product and the sum to it, ggml what comes
-// out. A pair of doubles is rotated in double.
+// A pair as an engine rotates it in this type: Hugging Face rounds cosine and sine, each product
+// and the sum to it, ggml what comes out. A pair of doubles is rotated in double.
 template <class T>
 POSENC_DEVICE void turn_as(Arithmetic arithmetic, T& a, T& b, float cosine, float sine) {
   if constexpr (sizeof(T) == 8) {

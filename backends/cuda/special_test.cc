@@ -1,5 +1,5 @@
-// What the fast kernels have not, over the emulated grid beside the host: xPos, the engines' arithmetic, real positions, values, and the
-// gradient of learned frequencies.
+// What the fast kernels have not, over the emulated grid beside the host: xPos, the engines'
+// arithmetic, real positions, values, and the gradient of learned frequencies.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -158,7 +158,7 @@ TEST(Special, RotatedValuesGoToThePages) {
   v.each([&](std::int64_t at) { EXPECT_NEAR(values.view.get(at), v.view.get(at), 1e-6); });
 }
 
-// --- learned frequencies -----------------------------------------------------------------------------------
+// --- learned frequencies -------------------------------------------------------------------------
 
 class Frequencies : public testing::TestWithParam<DType> {
  protected:

@@ -1,5 +1,5 @@
-// What is added to embeddings, the kernel's text: waves, rows of a learned table, the bare index. One thread owns some channels of a
-// token, of every sequence that has it at the same position.
+// What is added to embeddings, the kernel's text: waves, rows of a learned table, the bare index.
+// One thread owns some channels of a token, of every sequence that has it at the same position.
 #pragma once
 
 #include "backends/cuda/tokens.h"
@@ -80,7 +80,8 @@ POSENC_DEVICE std::int32_t units_of(const SumCall& call) {
       call.wide && call.added == Added::waves && !call.interleaved ? call.pairs : call.width;
   return channels >> (call.wide ? word_shift(call.number) : 0);
 }
-// Of a row, which sequences and which token. Numbers of 32 bits, as a device divides those alone by an instruction or few.
+// Of a row, which sequences and which token. Numbers of 32 bits, as a device divides those alone by
+// an instruction or few.
 struct SumRow {
   std::uint32_t first = 0, last = 0, token = 0;
 };

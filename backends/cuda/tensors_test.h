@@ -25,7 +25,8 @@ inline double tolerance(DType dtype) {
   return 0;
 }
 
-// [batch][head][token][channel] in memory of its own, in the order [batch][token][head][channel], with room behind each row.
+// [batch][head][token][channel] in memory of its own, in the order [batch][token][head][channel],
+// with room behind each row.
 struct Numbers {
   std::vector<double> memory = {};
   Tensor view = {};

@@ -12,7 +12,8 @@ struct Tokens {
   const std::int64_t* ids = nullptr;
   const std::int32_t* short_ids = nullptr;
   const double* real_ids = nullptr;
-  // Of packed texts: bounds [texts + 1] of their rows, and what stands before the first token of each (absent: nothing).
+  // Of packed texts: bounds [texts + 1] of their rows, and what stands before the first token of
+  // each (absent: nothing).
   const std::int32_t* bounds = nullptr;
   const std::int32_t* before = nullptr;
   std::int32_t texts = 0;

@@ -1,9 +1,11 @@
-// Angles as turns in fixed point. A frequency is a fraction of a turn per position with 128 bits behind the point, and whole
-// turns do not matter: one integer product modulo 1 is the whole reduction of the range, at any position, of either sign.
-// The phase is off by less than (|position| · 2^-64 + 1) · 2^-64 turns for each axis, which at 2^62 is 10^-19 radians.
+// Angles as turns in fixed point. A frequency is a fraction of a turn per position with 128 bits
+// behind the point, and whole turns do not matter: one integer product modulo 1 is the whole
+// reduction of the range, at any position, of either sign. The phase is off by less than
+// (|position| · 2^-64 + 1) · 2^-64 turns for each axis, which at 2^62 is 10^-19 radians.
 //
-// Text for the host and for the device (C++20, no other header of posenc): both compute the same bits. The host is compiled
-// without contraction (-ffp-contract=off) and the device without it (-fmad=false), and what is fused says so.
+// Text for the host and for the device (C++20, no other header of posenc): both compute the same
+// bits. The host is compiled without contraction (-ffp-contract=off) and the device without it
+// (-fmad=false), and what is fused says so.
 #pragma once
 
 #include <bit>
@@ -53,14 +55,15 @@ POSENC_DEVICE double fused(double a, double b, double c) {
 #endif
 }
 
-// position · turns modulo 1, in units of 2^-64 turns. Phases of several axes add up, modulo 1 as well.
+// position · turns modulo 1, in units of 2^-64 turns. Phases of several axes add up, modulo 1 as
+// well.
 POSENC_DEVICE std::uint64_t phase_of(std::int64_t position, Turns turns) {
   const auto p = static_cast<std::uint64_t>(position);  // p - 2^64 where position is negative
   return p * turns.high + high_product(p, turns.low) - (position < 0 ? turns.low : 0);
 }
 
-// The same at a real position, of turns between -1/2 and 1/2 of which whole ones do matter. `sure`: the position is finite and
-// below 2^62.
+// The same at a real position, of turns between -1/2 and 1/2 of which whole ones do matter. `sure`:
+// the position is finite and below 2^62.
 POSENC_DEVICE std::uint64_t phase_of(double position, Turns turns, bool& sure) {
   sure = position > -0x1p62 && position < 0x1p62;
   if (!sure) return 0;
@@ -73,9 +76,9 @@ POSENC_DEVICE std::uint64_t phase_of(double position, Turns turns, bool& sure) {
   return phase_of(whole, turns) + (negative ? 0 - behind : behind);
 }
 
-// The cosine and sine of a phase, by polynomials in the distance from the next quarter of a turn, which is at most an eighth.
-// As published minimax fits (Remez): sin(π/2 y) = y S(y²), cos(π/2 y) = C(y²) for |y| ≤ 1/2. Errors: 2^-23.7 of float, 2^-51.7
-// of double.
+// The cosine and sine of a phase, by polynomials in the distance from the next quarter of a turn,
+// which is at most an eighth. As published minimax fits (Remez): sin(π/2 y) = y S(y²), cos(π/2 y) =
+// C(y²) for |y| ≤ 1/2. Errors: 2^-23.7 of float, 2^-51.7 of double.
 POSENC_DEVICE CosSin<float> cos_sin_of(float y) {
   const float z = y * y;
   float s = fused(z, -0x1.2d9bb8p-8f, 0x1.465ec6p-4f);
@@ -139,8 +142,8 @@ POSENC_DEVICE CosSin<Real> cos_sin(std::uint64_t phase) {
   return of_quarter(quarter, cos_sin_of(y));
 }
 
-// The cosine and sine of an angle in radians that an engine has formed as a float, below 2^50: in double, so that rounded to
-// float they are the nearest but for one in 10^7.
+// The cosine and sine of an angle in radians that an engine has formed as a float, below 2^50: in
+// double, so that rounded to float they are the nearest but for one in 10^7.
 POSENC_DEVICE CosSin<double> cos_sin_of_angle(float radians) {
   // 2/π in three parts; the product with the first, of 29 bits, is exact.
   const double a = radians, high = a * 0x1.45f306dp-1;

@@ -1,5 +1,5 @@
-// Attention over gathered keys, and over blocks of keys that pass: outputs of blocks are merged by the logarithms of their
-// sums, in float or double, and rounded once.
+// Attention over gathered keys, and over blocks of keys that pass: outputs of blocks are merged by
+// the logarithms of their sums, in float or double, and rounded once.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -82,8 +82,8 @@ Expected<void> DistributedText::State::ring(const AttentionInputs& in, const Pla
 
 namespace {
 
-// Inputs and outputs of a call whose last query comes again, as often as it takes. Of as many as came these are the
-// caller's own.
+// Inputs and outputs of a call whose last query comes again, as often as it takes. Of as many as
+// came these are the caller's own.
 class RepeatedQuery {
  public:
   RepeatedQuery(const AttentionInputs& in, std::int64_t queries)

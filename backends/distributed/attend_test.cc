@@ -1,5 +1,5 @@
-// Distributed attention against the whole on one process: every plan, layout, mask and packing, on as many ranks as
-// mpirun starts.
+// Distributed attention against the whole on one process: every plan, layout, mask and packing, on
+// as many ranks as mpirun starts.
 #include <array>
 #include <functional>
 
@@ -9,7 +9,7 @@
 namespace posenc {
 namespace {
 
-// --- what is told apart ----------------------------------------------------------------------------------
+// --- what is told apart --------------------------------------------------------------------------
 
 struct NamedLayout {
   std::string name;
@@ -17,7 +17,8 @@ struct NamedLayout {
 };
 
 std::vector<NamedLayout> layouts_of(std::int64_t tokens, int ranks) {
-  // Of any ranges: the first rank has the last token, and then what is left in pieces of 3, dealt out backwards.
+  // Of any ranges: the first rank has the last token, and then what is left in pieces of 3, dealt
+  // out backwards.
   std::vector<std::vector<Layout::Range>> pieces(static_cast<std::size_t>(ranks));
   pieces[0].push_back({tokens - 1, tokens});
   for (std::int64_t first = 0, n = 0; first < tokens - 1; first += 3, ++n)
@@ -97,7 +98,7 @@ std::vector<NamedMask> masks() {
           {"prefix", {.window = 6, .prefix = 4}}};
 }
 
-// --- what is asserted ------------------------------------------------------------------------------------
+// --- what is asserted ----------------------------------------------------------------------------
 
 struct Result {
   double error = 0;  // of the outputs, and of the sums' logarithms
@@ -224,7 +225,7 @@ TEST(DistributedAttend, MoreRanksThanTokensLeaveSomeWithout) {
         std::to_string(tokens) + " tokens");
 }
 
-// --- schemes that read the content -----------------------------------------------------------------------
+// --- schemes that read the content ---------------------------------------------------------------
 
 ContentScheme content_scheme(std::string_view name, const Numbers& gates) {
   if (name == "fire") {
@@ -294,7 +295,7 @@ TEST(DistributedContent, NamesATableThatIsNotPassedOn) {
   }
 }
 
-// --- what is not done ------------------------------------------------------------------------------------
+// --- what is not done ----------------------------------------------------------------------------
 
 TEST(DistributedWork, WindowsVisitNeighboursAlone) {
   const int ranks = test_ranks();
@@ -308,7 +309,7 @@ TEST(DistributedWork, WindowsVisitNeighboursAlone) {
   EXPECT_LE(largest_of_ranks(static_cast<double>(result.blocks)), 2);  // its own and the one before
 }
 
-// --- errors ----------------------------------------------------------------------------------------------
+// --- errors --------------------------------------------------------------------------------------
 
 TEST(DistributedErrors, ABadArgumentOfOneRankIsAnErrorOnAll) {
   const int ranks = test_ranks();

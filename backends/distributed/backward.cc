@@ -1,5 +1,5 @@
-// Gradients: of gathered keys each rank sums over its queries and gives the owners theirs; in a ring the sums of a block go
-// back to its owner while the next block is computed.
+// Gradients: of gathered keys each rank sums over its queries and gives the owners theirs; in a
+// ring the sums of a block go back to its owner while the next block is computed.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -50,8 +50,8 @@ struct KeyGradients {
   }
 };
 
-// The gradient by the sinks' logits, −e^(sink − log_sum) · dot: [batch, heads, queries] of the rank's own, or its part of
-// the sum of each head.
+// The gradient by the sinks' logits, −e^(sink − log_sum) · dot: [batch, heads, queries] of the
+// rank's own, or its part of the sum of each head.
 void differentiate_sinks(const AttentionInputs& in, const std::vector<double>& log_sums,
                          const std::vector<double>& dots, const Tensor& of_queries,
                          double* by_head) {

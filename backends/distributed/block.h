@@ -9,7 +9,8 @@
 
 namespace posenc::mpi {
 
-// Copies tokens of [batch, heads, tokens, width] tensors of one dtype, `from` and `to` naming those of each; empty: all.
+// Copies tokens of [batch, heads, tokens, width] tensors of one dtype, `from` and `to` naming those
+// of each; empty: all.
 void copy_tokens(const Tensor& from, std::span<const std::int64_t> from_tokens, const Tensor& to,
                  std::span<const std::int64_t> to_tokens);
 

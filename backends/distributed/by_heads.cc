@@ -1,4 +1,5 @@
-// Attention over the whole text of some heads: tokens become heads before it and tokens again behind it.
+// Attention over the whole text of some heads: tokens become heads before it and tokens again
+// behind it.
 #include "backends/distributed/by_heads.h"
 
 #include <algorithm>
@@ -17,7 +18,8 @@ using mpi::TextOfHeads;
 
 namespace {
 
-// [batch][token] numbers as a tensor that has them for each key head, so that they come along with these.
+// [batch][token] numbers as a tensor that has them for each key head, so that they come along with
+// these.
 template <class Number>
 Owned numbers_by_head(const Number* numbers, const Tensor& k) {
   Owned all(DType::f64, k.shape[0], k.shape[1], k.shape[2], 1);

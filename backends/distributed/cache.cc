@@ -1,5 +1,5 @@
-// A sharded cache: every rank knows of all tokens where they stand and who keeps them, and keeps its own. What the ranks
-// attend to is merged by the logarithms of their sums, in double.
+// A sharded cache: every rank knows of all tokens where they stand and who keeps them, and keeps
+// its own. What the ranks attend to is merged by the logarithms of their sums, in double.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -28,7 +28,8 @@ Tensor some_tokens(Tensor x, std::int64_t sequence, std::int64_t first, std::int
   return x;
 }
 
-// A plan holds for a length of the tokens of all ranks: it is checked here, and not by the cache of one, which has fewer.
+// A plan holds for a length of the tokens of all ranks: it is checked here, and not by the cache of
+// one, which has fewer.
 Expected<void> check_length(std::string_view where, const Plan& plan, std::int64_t length) {
   if (!plan.valid || plan.valid->contains(length)) return {};
   return fail(where, "the plan must hold for length " + std::to_string(length),

@@ -1,4 +1,5 @@
-// A cache shared out among ranks against one on one process: append, attend, evict and shift, in any order.
+// A cache shared out among ranks against one on one process: append, attend, evict and shift, in
+// any order.
 #include "posenc/distributed_cache.h"
 
 #include <array>
@@ -80,7 +81,8 @@ TEST(DistributedCache, TokensAreSharedOut) {
   EXPECT_EQ(*both.parts.own().tokens(0), 4);
 }
 
-// The attention sinks of StreamingLLM: evicted from the middle, what is left closed up, on every rank at once.
+// The attention sinks of StreamingLLM: evicted from the middle, what is left closed up, on every
+// rank at once.
 TEST(DistributedCache, EvictsAndShiftsTheSameTokensOnEveryRank) {
   for (const CachedKeys keys : {CachedKeys::rotated, CachedKeys::unrotated}) {
     BothCaches both = BothCaches::made(keys, DType::f32, cache_plan(), 2);

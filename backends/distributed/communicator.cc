@@ -19,8 +19,8 @@ Expected<void> checked_call(int code, std::string_view call) {
               "a rank may have died; see its output");
 }
 
-// Until all are done; meanwhile others may have the core. MPICH would keep it, and more ranks than cores wait for each
-// other's time slices.
+// Until all are done; meanwhile others may have the core. MPICH would keep it, and more ranks than
+// cores wait for each other's time slices.
 int finish(std::span<MPI_Request> requests) {
   const int count = static_cast<int>(requests.size());
 #ifdef POSENC_SIMULATED  // there each question takes time of its own

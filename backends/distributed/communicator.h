@@ -1,4 +1,5 @@
-// What is asked of MPI: errors as values that all ranks share, and messages of tensors that may be large.
+// What is asked of MPI: errors as values that all ranks share, and messages of tensors that may be
+// large.
 #pragma once
 
 #include <mpi.h>
@@ -53,10 +54,12 @@ class Communicator {
   std::int64_t received() const { return received_; }
   double waited() const { return waited_; }  // seconds so far
 
-  // Collective: the same on all ranks. Errors: that of the first rank that has one; fingerprints that differ.
+  // Collective: the same on all ranks. Errors: that of the first rank that has one; fingerprints
+  // that differ.
   Expected<void> agree(const Expected<void>& own, const Fingerprint& fingerprint = {}) const;
 
-  // Whole units, sent in the background until wait(). What goes to and fro between two ranks at a time has a kind each.
+  // Whole units, sent in the background until wait(). What goes to and fro between two ranks at a
+  // time has a kind each.
   enum class Kind { block, gradient };
   Expected<void> send(const Bytes& bytes, int to, Kind kind = Kind::block);
   Expected<void> receive(Bytes& bytes, int from, Kind kind = Kind::block);

@@ -1,4 +1,5 @@
-// Tensors dealt out by heads in place of tokens, and back (Ulysses), and what a scheme says of some of the heads.
+// Tensors dealt out by heads in place of tokens, and back (Ulysses), and what a scheme says of some
+// of the heads.
 #pragma once
 
 #include <cstdint>

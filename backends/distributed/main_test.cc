@@ -1,4 +1,5 @@
-// main() of the tests under mpirun: every rank runs the same tests, and rank 0 alone talks unless one fails.
+// main() of the tests under mpirun: every rank runs the same tests, and rank 0 alone talks unless
+// one fails.
 #include <gtest/gtest.h>
 #include <mpi.h>
 #include <unistd.h>

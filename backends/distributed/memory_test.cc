@@ -1,4 +1,5 @@
-// What a rank's memory grows with, counted: operator new of this program counts the bytes that are held.
+// What a rank's memory grows with, counted: operator new of this program counts the bytes that are
+// held.
 #include <malloc.h>
 
 #include <atomic>
@@ -43,7 +44,8 @@ namespace {
 
 constexpr std::int64_t heads = 8, kv_heads = 4, dim = 16;
 
-// The most bytes that a call holds beside what it is given, of any rank, for `own` tokens on each of the ranks.
+// The most bytes that a call holds beside what it is given, of any rank, for `own` tokens on each
+// of the ranks.
 double bytes_of_attend(Strategy strategy, std::int64_t own) {
   const std::int64_t tokens = own * test_ranks();
   const Layout layout = *Layout::zigzag(tokens, test_ranks());
@@ -67,8 +69,8 @@ double bytes_of_a_token(Strategy strategy) {
   return (bytes_of_attend(strategy, 2 * own) - bytes_of_attend(strategy, own)) / own;
 }
 
-// Three blocks of keys and values, two outputs in float, their sums' logarithms, positions and what attention itself needs:
-// a rank's own tokens, whatever the number of ranks.
+// Three blocks of keys and values, two outputs in float, their sums' logarithms, positions and what
+// attention itself needs: a rank's own tokens, whatever the number of ranks.
 TEST(DistributedMemory, OfARingGrowsWithARanksOwnTokens) {
   constexpr double blocks = 3 * 2 * kv_heads * dim * 4, outputs = 2 * heads * dim * 4,
                    logarithms = 2 * heads * 8;

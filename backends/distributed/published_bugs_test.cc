@@ -1,5 +1,5 @@
-// What went wrong with positions in published context parallelism, each as a test: the slip would show, and posenc's way
-// does not make it.
+// What went wrong with positions in published context parallelism, each as a test: the slip would
+// show, and posenc's way does not make it.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -15,7 +15,8 @@ Plan plan_for(const Scheme& scheme, std::int64_t length) {
   return *compile(scheme, {.heads = 8, .kv_heads = 8, .head_dim = 16, .length = length});
 }
 
-// How far a ring over this layout is from the whole, relative to the largest output; more than 1 where it failed.
+// How far a ring over this layout is from the whole, relative to the largest output; more than 1
+// where it failed.
 double ring_error(WholeText& text, const Layout& layout) {
   if (!attend(text.inputs(), text.plan, text.out.view())) return 9;
   auto distributed = DistributedText::make(MPI_COMM_WORLD, layout, text.positions, Strategy::ring);
@@ -26,7 +27,8 @@ double ring_error(WholeText& text, const Layout& layout) {
   return largest_of_ranks(own.out.error(text.out, tokens));
 }
 
-// Megatron-LM #560 and #1612, sglang #28463, Megatron-DeepSpeed #392: local ids, or a table of tokens/ranks rows.
+// Megatron-LM #560 and #1612, sglang #28463, Megatron-DeepSpeed #392: local ids, or a table of
+// tokens/ranks rows.
 TEST(PublishedBugs, IdsOfARankAreThoseOfTheText) {
   const Layout layout = *Layout::zigzag(40, test_ranks());
   const auto text = DistributedText::make(MPI_COMM_WORLD, layout, Positions::range(0, 40));
@@ -37,8 +39,8 @@ TEST(PublishedBugs, IdsOfARankAreThoseOfTheText) {
   EXPECT_EQ(text->length(), 40);
 }
 
-// Megatron-LM #5243, #1473 and #4495, TransformerEngine #2077, prime-rl #2392: packed texts on several ranks that reuse
-// the first text's positions, or its bounds.
+// Megatron-LM #5243, #1473 and #4495, TransformerEngine #2077, prime-rl #2392: packed texts on
+// several ranks that reuse the first text's positions, or its bounds.
 TEST(PublishedBugs, EveryTextOfAPackCountsFromItsOwnStart) {
   const std::vector<std::int64_t> bounds = {0, 8, 16, 19, 41};
   WholeText text{.positions = *Positions::packed(bounds), .plan = plan_for(Rope{}, 64)};
@@ -83,7 +85,8 @@ TEST(PublishedBugs, AChunkOfAPrefillHasIdsOfItsOwnPlace) {
       EXPECT_EQ(own->at(static_cast<std::int64_t>(t), 0, axis), 100 + axis * 20 + 5 + tokens[t]);
 }
 
-// TransformerEngine #1046, ring-flash-attention: biases by distance are refused, or go by a chunk's own distances.
+// TransformerEngine #1046, ring-flash-attention: biases by distance are refused, or depend on a
+// chunk's own distances.
 TEST(PublishedBugs, DistancesAreThoseOfTheText) {
   WholeText text{.positions = Positions::range(0, 64), .plan = plan_for(Alibi{}, 64)};
   text.filled();
@@ -117,7 +120,8 @@ TEST(PublishedBugs, AScalingByLengthIsCompiledForTheWholeText) {
       << done.error().message();
 }
 
-// torch #189902: each document head and tail by itself, and then cut into equal parts, leaves ranks without work.
+// torch #189902: each document head and tail by itself, and then cut into equal parts, leaves ranks
+// without work.
 TEST(PublishedBugs, DocumentsOfDifferentLengthsAreBalanced) {
   const std::vector<std::int64_t> bounds = {0, 1000, 1400, 3000, 3100, 4096};
   const Positions whole = *Positions::packed(bounds);
@@ -140,8 +144,8 @@ TEST(PublishedBugs, ALastPartMayBeShorter) {
   }
 }
 
-// ring-flash-attention's README and #67, OpenRLHF #801: parts rounded to 16 bits before they are merged. Rounded once, a
-// ring is within one rounding of the exact result at any number of ranks.
+// ring-flash-attention's README and #67, OpenRLHF #801: parts rounded to 16 bits before they are
+// merged. Rounded once, a ring is within one rounding of the exact result at any number of ranks.
 TEST(PublishedBugs, PartsAreMergedBeforeTheyAreRounded) {
   WholeText text{
       .dtype = DType::bf16, .positions = Positions::range(0, 64), .plan = plan_for(Rope{}, 64)};
@@ -162,8 +166,9 @@ TEST(PublishedBugs, PartsAreMergedBeforeTheyAreRounded) {
   EXPECT_LE(largest_of_ranks(steps), 1);
 }
 
-// vLLM #57260 and #51031: a token that one step puts on one rank is looked for on another by the next. Here tokens that
-// stay are found by every step where append() put them, whatever their positions have become.
+// vLLM #57260 and #51031: a token that one step puts on one rank is looked for on another by the
+// next. Here tokens that stay are found by every step where append() put them, whatever their
+// positions have become.
 TEST(PublishedBugs, ATokenStaysWithTheRankThatKeepsIt) {
   constexpr std::int64_t block = 3, tokens = 24;
   auto cache = *DistributedKvCache::make(

@@ -1,5 +1,5 @@
-// Gradients by what all tokens share, the plan's tables and sink logits by heads: sums over blocks of keys and over ranks,
-// in double.
+// Gradients by what all tokens share, the plan's tables and sink logits by heads: sums over blocks
+// of keys and over ranks, in double.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,5 @@
-// Arguments checked on every rank and agreed on by all, and blocks of keys passed from rank to rank.
+// Arguments checked on every rank and agreed on by all, and blocks of keys passed from rank to
+// rank.
 #include "backends/distributed/text.h"
 
 #include <algorithm>

@@ -24,15 +24,18 @@ struct DistributedText::State {
   std::int64_t tokens() const { return layout.size(ranks.rank()); }
   std::int64_t tokens_of(int rank) const { return layout.size(rank); }
 
-  // Arguments as posenc::attend would take them of this rank's tokens alone. The same error on all ranks.
+  // Arguments as posenc::attend would take them of this rank's tokens alone. The same error on all
+  // ranks.
   Expected<AttentionInputs> checked(const AttentionInputs& in, const Plan& plan, const Tensor& out,
                                     const ContentScheme* content = nullptr);
-  // Whether all ranks have done a call. Its own error may be that of a distance that a table does not reach.
+  // Whether all ranks have done a call. Its own error may be that of a distance that a table does
+  // not reach.
   Expected<void> agreed(const Expected<void>& done);
 
-  // Calls visit(rank, its keys, back) for this rank's own block and for those of all ranks that have keys which its
-  // queries may see, while the next one arrives. Where `back` is not null, what visit leaves there goes to that rank, and
-  // take(bytes) receives what other ranks have for this one. All ranks send and receive whatever fails on one.
+  // Calls visit(rank, its keys, back) for this rank's own block and for those of all ranks that
+  // have keys which its queries may see, while the next one arrives. Where `back` is not null, what
+  // visit leaves there goes to that rank, and take(bytes) receives what other ranks have for this
+  // one. All ranks send and receive whatever fails on one.
   struct Passing {
     std::function<Expected<void>(int rank, const mpi::Block& block, mpi::Bytes* back)> visit;
     std::function<std::int64_t(std::int64_t tokens)> back_bytes =

@@ -1,5 +1,5 @@
-// Which ranks' keys a rank has to visit: windows and texts of a pack leave most of them out. A quick look that says yes
-// where it does not know; every rank comes to the same answer for all.
+// Which ranks' keys a rank has to visit: windows and texts of a pack leave most of them out. A
+// quick look that says yes where it does not know; every rank comes to the same answer for all.
 #pragma once
 
 #include <cstdint>

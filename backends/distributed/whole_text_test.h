@@ -1,4 +1,5 @@
-// A text that every rank of a test knows whole, and the part of it that the rank holds: for tests under mpirun.
+// A text that every rank of a test knows whole, and the part of it that the rank holds: for tests
+// under mpirun.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
-// Writes a file beside the one that it will replace. Until it is renamed it has a short name of its own, which the
-// handlers of signals remove, so that an interrupted command leaves the folder as it was.
+// Writes a file beside the one that it will replace. Until it is renamed it has a short name of its
+// own, which the handlers of signals remove, so that an interrupted command leaves the folder as it
+// was.
 #include "cli/arguments/atomic_file.h"
 
 #include <fcntl.h>
@@ -67,7 +68,8 @@ int write_all(int file, std::string_view bytes) {
   return 0;
 }
 
-// Of the file that was there. Where its group cannot be given, the new group may do what everybody may.
+// Of the file that was there. Where its group cannot be given, the new group may do what everybody
+// may.
 int keep_mode_and_owner(const struct stat& from, int to) {
   (void)!fchown(to, from.st_uid, static_cast<gid_t>(-1));
   mode_t mode = from.st_mode & 0777;

@@ -36,8 +36,9 @@ struct DumpFlags {
   std::size_t least_axes = 3;        // of what may be queries or keys; with heads 2
 };
 
-// A .npy, safetensors or GGUF file, or a state that llama.cpp saved. Errors: those of the readers, no such tensor, heads
-// that do not divide a row, a state file of a prompt that is not one token repeated.
+// A .npy, safetensors or GGUF file, or a state that llama.cpp saved. Errors: those of the readers,
+// no such tensor, heads that do not divide a row, a state file of a prompt that is not one token
+// repeated.
 Expected<Dump> read_dump(const std::string& path, const DumpFlags& flags);
 
 }  // namespace posenc::cli

@@ -1,5 +1,5 @@
-// CLI11, for those who define flags, and the checks that it lacks. Others forward-declare CLI::App: each file that
-// includes CLI11 compiles it anew, for five seconds.
+// CLI11, for those who define flags, and the checks that it lacks. Others forward-declare CLI::App:
+// each file that includes CLI11 compiles it anew, for five seconds.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,5 @@
-// Names of models as people have them: met half-way, or found in the local cache of the Hugging Face hub.
+// Names of models as people have them: met half-way, or found in the local cache of the Hugging
+// Face hub.
 #pragma once
 
 #include <optional>
@@ -7,14 +8,16 @@
 
 namespace posenc::cli {
 
-// The bundled name that is meant: case, owner, -Instruct, -GGUF and dots aside. Nothing: none, or several.
+// The bundled name that is meant: case, owner, -Instruct, -GGUF and dots aside. Nothing: none, or
+// several.
 std::optional<std::string> bundled_name_like(const std::string& name);
 
-// The newest snapshot of owner/name in HF_HUB_CACHE, HF_HOME/hub or XDG_CACHE_HOME/huggingface/hub. No
-// network is asked. Nothing: it is not there.
+// The newest snapshot of owner/name in HF_HUB_CACHE, HF_HOME/hub or XDG_CACHE_HOME/huggingface/hub.
+// No network is asked. Nothing: it is not there.
 std::optional<std::string> hub_snapshot(const std::string& name);
 
-// What to do about a name that is nothing: the nearest names, or for an address the line that fetches it.
+// What to do about a name that is nothing: the nearest names, or for an address the line that
+// fetches it.
 std::string name_cure(const std::string& name);
 
 }  // namespace posenc::cli

@@ -1,4 +1,5 @@
-// Arrays in memory, read from and written to .npy files; the library's parse_npy() knows the format.
+// Arrays in memory, read from and written to .npy files; the library's parse_npy() knows the
+// format.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +35,8 @@ Expected<Array> make_array(NpyType type, std::vector<std::int64_t> shape);
 // Errors: what parse_npy() says, more axes than a Tensor has, more bytes than the memory.
 Expected<Array> read_npy(const std::string& path);
 
-// The same where the numbers stay in the file: `array` has none, and only the pages that somebody reads are.
+// The same where the numbers stay in the file: `array` has none, and only the pages that somebody
+// reads are.
 struct MappedArray {
   Array array;
   MappedFile file;
@@ -66,8 +68,8 @@ Expected<Tensor> tensor_of(Array& array, std::string_view dtype, std::string_vie
 
 bool is_of_floats(const Array& array);
 
-// Real positions of one sequence, out of a .npy file of floats [seq] or [axis][seq]; absent of other texts, which positions()
-// (parse.h) reads. Errors: those of read_npy, more axes.
+// Real positions of one sequence, out of a .npy file of floats [seq] or [axis][seq]; absent of
+// other texts, which positions() (parse.h) reads. Errors: those of read_npy, more axes.
 struct RealPositions {
   Array numbers;
   Tensor at = {};  // [axis][1][seq] of `numbers`

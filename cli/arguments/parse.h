@@ -34,8 +34,8 @@ struct IntegerRows {
 };
 Expected<IntegerRows> integer_rows(const std::string& text, std::string_view where);
 
-// "0:4096" (the end is not included), "5", "0,2,4", "14x14" (rows and columns of a picture's patches, row by row), or ids.npy of
-// shape [seq], [axis][seq] or [axis][batch][seq].
+// "0:4096" (the end is not included), "5", "0,2,4", "14x14" (rows and columns of a picture's
+// patches, row by row), or ids.npy of shape [seq], [axis][seq] or [axis][batch][seq].
 Expected<Positions> positions(const std::string& text, std::string_view where = "--positions");
 
 // "16x24" or "16,24", height first.

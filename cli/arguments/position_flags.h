@@ -1,4 +1,5 @@
-// Which position ids a sequence has, as a command line says it: a mask, packed sequences, pictures among text.
+// Which position ids a sequence has, as a command line says it: a mask, packed sequences, pictures
+// among text.
 #pragma once
 
 #include <CLI/CLI.hpp>

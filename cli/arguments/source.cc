@@ -233,8 +233,9 @@ Source::Source(CLI::App& app, std::string command, bool takes_content)
   keep("rope_type", scaling);
   scaling.canonical = false;
   keep("scaling", scaling);
-  // A flag a name: schemes whose tables have the same name share it, and the first one's words. Where a field of another
-  // scheme has the name (NTK-by-parts' beta), the scheme's stands before it: --path_beta. --table is any scheme's that has one.
+  // A flag a name: schemes whose tables have the same name share it, and the first one's words.
+  // Where a field of another scheme has the name (NTK-by-parts' beta), the scheme's stands before
+  // it: --path_beta. --table is any scheme's that has one.
   const auto add_tables = [&](std::span<const SchemeInfo> schemes) {
     for (const SchemeInfo& scheme : schemes) {
       for (const TableInfo& table : scheme.tables) {

@@ -1,6 +1,7 @@
-// Where a command takes its plan from: --model with --layer, or --scheme with the scheme's own fields
-// as flags (all of them come from fields(), by every name and alias). Where the command computes with
-// them, --scheme may name a scheme that reads the content, with its tables as flags besides.
+// Where a command takes its plan from: --model with --layer, or --scheme with the scheme's own
+// fields as flags (all of them come from fields(), by every name and alias). Where the command
+// computes with them, --scheme may name a scheme that reads the content, with its tables as flags
+// besides.
 #pragma once
 
 #include <cstdint>
@@ -29,23 +30,23 @@ class Source {
   // `command` is the name that errors begin with.
   Source(CLI::App& app, std::string command, bool takes_content = false);
 
-  // Before plan(): what a scheme has learned need not be given, since the caller fills it in: of a content scheme later, of
-  // another by `fill`, which it is asked for before it is compiled.
+  // Before plan(): what a scheme has learned need not be given, since the caller fills it in: of a
+  // content scheme later, of another by `fill`, which it is asked for before it is compiled.
   void fill_learned(std::function<void(Scheme&, const Geometry&)> fill) { fill_ = std::move(fill); }
 
   // The plan for a tensor that fixes some of the geometry (0: it does not).
   // Errors: neither or both of --model and --scheme, a flag of another scheme, what compile() says.
   Expected<Plan> plan(const Geometry& of_tensor, Angles angles = Angles::exact);
 
-  // After plan(): the scheme that reads the content, beside an empty plan; null where --scheme or --model
-  // name none.
+  // After plan(): the scheme that reads the content, beside an empty plan; null where --scheme or
+  // --model name none.
   const ContentScheme* content() const { return content_ ? &*content_ : nullptr; }
 
   // The scheme to take where the user names neither a model nor a scheme.
   void otherwise(std::string_view scheme);
 
-  // Sets a field of the scheme, where it has it: for a flag of the command's own that is also a field.
-  // Of a model nothing is changed.
+  // Sets a field of the scheme, where it has it: for a flag of the command's own that is also a
+  // field. Of a model nothing is changed.
   void set_where_known(std::string_view field, FieldValue value);
 
   // After plan(): which keys the model's layer sees; causal for a scheme.
@@ -94,19 +95,20 @@ struct FieldFlag {
   bool canonical = false;    // the field's own name, no alias
 };
 
-// Every spelling of every field, so that a new scheme brings its flags with it. with_content: those of
-// the schemes that read the content too.
+// Every spelling of every field, so that a new scheme brings its flags with it. with_content: those
+// of the schemes that read the content too.
 std::map<std::string, FieldFlag> field_flags(bool with_content = false);
 
-// The group of a model's layers that a user means: of the stack that writes the text unless `stack` names
-// another. Errors: no such stack or layer, or layers that differ and none named.
+// The group of a model's layers that a user means: of the stack that writes the text unless `stack`
+// names another. Errors: no such stack or layer, or layers that differ and none named.
 struct Asking {
   std::string command, model;  // for messages
 };
 Expected<LayerGroup> chosen_group(const Model& model, const std::string& stack,
                                   std::optional<std::int64_t> layer, const Asking& asking);
 
-// A tensor that a flag names, FILE or FILE:TENSOR: numbers in place where they are aligned, else copied.
+// A tensor that a flag names, FILE or FILE:TENSOR: numbers in place where they are aligned, else
+// copied.
 Expected<Table> tensor_named(const std::string& text);
 
 // A table of two axes that a flag names: numbers in place where they are aligned, else copied.

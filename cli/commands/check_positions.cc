@@ -42,7 +42,8 @@ Expected<RawIds> read_ids(const std::string& text) {
   return RawIds{values, array.shape};
 }
 
-// [seq], [batch][seq], [axis][seq] or [axis][batch][seq]: of two axes the first is what the rule has several of.
+// [seq], [batch][seq], [axis][seq] or [axis][batch][seq]: of two axes the first is what the rule
+// has several of.
 PositionIds shaped(const RawIds& raw, const Positions& expected) {
   PositionIds ids{.ids = raw.values, .seq = raw.shape.empty() ? 0 : raw.shape.back()};
   if (raw.shape.size() == 3) {
@@ -85,7 +86,8 @@ Expected<MadePositions> expected_ids(const CheckedPositions& options, const RawI
   return MadePositions{Positions::range(options.first, seq)};
 }
 
-// Ids that count a rank's tokens in its own memory, or those of each text anew: the slip that is known best.
+// Ids that count a rank's tokens in its own memory, or those of each text anew: the slip that is
+// known best.
 std::optional<Finding> local_ids(const std::vector<std::int64_t>& found, const Positions& own) {
   std::int64_t off = -1, next = 0;
   for (std::int64_t t = 0; t < own.size(); ++t) {

@@ -208,7 +208,7 @@ Run define_diff(CLI::App& app) {
       "For a model before and after conversion, a target and its draft, an adapter and its base. "
       "What is compared\n"
       "is what the layers compute, not how a file spells it. Exit code 1: something differs that "
-      "position goes by.\n\n"
+      "changes positions.\n\n"
       "Examples:\n"
       "  posenc diff ./llama-3.1-8b llama-3.1-8b-Q4_K_M.gguf\n"
       "  posenc diff target/config.json draft/config.json\n"

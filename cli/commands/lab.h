@@ -24,14 +24,16 @@ void add_text_of_model(CLI::App& app,
 void add_real_model(CLI::App& app,
                     const std::shared_ptr<RealModelFlags>& flags);  // and --skip --threads
 
-// A text as the model's tokens, without its weights. Errors: those of Tokenizer::from, no such text.
+// A text as the model's tokens, without its weights. Errors: those of Tokenizer::from, no such
+// text.
 struct ReadText {
   lab::Tokenizer tokenizer;
   std::vector<std::int32_t> tokens;
 };
 Expected<ReadText> read_text(const RealModelFlags& flags);
 
-// The model and the text's tokens behind the skipped ones. Errors: those of Llama::read, no such text.
+// The model and the text's tokens behind the skipped ones. Errors: those of Llama::read, no such
+// text.
 struct RealModel {
   lab::Llama llama;
   std::vector<std::int32_t> tokens;

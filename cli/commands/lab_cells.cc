@@ -84,8 +84,8 @@ Expected<void> run_to(const lab::Cell& cell, const lab::Corpus& text, const std:
   return write_whole(path, {line, "\n"});
 }
 
-// Cells of which the folder has no result yet, shared out among threads. Each runs on one thread, and what a run finds
-// does not depend on the others.
+// Cells of which the folder has no result yet, shared out among threads. Each runs on one thread,
+// and what a run finds does not depend on the others.
 class Runs {
  public:
   Runs(std::vector<lab::Cell> cells, const lab::Corpus& text, const std::string& folder)
@@ -209,7 +209,8 @@ Run define_run(CLI::App& app) {
   };
 }
 
-// What a sample of results gives when its cells are run again. Exit code 1: another number on the same kind of processor.
+// What a sample of results gives when its cells are run again. Exit code 1: another number on the
+// same kind of processor.
 Expected<int> run_sample(const CellFlags& flags) {
   POSENC_TRY(outcomes, lab::read_outcomes(flags.results));
   std::erase_if(outcomes, [&](const lab::Outcome& o) { return !chosen(o.cell, flags); });

@@ -96,8 +96,9 @@ std::string waves_page(const Surveyed& found, const Terminal& term) {
          "\n";
 }
 
-// A fact of a layer's heads as a strip in which a cell is a head: as high as the fact, of `most`; a share above one half stands
-// out. Where the page has no room for all, a cell is several neighbours, and shows the most of them.
+// A fact of a layer's heads as a strip in which a cell is a head: as high as the fact, of `most`; a
+// share above one half stands out. Where the page has no room for all, a cell is several
+// neighbours, and shows the most of them.
 std::string strip(std::span<const lab::HeadFacts> heads, double lab::HeadFacts::* fact, double most,
                   std::size_t cells, const Terminal& term) {
   static constexpr std::string_view heights[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};

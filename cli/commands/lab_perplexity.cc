@@ -134,7 +134,8 @@ std::string page(const lab::Perplexity& result, const Terminal& term) {
          "\n";
 }
 
-// How much of the work of a window its first tokens are: the matrices cost each alike, attention as many keys as it sees.
+// How much of the work of a window its first tokens are: the matrices cost each alike, attention as
+// many keys as it sees.
 class Work {
  public:
   Work(const lab::Llama& model, std::int64_t length, lab::Kept kept)

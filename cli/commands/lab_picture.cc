@@ -18,7 +18,8 @@
 namespace posenc::cli {
 namespace {
 
-// Above, the losses; below, what each scaling changes, since losses of other text differ by more than scalings do.
+// Above, the losses; below, what each scaling changes, since losses of other text differ by more
+// than scalings do.
 Expected<Figure> perplexity_figure(const lab::Perplexity& found) {
   Figure figure{.title = fmt::format("Loss by position: {}, trained to {} tokens", found.model,
                                      grouped(found.trained))};

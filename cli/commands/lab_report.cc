@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// --- the page --------------------------------------------------------------------------------------
+// --- the page ------------------------------------------------------------------------------------
 
 std::string interval_text(const lab::Interval& interval, int digits) {
   if (interval.n == 0) return "";
@@ -117,7 +117,7 @@ std::string page(const std::vector<lab::Outcome>& outcomes, const Terminal& term
   return out;
 }
 
-// --- pictures --------------------------------------------------------------------------------------
+// --- pictures ------------------------------------------------------------------------------------
 
 Axis axis_of(const lab::Results& table) {
   static const std::map<std::string_view, std::string_view> words = {
@@ -228,7 +228,8 @@ Figure means_figure(const std::vector<Titled>& list, std::string title, std::str
   return figure;
 }
 
-// A panel for each task and scheme, a dot for each seed: what is learned whole or not at all has no mean.
+// A panel for each task and scheme, a dot for each seed: what is learned whole or not at all has no
+// mean.
 Figure dots_figure(const std::vector<const lab::Results*>& tasks) {
   Figure figure{.title = "E4: more symbols than in training",
                 .caption =
@@ -356,7 +357,7 @@ Expected<void> draw_all(const std::vector<lab::Outcome>& outcomes, const std::st
   return {};
 }
 
-// --- the commands ----------------------------------------------------------------------------------
+// --- the commands --------------------------------------------------------------------------------
 
 struct ReportFlags {
   std::string results, pictures;

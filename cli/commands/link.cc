@@ -66,7 +66,8 @@ class Asked {
     return {};
   }
 
-  // A key by what the model says; beyond the link's range a note tells, for the scheme's own field holds it.
+  // A key by what the model says; beyond the link's range a note tells, for the scheme's own field
+  // holds it.
   void take_of_model(std::string_view key, double value, std::string_view what) {
     if (value <= 0) return;
     const std::size_t at = *find_link_field(key);
@@ -202,8 +203,8 @@ class Asked {
   void write_settings() {
     view_.scheme = changed(scheme_);
     if (const Rope* rope = std::get_if<Rope>(&scheme_)) view_.scaling = changed(rope->scaling);
-    // What the link has a key for is there alone, where its slider moves it; the scheme's own field overrides
-    // the key, for values that the key cannot hold.
+    // What the link has a key for is there alone, where its slider moves it; the scheme's own field
+    // overrides the key, for values that the key cannot hold.
     for (const std::string& key : link_rules().shared) {
       const FieldInfo* field = find_field(info(scheme_), key);
       if (!field) continue;

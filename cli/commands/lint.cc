@@ -47,8 +47,8 @@ struct FixedFile {
   std::optional<Error> error = {};
 };
 
-// The mended copy beside a config.json: config.fixed.json, which must not be there yet. Nothing is written where nothing is
-// mended.
+// The mended copy beside a config.json: config.fixed.json, which must not be there yet. Nothing is
+// written where nothing is mended.
 Expected<FixedFile> fixed(const std::string& file) {
   std::filesystem::path path = file;
   std::error_code none;

@@ -33,7 +33,8 @@ std::vector<std::int64_t> row(const Positions& positions, std::int64_t axis, std
   return out;
 }
 
-// {"positions":[axis][batch][seq]}, always three deep; segments of packed sequences, delta of vision.
+// {"positions":[axis][batch][seq]}, always three deep; segments of packed sequences, delta of
+// vision.
 void print_json(const MadePositions& made) {
   std::string text;
   for (std::int64_t axis = 0; axis < made.positions.axes(); axis++) {

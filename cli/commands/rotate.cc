@@ -15,8 +15,8 @@
 namespace posenc::cli {
 namespace {
 
-// The tensor as [batch, head, seq, dim]. The axes named are taken; of the others the last is dim, and
-// seq, head and batch follow from the right where they were not named.
+// The tensor as [batch, head, seq, dim]. The axes named are taken; of the others the last is dim,
+// and seq, head and batch follow from the right where they were not named.
 Expected<Tensor> arranged(const Tensor& tensor, std::optional<std::int64_t> head,
                           std::optional<std::int64_t> seq) {
   const std::int64_t rank = tensor.rank;

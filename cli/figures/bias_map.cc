@@ -25,8 +25,8 @@ std::string slope_text(double slope) {
   return fmt::format("{:.3g}", slope);
 }
 
-// Where queries and keys of a map stand: all tokens beside all, patches of a grid, or one word in the middle of a page beside
-// words that stand up to `length` from it each way.
+// Where queries and keys of a map stand: all tokens beside all, patches of a grid, or one word in
+// the middle of a page beside words that stand up to `length` from it each way.
 struct Places {
   Positions queries, keys;
   std::int64_t side = 0, first = 0;  // of the map

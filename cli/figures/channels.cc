@@ -13,7 +13,8 @@
 namespace posenc::cli {
 namespace of_channels {
 
-// What a channel of waves is; nothing of waves that are not sines and cosines of one position, in this order.
+// What a channel of waves is; nothing of waves that are not sines and cosines of one position, in
+// this order.
 struct Wave {
   double frequency = 0;
   bool sine = true;

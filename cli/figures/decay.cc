@@ -55,8 +55,9 @@ Expected<Series> rotated(const Options& options, const Scheme& scheme, std::vect
   return out;
 }
 
-// RoFormer's section 3.4.3: (1/(d/2)) Σ_i |Σ_{r<i} e^{i·n·f_r}|, over its value at distance 0. Its bound
-// is this times the largest difference between neighbouring pairs of q·k: alone it bounds nothing.
+// RoFormer's section 3.4.3: (1/(d/2)) Σ_i |Σ_{r<i} e^{i·n·f_r}|, over its value at distance 0. Its
+// bound is this times the largest difference between neighbouring pairs of q·k: alone it bounds
+// nothing.
 Expected<Series> bound(const Options& options) {
   POSENC_TRY(plan, compile(Rope{.rope_theta = options.rope_theta}, {.head_dim = options.head_dim}));
   Series out{.name = "RoFormer's Σ|S|, no bound by itself",

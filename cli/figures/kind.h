@@ -1,4 +1,5 @@
-// One kind of picture: a file here that turns its flags into a Figure, and a word in cli/commands/plot.cc's list.
+// One kind of picture: a file here that turns its flags into a Figure, and a word in
+// cli/commands/plot.cc's list.
 #pragma once
 
 #include <functional>

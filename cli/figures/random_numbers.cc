@@ -1,5 +1,5 @@
-// Random numbers of a seed: queries are the normal numbers of the seed itself, keys those of the next one,
-// and learned tables those of the one after it.
+// Random numbers of a seed: queries are the normal numbers of the seed itself, keys those of the
+// next one, and learned tables those of the one after it.
 #include "cli/figures/random_numbers.h"
 
 #include <algorithm>
@@ -27,8 +27,8 @@ class Numbers {
   std::int64_t taken_ = 0;
 };
 
-// A mixture that is the identity, as FoPE compiles without coefficients, becomes one with Xavier noise of gain 0.3, as its
-// training begins.
+// A mixture that is the identity, as FoPE compiles without coefficients, becomes one with Xavier
+// noise of gain 0.3, as its training begins.
 void fill(Numbers& numbers, Mix& mix) {
   const auto own = [](double x) { return x == 0 || x == 1; };
   if (mix.inputs == 0 || !std::ranges::all_of(mix.cosine, own) || mix.cosine != mix.sine) return;

@@ -1,4 +1,5 @@
-// How well a ring of ranks scales: what its numbers of operations and bytes allow, and rows of `posenc bench ring` beside.
+// How well a ring of ranks scales: what its numbers of operations and bytes allow, and rows of
+// `posenc bench ring` beside.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -65,7 +66,8 @@ Expected<std::vector<Row>> rows_of(const std::string& path) {
   return rows;
 }
 
-// Of causal text in zigzag: each of `ranks` blocks of keys costs a rank the same, and each but its own arrives.
+// Of causal text in zigzag: each of `ranks` blocks of keys costs a rank the same, and each but its
+// own arrives.
 struct Cost {
   double block = 0, message = 0;  // seconds
 };

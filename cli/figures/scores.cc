@@ -52,12 +52,13 @@ Expected<Vectors> read_vectors(const std::string& path, const std::string& dtype
   return Vectors{std::move(file), {}, whole};
 }
 
-// Masked logits of all heads, [head][query][key], by a plan or by a scheme that reads the content; and the
-// weights of the latter. The values of a head do not matter to them.
+// Masked logits of all heads, [head][query][key], by a plan or by a scheme that reads the content;
+// and the weights of the latter. The values of a head do not matter to them.
 struct Scores {
   std::vector<double> logits, weights;
 };
-// places: of keys, of which queries are the last. profiles: what tokens say to tables by distance, empty where the plan has none.
+// places: of keys, of which queries are the last. profiles: what tokens say to tables by distance,
+// empty where the plan has none.
 Expected<Scores> scores_of(const Vectors& q, const Vectors& k, const Plan& plan,
                            const ContentScheme* content, const Mask& mask, const Positions& places,
                            const ProfileTensors& profiles) {
@@ -148,7 +149,8 @@ Expected<std::pair<Vectors, Vectors>> tensors_of(const Options& options) {
   return std::pair{std::move(q), std::move(k)};
 }
 
-// Position vectors join random queries and keys alike, as if the projections behind them were the identity.
+// Position vectors join random queries and keys alike, as if the projections behind them were the
+// identity.
 Expected<void> add_positions_to(Vectors& tokens, const Plan& plan) {
   const std::int64_t length = tokens.view.shape[2], width = tokens.view.shape[3];
   POSENC_TRY(added, vectors(plan, Positions::range(0, length), width, "plot scores"));

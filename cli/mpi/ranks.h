@@ -1,5 +1,6 @@
-// A command on the ranks that mpirun starts. posenc itself needs no MPI installed: where a command is asked for one, the
-// process becomes posenc-mpi, the same program linked with it, which lies beside posenc or where programs of libraries do.
+// A command on the ranks that mpirun starts. posenc itself needs no MPI installed: where a command
+// is asked for one, the process becomes posenc-mpi, the same program linked with it, which lies
+// beside posenc or where programs of libraries do.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,8 @@
 
 namespace posenc::cli {
 
-// An attention over tokens that the ranks share out. q, k and v are views of files, of which a rank reads its tokens.
+// An attention over tokens that the ranks share out. q, k and v are views of files, of which a rank
+// reads its tokens.
 struct DistributedCall {
   const AttentionInputs& in;  // of the whole text
   const Plan& plan;

@@ -12,7 +12,8 @@ namespace {
 constexpr std::size_t widest = 50, height = 8;    // characters
 constexpr int up = 4 * static_cast<int>(height);  // braille dots
 
-// What stands to the left of the plot, and room to its right for "131,072 context, passed at pair 39".
+// What stands to the left of the plot, and room to its right for "131,072 context, passed at pair
+// 39".
 constexpr std::size_t label_columns = 8, note_columns = 36;
 
 // A dot's bit in its braille character, [row from the top][column].

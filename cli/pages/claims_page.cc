@@ -46,8 +46,8 @@ std::string verdict_of(const Verified& result) {
   return std::string(name(result.claim->verdict)) + (result.agrees ? "" : " DISAGREES");
 }
 
-// Columns and their widths: with two spaces between, a page. What is claimed and what came out share what the
-// numbers leave.
+// Columns and their widths: with two spaces between, a page. What is claimed and what came out
+// share what the numbers leave.
 std::string row(const std::vector<std::string>& cells, const auto& paint_last) {
   constexpr std::size_t number_width = 3, texts_width = 5, bound_width = 13, verdict_width = 9;
   const std::size_t rest =

@@ -1,4 +1,5 @@
-// The claims as a page: a table of all, or one in full. The claims are a span, so that tests bring their own.
+// The claims as a page: a table of all, or one in full. The claims are a span, so that tests bring
+// their own.
 #pragma once
 
 #include <functional>

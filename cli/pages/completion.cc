@@ -1,4 +1,5 @@
-// Completion for bash, zsh and fish: scripts that hold every command, flag and choice, and call nothing.
+// Completion for bash, zsh and fish: scripts that hold every command, flag and choice, and call
+// nothing.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

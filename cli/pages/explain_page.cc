@@ -134,7 +134,8 @@ class Page {
     }
   }
 
-  // The values of one origin, one behind the other; the key's last part where it is not the value's name.
+  // The values of one origin, one behind the other; the key's last part where it is not the value's
+  // name.
   void values_by(Origin origin, std::vector<const Provenance*> rows) {
     std::erase_if(rows, [&](const Provenance* row) { return row->origin != origin; });
     if (rows.empty()) return;
@@ -171,8 +172,8 @@ class Page {
     line(term_.bold(padded(name(origin), margin)) + text);
   }
 
-  // The pairs a reader wants: the ends, both sides of where the scaling changes its mind, and of where
-  // a wavelength outgrows a context.
+  // The pairs a reader wants: the ends, both sides of where the scaling changes its mind, and of
+  // where a wavelength outgrows a context.
   std::vector<std::size_t> chosen(const GroupExplanation& facts,
                                   std::span<const Mark> marks) const {
     const std::span<const PairFact> pairs = facts.pairs;
@@ -224,7 +225,8 @@ class Page {
     std::vector<std::string> cells;  // the first is the head
   };
 
-  // At their widths where the page has them, else as narrow as they go, without some behind the wavelength if need be.
+  // At their widths where the page has them, else as narrow as they go, without some behind the
+  // wavelength if need be.
   void print(std::vector<Column> table) {
     const auto width = [&] {
       std::size_t sum = 0;
@@ -250,7 +252,8 @@ class Page {
   void pairs(const GroupExplanation& facts, const LayerGroup& of) {
     if (facts.pairs.empty()) return;
     const Rotate& rotate = *facts.plan.rotate;
-    // Layers that see everything decide how far a context goes: their lengths are the ones to hold pairs against.
+    // Layers that see everything decide how far a context goes: their lengths are the ones to hold
+    // pairs against.
     const bool seen_whole = std::ranges::any_of(explanation_.groups, [&](const auto& other) {
       return !cut_off(model().groups[other.group]) && other.plan.rotate == rotate;
     });

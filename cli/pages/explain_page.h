@@ -1,5 +1,5 @@
-// An explanation laid out for a terminal, and its pairs as CSV. The words and facts are posenc's; only
-// their places are chosen here.
+// An explanation laid out for a terminal, and its pairs as CSV. The words and facts are posenc's;
+// only their places are chosen here.
 #pragma once
 
 #include <string>

@@ -14,7 +14,8 @@ namespace posenc::cli {
 std::string findings_page(std::span<const Finding> findings, const Terminal& term,
                           std::string_view none);
 
-// A paragraph an engine: whether it runs what the file says, else what differs, and what its notes say.
+// A paragraph an engine: whether it runs what the file says, else what differs, and what its notes
+// say.
 std::string engines_page(std::span<const EngineDifferences> engines, const Terminal& term);
 
 }  // namespace posenc::cli

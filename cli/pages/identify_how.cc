@@ -40,7 +40,8 @@ llama-eval-callback -m MODEL.gguf -p 'one two three four five six seven' > eval.
 posenc identify --after eval.txt
 )sh";
 
-// vLLM and SGLang call a module with positions, queries and keys, in place; a hook of all modules sees it in any process.
+// vLLM and SGLang call a module with positions, queries and keys, in place; a hook of all modules
+// sees it in any process.
 constexpr std::string_view hook = R"(# sitecustomize.py, in an empty folder
 import numpy as np, torch
 from torch.nn.modules import module as hooks

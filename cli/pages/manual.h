@@ -1,4 +1,5 @@
-// What a command's flags say of themselves, once for the help, the man pages and the completion of three shells.
+// What a command's flags say of themselves, once for the help, the man pages and the completion of
+// three shells.
 #pragma once
 
 #include <span>
@@ -13,7 +14,7 @@ class App;
 namespace posenc::cli {
 
 struct FlagManual {
-  std::string name;                  // "--head_dim", or IN where it goes by its place
+  std::string name;                  // "--head_dim", or IN where its place names it
   std::vector<std::string> aliases;  // accepted, and not shown by the help
   std::string value;                 // "N", "FILE"; "" of a switch
   std::vector<std::string> choices;  // of the value, where there are few

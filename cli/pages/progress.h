@@ -15,7 +15,8 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   void tell(std::size_t at, std::string_view what);  // the one begun now, from 0
-  // So much of all is done, 0 to 1, and as much as it takes is left to wait: the time so far says how long.
+  // So much of all is done, 0 to 1, and as much as it takes is left to wait: the time so far says
+  // how long.
   void tell_share(double done, std::string_view what);
 
  private:

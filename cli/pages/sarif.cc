@@ -17,8 +17,8 @@ std::string_view level(Severity severity) {
   return name(severity);
 }  // SARIF has the same three words
 
-// The line of the key that the message begins with ("rope_scaling.factor is …"), 1 where there is none. Codes hosts show
-// a finding beside it.
+// The line of the key that the message begins with ("rope_scaling.factor is …"), 1 where there is
+// none. Codes hosts show a finding beside it.
 std::int64_t line_of(std::string_view text, const Finding& finding) {
   const std::string path = finding.message.substr(0, finding.message.find(' '));
   const std::string key = "\"" + path.substr(path.rfind('.') + 1) + "\"";

@@ -53,8 +53,8 @@ std::string grouped(std::int64_t number);                      // 131,072
 std::size_t columns(std::string_view utf8);                    // code points
 std::string cut(std::string_view utf8, std::size_t most);      // "…" in place of what is too long
 std::string padded(std::string_view utf8, std::size_t width);  // spaces after
-// Lines of at most page_width() columns, every one but the first indented; no newline at the end. A word that no
-// line could hold is cut into parts.
+// Lines of at most page_width() columns, every one but the first indented; no newline at the end. A
+// word that no line could hold is cut into parts.
 std::string wrapped(std::string_view utf8, std::size_t indent, std::size_t first_indent);
 
 }  // namespace posenc::cli

@@ -1,5 +1,5 @@
-// Reads the head of a request and finds the file that it names. One answer a connection: what follows a request is
-// never taken for the next.
+// Reads the head of a request and finds the file that it names. One answer a connection: what
+// follows a request is never taken for the next.
 #include "cli/playground/answer.h"
 
 #include <algorithm>
@@ -17,7 +17,8 @@ constexpr std::string_view always =
     "Cross-Origin-Opener-Policy: same-origin\r\n"
     "Cross-Origin-Resource-Policy: same-origin\r\n";
 
-// Of several policies each is kept to. A page stands in no frame of another, but for one that asks to, by ?embed=1.
+// Of several policies each is kept to. A page stands in no frame of another, but for one that asks
+// to, by ?embed=1.
 constexpr std::string_view unframed = "Content-Security-Policy: frame-ancestors 'none'\r\n";
 
 std::string header(std::string_view name, std::string_view value) {
@@ -104,7 +105,8 @@ std::optional<Request> read_head(std::string_view head) {
   return request;
 }
 
-// A host as names are compared: without its port, without case, without the dot that a name may end with.
+// A host as names are compared: without its port, without case, without the dot that a name may end
+// with.
 std::string name_of(std::string_view host) {
   const std::size_t bracket = host.find(']');
   const std::size_t colon = host.find(':', bracket == host.npos ? 0 : bracket);

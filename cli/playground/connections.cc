@@ -1,7 +1,7 @@
-// A loop around poll(): what a slow client costs is its place among 256 and a few kilobytes, never another's time.
-// Why not cpp-httplib (0.11.4, tried): it waits for each byte and not for the head, so that as many
-// clients as it has threads, each sending a byte now and then, kept all others out; and it took
-// 80 MB of headers in one request.
+// A loop around poll(): what a slow client costs is its place among 256 and a few kilobytes, never
+// another's time. Why not cpp-httplib (0.11.4, tried): it waits for each byte and not for the head,
+// so that as many clients as it has threads, each sending a byte now and then, kept all others out;
+// and it took 80 MB of headers in one request.
 #include "cli/playground/connections.h"
 
 #include <poll.h>

@@ -71,7 +71,8 @@ class Linking {
     given_.push_back(field);
   }
 
-  // A field of the scheme itself, where the scaling may have one of the same name; or the other way round.
+  // A field of the scheme itself, where the scaling may have one of the same name; or the other way
+  // round.
   Expected<void> set_own(const SchemeInfo& of, std::string_view name, const FieldValue& value) {
     Rope* rope = std::get_if<Rope>(&scheme_);
     if (!rope) return set_field(scheme_, name, value);

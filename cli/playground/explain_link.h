@@ -17,8 +17,8 @@ struct Linked {
   std::int64_t length = 0;
 };
 
-// What the link leaves open (a factor, a trained length) follows from its lengths; each such rule, and
-// each setting that the scheme does not take, is a note.
+// What the link leaves open (a factor, a trained length) follows from its lengths; each such rule,
+// and each setting that the scheme does not take, is a note.
 // Errors: no such scheme or scaling.
 Expected<Linked> linked_model(const View& view, std::vector<std::string>& notes);
 

@@ -43,11 +43,12 @@ struct ReadLink {
   std::vector<std::string> notes;   // what was left out or brought into range
 };
 
-// Any text that holds `#/panel?v=1…`. Errors: no link, one of a newer version, one longer than 64 KiB.
+// Any text that holds `#/panel?v=1…`. Errors: no link, one of a newer version, one longer than 64
+// KiB.
 Expected<ReadLink> read_link(std::string_view text);
 
-// "version": …, "panel": …, "values": {…}, "scheme": {…}, "scaling": {…}, the inside of an object: every value,
-// defaults too.
+// "version": …, "panel": …, "values": {…}, "scheme": {…}, "scaling": {…}, the inside of an object:
+// every value, defaults too.
 std::string view_json(const View& view);
 
 }  // namespace posenc::cli

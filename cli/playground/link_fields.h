@@ -54,7 +54,8 @@ std::optional<std::size_t> find_link_field(std::string_view key);  // its place 
 // A number as JavaScript's String() writes it: "10000000", "0.1", "1e-7".
 std::string script_number(double number);
 
-// A finite decimal number, with white space around it as JavaScript's Number() allows; nothing else.
+// A finite decimal number, with white space around it as JavaScript's Number() allows; nothing
+// else.
 std::optional<double> read_script_number(std::string_view text);
 
 std::vector<std::string_view> comma_separated(std::string_view text);  // none of ""

@@ -77,8 +77,8 @@ Expected<Listener> listening(const Serving& how) {
               fmt::format("{}:{}", how.host, how.port), "say --port 0 for any free port");
 }
 
-// `mask` is that of the shell: a browser that starts with the server's own could not be ended. Nor is a
-// Ctrl-C here meant for it.
+// `mask` is that of the shell: a browser that starts with the server's own could not be ended. Nor
+// is a Ctrl-C here meant for it.
 void open_browser(const std::string& address, const sigset_t& mask) {
   posix_spawnattr_t apart;
   posix_spawnattr_init(&apart);

@@ -1,4 +1,5 @@
-// The web server of `posenc serve`: server.cc where the playground is within the command, else no_server.cc.
+// The web server of `posenc serve`: server.cc where the playground is within the command, else
+// no_server.cc.
 #pragma once
 
 #include <string>

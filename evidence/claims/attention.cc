@@ -126,7 +126,8 @@ Evidence embedding_scale(Lab& lab) {
                 outside("| ln ratio | of N(0, 1) times √d", std::abs(std::log(too_much)), 1)});
 }
 
-// Output of 6 tokens' attention, values and outputs turned as `plan` says, at positions from `first`.
+// Output of 6 tokens' attention, values and outputs turned as `plan` says, at positions from
+// `first`.
 Matrix values_turned(Lab& lab, const Plan& plan, const Matrix& q, const Matrix& k, const Matrix& v,
                      std::int64_t first) {
   return lab.attend(plan, q, k, v, Positions::range(first, q.rows)).out;
@@ -213,7 +214,7 @@ constexpr Claim claims[] = {
      "True by construction: one head that averages over the past gives 1/(p + 1)",
      "Σ_{j≤p} 1/(p+1)·[j = 0] = 1/(p + 1)", "2203.16634",
      "attend_reference() with NoPe{}, q = k = 0, causal", run<mask_tells_order>},
-    {28, 'a', group, "Embeddings are multiplied by √d so that token and position are of one size",
+    {28, 'a', group, "Embeddings are multiplied by √d so that token and position are equally large",
      "S4", Verdict::sloppy,
      "True where embeddings begin as N(0, 1/d); drawn from N(0, 1) they must not be scaled",
      "‖x‖·√d ≈ √d against ‖PE‖ = √(d/2)", "1706.03762",

@@ -1,5 +1,5 @@
-// What position costs beside attention. Counts decide, but for 27e, whose times have far to go to its
-// bounds; other times are shown, and depend on the machine.
+// What position costs beside attention. Counts decide, but for 27e, whose times have far to go to
+// its bounds; other times are shown, and depend on the machine.
 #include <algorithm>
 #include <array>
 #include <ctime>

@@ -1,4 +1,5 @@
-// What engineers get wrong: padding, layouts of code, odd widths, float rounding of the frequencies.
+// What engineers get wrong: padding, layouts of code, odd widths, float rounding of the
+// frequencies.
 #include <algorithm>
 #include <limits>
 

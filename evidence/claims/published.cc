@@ -1,5 +1,6 @@
-// Claims about trained models: what training alone can tell small models have measured, whose words a test compares with
-// evidence/lab/results, or it is not checkable here, and says why. Numbers that papers publish are named as such.
+// Claims about trained models: what training alone can tell small models have measured, whose words
+// a test compares with evidence/lab/results, or it is not checkable here, and says why. Numbers
+// that papers publish are named as such.
 #include "evidence/claims/shorthand.h"
 
 namespace posenc::detail {

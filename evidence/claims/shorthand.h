@@ -1,5 +1,5 @@
-// Shorthand of the checks for posenc's public API, in double. The first error sticks and becomes the
-// check's result, so that a check reads as its formula.
+// Shorthand of the checks for posenc's public API, in double. The first error sticks and becomes
+// the check's result, so that a check reads as its formula.
 #pragma once
 
 #include <cmath>

@@ -9,7 +9,8 @@
 namespace posenc::lab {
 namespace {
 
-// P(0 <= T <= x) by Simpson's rule over φ with x = √freedom·tan φ, in which the density is c·cos(φ)^(freedom − 1).
+// P(0 <= T <= x) by Simpson's rule over φ with x = √freedom·tan φ, in which the density is
+// c·cos(φ)^(freedom − 1).
 double student_half(double x, double freedom) {
   constexpr int steps = 2000;
   const double constant = std::exp(std::lgamma((freedom + 1) / 2) - std::lgamma(freedom / 2)) /

@@ -1,7 +1,7 @@
 // How fast the kernels are beside what the memory of this machine allows. The limit is measured in
 // the same run on the same buffer, in turns with the kernel, so that ratios mean something where
-// seconds do not. One thread is timed by its own processor time, several by the clock. It is the library
-// posenc::bench (-lposenc_bench), which stands on posenc.
+// seconds do not. One thread is timed by its own processor time, several by the clock. It is the
+// library posenc::bench (-lposenc_bench), which stands on posenc.
 #pragma once
 
 #include <cstdint>
@@ -61,9 +61,10 @@ constexpr bool from_memory(std::int64_t working_set, const BenchMachine& machine
   return working_set >= 4 * machine.last_level_cache;
 }
 
-// The sweep: memory-bound, cache-resident, one head, decode, position 10 million, tables and sums; all with
-// so many threads, or, with 0, with one thread and a few of them with all processors. A quarter of the
-// available memory is the most a case takes; one that would need more says "capped" in its name.
+// The sweep: memory-bound, cache-resident, one head, decode, position 10 million, tables and sums;
+// all with so many threads, or, with 0, with one thread and a few of them with all processors. A
+// quarter of the available memory is the most a case takes; one that would need more says "capped"
+// in its name.
 std::vector<BenchCase> bench_cases(const BenchMachine& machine, int threads = 0);
 
 // How long a case is measured.
@@ -88,12 +89,13 @@ struct BenchRow {
   bool below_goal() const { return what.goal > 0 && ratio() < what.goal; }
 };
 
-// Errors: sizes below 1 or with more bytes than there are available; those of compile and the kernel.
+// Errors: sizes below 1 or with more bytes than there are available; those of compile and the
+// kernel.
 Expected<BenchRow> measure(const BenchCase& what, const BenchMachine& machine,
                            const BenchEffort& effort = {});
 
-// What loops over memory chose by measurement in this process, a sentence each: a choice is made in the first calls
-// that are large enough, and changes no number.
+// What loops over memory chose by measurement in this process, a sentence each: a choice is made in
+// the first calls that are large enough, and changes no number.
 std::vector<std::string> bench_choices();
 
 // What rows say together: how much faster several threads are than one, what position 10 million
@@ -109,7 +111,8 @@ std::vector<BenchNote> bench_notes(std::span<const BenchRow> rows);
 // Causal attention with a scheme, its fields as by default, what it learns random.
 struct AttendCase {
   std::string name = "given";
-  // As make_scheme() or make_content_scheme() knows it; one of the first may have fields behind its name, "rope theta=500000".
+  // As make_scheme() or make_content_scheme() knows it; one of the first may have fields behind its
+  // name, "rope theta=500000".
   std::string scheme = "nope";
   std::string softmax = {};  // "sinks", "softcap" or "temperature", beside the scheme; "": none
   std::int64_t heads = 16, kv_heads = 16, head_dim = 64;
@@ -131,8 +134,10 @@ struct AttendCase {
   std::int64_t cache_bytes() const;  // of keys and values
 };
 
-// Every scheme of attention at 4096 tokens (CoPE, stick-breaking, Wall, PaTH and GRAPE-AP at 2048), what else the softmax knows, decoding from a cache of 32768,
-// gradients at 64 to 2048 tokens, biases of pictures, of windows and of a page beside the same without, and texts of 128 to 512 beside one of 4096.
+// Every scheme of attention at 4096 tokens (CoPE, stick-breaking, Wall, PaTH and GRAPE-AP at 2048),
+// what else the softmax knows, decoding from a cache of 32768, gradients at 64 to 2048 tokens,
+// biases of pictures, of windows and of a page beside the same without, and texts of 128 to 512
+// beside one of 4096.
 std::vector<AttendCase> attend_cases(int threads = 1);
 
 // All measured in turns, in one run.
@@ -141,8 +146,8 @@ struct AttendRow {
   double seconds = 0;
   double nope_seconds = 0;  // the same attention without position
   double read_seconds = 0;  // reading keys and values once
-  // OpenBLAS' sgemm of [n × head_dim]·[head_dim × n], then [n × n]·[n × head_dim], for one head; n is
-  // length, or 4096 where that is less. 0 where there is no OpenBLAS.
+  // OpenBLAS' sgemm of [n × head_dim]·[head_dim × n], then [n × n]·[n × head_dim], for one head; n
+  // is length, or 4096 where that is less. 0 where there is no OpenBLAS.
   double gemm_seconds = 0;
   std::int64_t gemm_length = 0;
   std::int64_t peak_bytes = -1;  // by which the first run raised the memory in use; -1: not known

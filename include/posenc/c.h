@@ -1,19 +1,20 @@
-/* posenc in C: schemes and models become plans, plans act on tensors, and all that there is to know comes
-   as JSON (docs/json.md, docs/c.md). C99 and later, C++11 and later.
+/* posenc in C: schemes and models become plans, plans act on tensors, and all that there is to know
+   comes as JSON (docs/json.md, docs/c.md). C99 and later, C++11 and later.
 
-   Errors. A function that can fail returns a posenc_status; the text of the last failure on the calling
-   thread is posenc_last_error(). When a function fails a handle or string that it was to hand out is NULL,
-   and an output tensor may be written in part. Bad arguments (NULL where a pointer is needed, a struct_size that is not
-   this header's, negative or overflowing extents) and bad bytes are errors, never crashes. What cannot be
-   checked is the caller's promise: that pointers point to as much memory as shapes and sizes say.
+   Errors. A function that can fail returns a posenc_status; the text of the last failure on the
+   calling thread is posenc_last_error(). When a function fails a handle or string that it was to
+   hand out is NULL, and an output tensor may be written in part. Bad arguments (NULL where a
+   pointer is needed, a struct_size that is not this header's, negative or overflowing extents) and
+   bad bytes are errors, never crashes. What cannot be checked is the caller's promise: that
+   pointers point to as much memory as shapes and sizes say.
 
-   Memory. posenc_x_free() releases a posenc_x and takes NULL; strings handed out through char **, in
-   UTF-8 and ended by a zero byte, are released by posenc_string_free(). Nothing keeps a pointer that it
-   was given beyond the call. Where memory runs out the process ends (a trap in WebAssembly), as nothing
-   is ever thrown.
+   Memory. posenc_x_free() releases a posenc_x and takes NULL; strings handed out through char **,
+   in UTF-8 and ended by a zero byte, are released by posenc_string_free(). Nothing keeps a pointer
+   that it was given beyond the call. Where memory runs out the process ends (a trap in
+   WebAssembly), as nothing is ever thrown.
 
-   Threads. Handles may be shared by threads that only read; posenc_plan_set_table() changes its plan, and a cache
-   serves one thread at a time. */
+   Threads. Handles may be shared by threads that only read; posenc_plan_set_table() changes its
+   plan, and a cache serves one thread at a time. */
 #ifndef POSENC_C_H
 #define POSENC_C_H
 
@@ -47,8 +48,9 @@ enum {
       2 /* what was passed breaks a rule of posenc, or bytes are not what they should be */
 };
 
-/* "rotate: head_dim must be even, got 63; set rotary_dim or pad the head". Of the last function that failed
-   on this thread; "" before the first. Valid until the next failure on this thread; not to be freed. */
+/* "rotate: head_dim must be even, got 63; set rotary_dim or pad the head". Of the last function
+   that failed on this thread; "" before the first. Valid until the next failure on this thread; not
+   to be freed. */
 POSENC_API const char* posenc_last_error(void) POSENC_NOTHROW;
 
 /* "0.1.0", of the library that is linked. */
@@ -56,44 +58,48 @@ POSENC_API const char* posenc_version(void) POSENC_NOTHROW;
 
 POSENC_API void posenc_string_free(char* text) POSENC_NOTHROW;
 
-/* --- what there is ------------------------------------------------------------------------------- */
+/* --- what there is ---------------------------------------------------------------------------- */
 
-/* {"schemes": [...], "scalings": [...], "content": [...]}, each with "name", "aliases", "title", "formula", "paper" and "fields":
-   what forms and flags are made of (docs/json.md). */
+/* {"schemes": [...], "scalings": [...], "content": [...]}, each with "name", "aliases", "title",
+   "formula", "paper" and "fields": what forms and flags are made of (docs/json.md). */
 POSENC_API posenc_status posenc_schemes_json(char** json) POSENC_NOTHROW;
 
 /* [{"name", "about", "origin", "source"}]: real configurations that travel with the library. */
 POSENC_API posenc_status posenc_models_json(char** json) POSENC_NOTHROW;
 
-/* Standard normal numbers first, first + 1, … of a seed's sequence into out [count], the same on every machine but for
-   last bits: what `posenc plot` draws of where no queries, keys or learned tables are given. Errors: a negative count. */
+/* Standard normal numbers first, first + 1, … of a seed's sequence into out [count], the same on
+   every machine but for last bits: what `posenc plot` draws of where no queries, keys or learned
+   tables are given. Errors: a negative count. */
 POSENC_API posenc_status posenc_normals(uint64_t seed, int64_t first, int64_t count,
                                         double* out) POSENC_NOTHROW;
 
-/* --- models -------------------------------------------------------------------------------------- */
+/* --- models ----------------------------------------------------------------------------------- */
 
-/* A config.json, params.json or GGUF file, a model's folder, or a bundled name (posenc_models_json).
-   In WebAssembly bundled names alone. */
+/* A config.json, params.json or GGUF file, a model's folder, or a bundled name
+   (posenc_models_json). In WebAssembly bundled names alone. */
 POSENC_API posenc_status posenc_model_open(const char* path_or_name,
                                            posenc_model** out) POSENC_NOTHROW;
 
-/* The bytes of a config.json, a params.json or a GGUF file, told apart by their content. Of a GGUF the front
-   with the header suffices. `name` is the file's, for messages and for the model's name; NULL: "model". */
+/* The bytes of a config.json, a params.json or a GGUF file, told apart by their content. Of a GGUF
+   the front with the header suffices. `name` is the file's, for messages and for the model's name;
+   NULL: "model". */
 POSENC_API posenc_status posenc_model_read(const void* bytes, size_t size, const char* name,
                                            posenc_model** out) POSENC_NOTHROW;
 
 POSENC_API void posenc_model_free(posenc_model* model) POSENC_NOTHROW;
 
-/* What `posenc explain --json` prints. at: length to explain for, positions 0 to at - 1 (0: as constructed);
-   layer: the groups that hold this layer alone (-1: all). Errors: a length the model cannot reach, a layer it
-   does not have. */
+/* What `posenc explain --json` prints. at: length to explain for, positions 0 to at - 1 (0: as
+   constructed); layer: the groups that hold this layer alone (-1: all). Errors: a length the model
+   cannot reach, a layer it does not have. */
 POSENC_API posenc_status posenc_model_explain_json(const posenc_model* model, int64_t at,
                                                    int64_t layer, char** json) POSENC_NOTHROW;
 
-/* The doctor, of open models (docs/doctor.md, docs/json.md). Every length: positions to look at, 0: the model's context, or
-   the longer of two. Errors besides those named: a negative length, one that a model cannot reach. */
+/* The doctor, of open models (docs/doctor.md, docs/json.md). Every length: positions to look at, 0:
+   the model's context, or the longer of two. Errors besides those named: a negative length, one
+   that a model cannot reach. */
 
-/* [{"name", "title", "version", "source"}]: the profiles of engines, the newest version of each first. */
+/* [{"name", "title", "version", "source"}]: the profiles of engines, the newest version of each
+   first. */
 POSENC_API posenc_status posenc_engines_json(char** json) POSENC_NOTHROW;
 
 /* Where two models treat position differently: {"equal", "expected", "found", "findings"}. */
@@ -101,35 +107,37 @@ POSENC_API posenc_status posenc_model_diff_json(const posenc_model* expected,
                                                 const posenc_model* found, int64_t length,
                                                 char** json) POSENC_NOTHROW;
 
-/* What an engine ("vllm", "transformers@4") makes of it: one of "engines" of `posenc diff --engines --json`. Errors: no such
-   engine. */
+/* What an engine ("vllm", "transformers@4") makes of it: one of "engines" of `posenc diff --engines
+   --json`. Errors: no such engine. */
 POSENC_API posenc_status posenc_model_engine_json(const posenc_model* model, const char* engine,
                                                   int64_t length, char** json) POSENC_NOTHROW;
 
-/* What an engine's log of `size` bytes tells otherwise: {"equal", "expected", "findings"}. Errors: more than 64 MiB, a line
-   above 1 MiB, a zero byte. */
+/* What an engine's log of `size` bytes tells otherwise: {"equal", "expected", "findings"}. Errors:
+   more than 64 MiB, a line above 1 MiB, a zero byte. */
 POSENC_API posenc_status posenc_model_log_json(const posenc_model* model, const char* log,
                                                size_t size, int64_t length,
                                                char** json) POSENC_NOTHROW;
 
-/* What an engine's command line makes of it: {"equal", "expected", "findings"} (posenc diff --command). length 0: what the line
-   asks for. Errors: more than 1 MiB, no engine that is known, a flag about position that the engine does not have or whose
-   value it does not take. */
+/* What an engine's command line makes of it: {"equal", "expected", "findings"} (posenc diff
+   --command). length 0: what the line asks for. Errors: more than 1 MiB, no engine that is known, a
+   flag about position that the engine does not have or whose value it does not take. */
 POSENC_API posenc_status posenc_model_command_json(const posenc_model* model, const char* command,
                                                    int64_t length, char** json) POSENC_NOTHROW;
 
-/* What deserves a look: {"findings"}. engine: that it is for, whose differences are then errors; NULL: any. Errors: no such
-   engine. */
+/* What deserves a look: {"findings"}. engine: that it is for, whose differences are then errors;
+   NULL: any. Errors: no such engine. */
 POSENC_API posenc_status posenc_model_lint_json(const posenc_model* model, const char* engine,
                                                 int64_t length, char** json) POSENC_NOTHROW;
 
-/* Its rotation in an engine's words. length: the context to start it for. Errors: no such engine, no rotation. */
+/* Its rotation in an engine's words. length: the context to start it for. Errors: no such engine,
+   no rotation. */
 POSENC_API posenc_status posenc_model_translate_json(const posenc_model* model, const char* engine,
                                                      int64_t length, char** json) POSENC_NOTHROW;
 
-/* A plan for a context of `to` tokens. engine may be NULL: transformers. trained: tokens that training has shown, 0: as
-   the file tells. training: nonzero if the weights will be trained at that length. Errors: no such engine, a length not
-   from 1 to 2^40, a trained length that nobody tells. */
+/* A plan for a context of `to` tokens. engine may be NULL: transformers. trained: tokens that
+   training has shown, 0: as the file tells. training: nonzero if the weights will be trained at
+   that length. Errors: no such engine, a length not from 1 to 2^40, a trained length that nobody
+   tells. */
 POSENC_API posenc_status posenc_model_extend_json(const posenc_model* model, int64_t to,
                                                   const char* engine, int64_t trained,
                                                   int32_t training, char** json) POSENC_NOTHROW;
@@ -142,8 +150,8 @@ POSENC_API posenc_status posenc_model_group_count(const posenc_model* model,
 POSENC_API posenc_status posenc_model_find_group(const posenc_model* model, const char* stack,
                                                  int64_t layer, int64_t* group) POSENC_NOTHROW;
 
-/* Whose arithmetic the angles are formed in (docs/rope.md): the engines' floats are off by more the farther out a
-   token stands, and their plans refuse positions from 2^24 on. */
+/* Whose arithmetic the angles are formed in (docs/rope.md): the engines' floats are off by more the
+   farther out a token stands, and their plans refuse positions from 2^24 on. */
 typedef int32_t posenc_angles;
 enum {
   POSENC_EXACT = 0,    /* in double from the integer position: the truth */
@@ -151,12 +159,12 @@ enum {
   POSENC_GGML_FLOAT = 2
 };
 
-/* A group's plan. length: largest position + 1 to compile for (0: as constructed), which matters for scalings
-   that depend on it. */
+/* A group's plan. length: largest position + 1 to compile for (0: as constructed), which matters
+   for scalings that depend on it. */
 POSENC_API posenc_status posenc_model_plan(const posenc_model* model, int64_t group, int64_t length,
                                            posenc_angles angles, posenc_plan** out) POSENC_NOTHROW;
 
-/* --- plans --------------------------------------------------------------------------------------- */
+/* --- plans ------------------------------------------------------------------------------------ */
 
 /* The model around a scheme; 0 stands for not known, and a scheme that needs a value says so. */
 typedef struct posenc_geometry {
@@ -171,20 +179,22 @@ typedef struct posenc_geometry {
   int64_t grid_width;
 } posenc_geometry;
 
-/* A scheme as posenc prints it: {"type": "rope", "rope_theta": 1e6, "scaling": {"type": "yarn", "factor": 4,
-   "original_max_position_embeddings": 32768}}. Types and fields are those of posenc_schemes_json(); a field
-   left out has its default. geometry may be NULL: nothing known.
-   Errors: not JSON, no such type or field, a value out of range, a field or a size that the scheme needs. */
+/* A scheme as posenc prints it: {"type": "rope", "rope_theta": 1e6, "scaling": {"type": "yarn",
+   "factor": 4, "original_max_position_embeddings": 32768}}. Types and fields are those of
+   posenc_schemes_json(); a field left out has its default. geometry may be NULL: nothing known.
+   Errors: not JSON, no such type or field, a value out of range, a field or a size that the scheme
+   needs. */
 POSENC_API posenc_status posenc_plan_from_scheme(const char* scheme_json,
                                                  const posenc_geometry* geometry,
                                                  posenc_plan** out) POSENC_NOTHROW;
 
 POSENC_API void posenc_plan_free(posenc_plan* plan) POSENC_NOTHROW;
 
-/* The plan as in docs/json.md, with "valid" in it: frequencies, amplitude, slopes, bias tables, lengths. */
+/* The plan as in docs/json.md, with "valid" in it: frequencies, amplitude, slopes, bias tables,
+   lengths. */
 POSENC_API posenc_status posenc_plan_json(const posenc_plan* plan, char** json) POSENC_NOTHROW;
 
-/* --- tensors ------------------------------------------------------------------------------------- */
+/* --- tensors ---------------------------------------------------------------------------------- */
 
 typedef int32_t posenc_dtype;
 enum {
@@ -194,9 +204,9 @@ enum {
   POSENC_BFLOAT16 = 3
 };
 
-/* A borrowed view of memory. Strides count elements, not bytes, and may be negative; data points at the element
-   with all indices 0 and is aligned for its type. Where a function takes more axes than the tensor has, axes of
-   extent 1 are put in front. */
+/* A borrowed view of memory. Strides count elements, not bytes, and may be negative; data points at
+   the element with all indices 0 and is aligned for its type. Where a function takes more axes than
+   the tensor has, axes of extent 1 are put in front. */
 typedef struct posenc_tensor {
   uint32_t struct_size; /* sizeof(posenc_tensor) */
   posenc_dtype dtype;
@@ -223,24 +233,26 @@ enum {
       5 /* [2][heads]: s, then b; queries at p are multiplied by s·ln(p + 1) + b */
 };
 
-/* Gives a plan a learned table (learned, t5, shaw, deberta; a temperature any plan whose logits have no other); the
-   numbers are copied. Errors: a plan without such a part, another shape than it needs, more than 2^28 numbers. */
+/* Gives a plan a learned table (learned, t5, shaw, deberta; a temperature any plan whose logits
+   have no other); the numbers are copied. Errors: a plan without such a part, another shape than it
+   needs, more than 2^28 numbers. */
 POSENC_API posenc_status posenc_plan_set_table(posenc_plan* plan, posenc_table table,
                                                const posenc_tensor* values) POSENC_NOTHROW;
 
-/* --- positions ----------------------------------------------------------------------------------- */
+/* --- positions -------------------------------------------------------------------------------- */
 
 /* first, first + 1, ..., count of them; shared by every sequence of a batch. Costs no memory. */
 POSENC_API posenc_status posenc_positions_range(int64_t first, int64_t count,
                                                 posenc_positions** out) POSENC_NOTHROW;
 
-/* Explicit ids, none negative, row-major [axes][batch][seq]; text has 1 axis, a picture 2 (height, width), a
-   video 3. batch 1 is shared by every sequence. The ids are copied. */
+/* Explicit ids, none negative, row-major [axes][batch][seq]; text has 1 axis, a picture 2 (height,
+   width), a video 3. batch 1 is shared by every sequence. The ids are copied. */
 POSENC_API posenc_status posenc_positions_ids(const int64_t* ids, int64_t axes, int64_t batch,
                                               int64_t seq, posenc_positions** out) POSENC_NOTHROW;
 
-/* From a padding mask [batch][seq], nonzero a token: a token's position is the number of tokens before it.
-   The first `cached` columns are counted and not returned; padding gets the position `padding` (0 or -1). */
+/* From a padding mask [batch][seq], nonzero a token: a token's position is the number of tokens
+   before it. The first `cached` columns are counted and not returned; padding gets the position
+   `padding` (0 or -1). */
 POSENC_API posenc_status posenc_positions_from_mask(const uint8_t* mask, int64_t batch, int64_t seq,
                                                     int64_t cached, int64_t padding,
                                                     posenc_positions** out) POSENC_NOTHROW;
@@ -250,15 +262,18 @@ POSENC_API posenc_status posenc_positions_signed_ids(const int64_t* ids, int64_t
                                                      int64_t batch, int64_t seq,
                                                      posenc_positions** out) POSENC_NOTHROW;
 
-/* Every cell of a grid of `axes` sizes, row by row, counted on each axis from first[axis] (NULL: 0). */
+/* Every cell of a grid of `axes` sizes, row by row, counted on each axis from first[axis] (NULL:
+   0). */
 POSENC_API posenc_status posenc_positions_grid(const int64_t* sizes, const int64_t* first,
                                                int64_t axes, posenc_positions** out) POSENC_NOTHROW;
 
-/* Packed sequences, cu_seqlens = {0, n0, n0 + n1, ...} of `count` entries: positions restart at every boundary. */
+/* Packed sequences, cu_seqlens = {0, n0, n0 + n1, ...} of `count` entries: positions restart at
+   every boundary. */
 POSENC_API posenc_status posenc_positions_packed(const int64_t* cu_seqlens, int64_t count,
                                                  posenc_positions** out) POSENC_NOTHROW;
 
-/* Patches of pictures, two axes (row, column), in m x m blocks (merge; 1: row by row), `frames` times over. */
+/* Patches of pictures, two axes (row, column), in m x m blocks (merge; 1: row by row), `frames`
+   times over. */
 POSENC_API posenc_status posenc_positions_patches(int64_t height, int64_t width, int64_t merge,
                                                   int64_t frames,
                                                   posenc_positions** out) POSENC_NOTHROW;
@@ -273,18 +288,19 @@ POSENC_API posenc_status posenc_positions_copy(const posenc_positions* positions
 
 POSENC_API void posenc_positions_free(posenc_positions* positions) POSENC_NOTHROW;
 
-/* --- acting on tensors --------------------------------------------------------------------------- */
+/* --- acting on tensors ------------------------------------------------------------------------ */
 
-/* In all of these out has the dtype of its input and is the same view (in place) or memory apart from it: the input's
-   own memory shifted is an error. float64 is computed in double; 16-bit types are rounded once, to nearest even.
-   threads: 0 for as many as the machine has; the same bits for any number. WebAssembly computes on the caller's
-   thread, whatever it says. */
+/* In all of these out has the dtype of its input and is the same view (in place) or memory apart
+   from it: the input's own memory shifted is an error. float64 is computed in double; 16-bit types
+   are rounded once, to nearest even. threads: 0 for as many as the machine has; the same bits for
+   any number. WebAssembly computes on the caller's thread, whatever it says. */
 
 typedef int32_t posenc_side; /* xPos grows queries and shrinks keys; values only rotate */
 enum { POSENC_QUERY = 0, POSENC_KEY = 1, POSENC_VALUE = 2 };
 
-/* embedding [batch, seq, width] · embedding scale + position vectors -> out. Errors: a plan that adds nothing, a
-   width that is not the plan's, a position outside a learned table, a table not given. */
+/* embedding [batch, seq, width] · embedding scale + position vectors -> out. Errors: a plan that
+   adds nothing, a width that is not the plan's, a position outside a learned table, a table not
+   given. */
 POSENC_API posenc_status posenc_add(const posenc_plan* plan, const posenc_tensor* embedding,
                                     const posenc_positions* positions, const posenc_tensor* out,
                                     int32_t threads) POSENC_NOTHROW;
@@ -295,16 +311,16 @@ POSENC_API posenc_status posenc_position_vectors(const posenc_plan* plan,
                                                  const posenc_tensor* out,
                                                  int32_t threads) POSENC_NOTHROW;
 
-/* x [batch, head, seq, head_dim] rotated by its positions -> out. For [batch, seq, head, head_dim] in memory swap
-   shape and strides of the two axes. A plan without a rotation copies. PoPE makes a pair of each channel that turns:
-   out is wider by as many, in memory of its own. */
+/* x [batch, head, seq, head_dim] rotated by its positions -> out. For [batch, seq, head, head_dim]
+   in memory swap shape and strides of the two axes. A plan without a rotation copies. PoPE makes a
+   pair of each channel that turns: out is wider by as many, in memory of its own. */
 POSENC_API posenc_status posenc_rotate(const posenc_plan* plan, const posenc_tensor* x,
                                        const posenc_positions* positions, posenc_side side,
                                        const posenc_tensor* out, int32_t threads) POSENC_NOTHROW;
 
 /* q [batch, head, seq, head_dim] and k [batch, kv_head, seq, head_dim] of the same tokens, each as
-   posenc_rotate gives it; cos and sin of a token are made once for both. Errors: those of posenc_rotate, batches
-   that differ. Then nothing is written. */
+   posenc_rotate gives it; cos and sin of a token are made once for both. Errors: those of
+   posenc_rotate, batches that differ. Then nothing is written. */
 POSENC_API posenc_status posenc_rotate_qk(const posenc_plan* plan, const posenc_tensor* q,
                                           const posenc_tensor* k, const posenc_positions* positions,
                                           const posenc_tensor* q_out, const posenc_tensor* k_out,
@@ -322,21 +338,23 @@ POSENC_API posenc_status posenc_rotate_transpose(const posenc_plan* plan, const 
                                                  posenc_side side, const posenc_tensor* out,
                                                  int32_t threads) POSENC_NOTHROW;
 
-/* The angles of rotate, in radians: out [batch, head, seq, pair], with any number of heads where the plan's
-   frequencies are shared by all. */
+/* The angles of rotate, in radians: out [batch, head, seq, pair], with any number of heads where
+   the plan's frequencies are shared by all. */
 POSENC_API posenc_status posenc_rotation_angles(const posenc_plan* plan,
                                                 const posenc_positions* positions,
                                                 const posenc_tensor* out,
                                                 int32_t threads) POSENC_NOTHROW;
 
-/* The angles of tokens that stand at real positions of any sign, at [axis, batch, seq]: out [batch, head, seq, pair],
-   the sum over axes of at · frequency. Errors: positions that are not finite, an engine's angles. */
+/* The angles of tokens that stand at real positions of any sign, at [axis, batch, seq]: out [batch,
+   head, seq, pair], the sum over axes of at · frequency. Errors: positions that are not finite, an
+   engine's angles. */
 POSENC_API posenc_status posenc_rotation_angles_at(const posenc_plan* plan, const posenc_tensor* at,
                                                    const posenc_tensor* out,
                                                    int32_t threads) POSENC_NOTHROW;
 
-/* x [batch, head, seq, head_dim] rotated by given angles [batch or 1, head or 1, seq, pair] in radians instead of positions;
-   slice, pairing and amplitude are the plan's. Errors: a plan without a rotation of this side, xPos, an engine's angles. */
+/* x [batch, head, seq, head_dim] rotated by given angles [batch or 1, head or 1, seq, pair] in
+   radians instead of positions; slice, pairing and amplitude are the plan's. Errors: a plan without
+   a rotation of this side, xPos, an engine's angles. */
 POSENC_API posenc_status posenc_rotate_by(const posenc_plan* plan, const posenc_tensor* x,
                                           const posenc_tensor* angles, posenc_side side,
                                           const posenc_tensor* out, int32_t threads) POSENC_NOTHROW;
@@ -359,16 +377,16 @@ POSENC_API posenc_status posenc_angle_gradient(const posenc_plan* plan,
                                                const posenc_tensor* rotated_gradient,
                                                const posenc_tensor* out) POSENC_NOTHROW;
 
-/* What is added to the logits by distance: out [head, query, key]; zeros of a plan without a bias. No causal mask
-   is in it. */
+/* What is added to the logits by distance: out [head, query, key]; zeros of a plan without a bias.
+   No causal mask is in it. */
 POSENC_API posenc_status posenc_bias(const posenc_plan* plan, const posenc_positions* queries,
                                      const posenc_positions* keys, const posenc_tensor* out,
                                      int32_t threads) POSENC_NOTHROW;
 
-/* Which keys a query sees, by position: where causal, window and chunk all let it, or where the key is of the prefix or
-   of the query's own block, which overrule these three; keep and the bounds of packed sequences overrule both
-   (attention.h draws them).
-   What is hidden is of no effect, whatever its memory holds. */
+/* Which keys a query sees, by position: where causal, window and chunk all let it, or where the key
+   is of the prefix or of the query's own block, which overrule these three; keep and the bounds of
+   packed sequences overrule both (attention.h draws them). What is hidden is of no effect, whatever
+   its memory holds. */
 typedef struct posenc_mask {
   uint32_t struct_size; /* sizeof(posenc_mask) */
   int32_t causal;       /* nonzero: hides keys behind the query */
@@ -376,21 +394,22 @@ typedef struct posenc_mask {
   int64_t chunk;        /* hides keys with another floor(position / chunk); 0: none */
   int64_t prefix;       /* keys at positions 0 to prefix - 1 are seen by all */
   const uint8_t* keep;  /* [batch][key], zero hides a key; NULL: none hidden */
-  const int32_t*
-      blocks; /* [batch][key], tokens of a block (a picture) see each other both ways; below 0: of none. Queries
-                            are the last of the keys. NULL: no blocks */
+  /* [batch][key], tokens of a block (a picture) see each other both ways; below 0: of none. Queries
+     are the last of the keys. NULL: no blocks */
+  const int32_t* blocks;
 } posenc_mask;
 
-/* Small tensors made of the tokens, which a plan's tables by distance meet in place of q and k (its JSON: relative.profiles,
-   u of them), of any dtype and strides; NULL where the plan has no such table. */
+/* Small tensors made of the tokens, which a plan's tables by distance meet in place of q and k (its
+   JSON: relative.profiles, u of them), of any dtype and strides; NULL where the plan has no such
+   table. */
 typedef struct posenc_profiles {
   uint32_t struct_size;       /* sizeof(posenc_profiles) */
   const posenc_tensor* query; /* [batch, heads, queries, u] */
   const posenc_tensor* key;   /* [batch, heads, keys, u], one for each query head */
 } posenc_profiles;
 
-/* What every attention takes. Any strides, one dtype of q, k, v and the output; heads is a multiple of kv_heads. q
-   and k come unrotated: all that position does is taken from the plan. */
+/* What every attention takes. Any strides, one dtype of q, k, v and the output; heads is a multiple
+   of kv_heads. q and k come unrotated: all that position does is taken from the plan. */
 typedef struct posenc_attention {
   uint32_t struct_size;   /* sizeof(posenc_attention) */
   int32_t threads;        /* 0: as many as the machine has; the same bits for any number */
@@ -400,47 +419,50 @@ typedef struct posenc_attention {
   const posenc_positions* queries;
   const posenc_positions* keys;
   const posenc_mask* mask; /* NULL: causal */
-  /* Logits that the softmax counts and that have no value, [heads] or [batch, heads, queries], of any dtype; neither
-     scaled nor masked. NULL: none. */
+  /* Logits that the softmax counts and that have no value, [heads] or [batch, heads, queries], of
+     any dtype; neither scaled nor masked. NULL: none. */
   const posenc_tensor* sink_logits;
   const posenc_profiles* profiles; /* of a plan with profiles, and only then */
 } posenc_attention;
 
-/* softmax(logits) v, for any plan, without ever holding all logits at once; out [batch, heads, queries, value_dim]. 16-bit
-   types and float32 are computed in float, float64 in double, the rotation's angles in double. A query that sees
-   no key gives zeros. In WebAssembly it is posenc_attend_reference, on the caller's thread.
-   Errors: shapes, dtypes or positions that do not fit each other, a learned table not given, a distance that a
-   table does not reach. */
+/* softmax(logits) v, for any plan, without ever holding all logits at once; out [batch, heads,
+   queries, value_dim]. 16-bit types and float32 are computed in float, float64 in double, the
+   rotation's angles in double. A query that sees no key gives zeros. In WebAssembly it is
+   posenc_attend_reference, on the caller's thread. Errors: shapes, dtypes or positions that do not
+   fit each other, a learned table not given, a distance that a table does not reach. */
 POSENC_API posenc_status posenc_attend(const posenc_plan* plan, const posenc_attention* in,
                                        const posenc_tensor* out) POSENC_NOTHROW;
 
-/* The same in plain double loops on one thread, the truth for faster ones. logits may be NULL; else it receives the
-   masked logits [batch, heads, queries, keys]. */
+/* The same in plain double loops on one thread, the truth for faster ones. logits may be NULL; else
+   it receives the masked logits [batch, heads, queries, keys]. */
 POSENC_API posenc_status posenc_attend_reference(const posenc_plan* plan,
                                                  const posenc_attention* in,
                                                  const posenc_tensor* out,
                                                  const posenc_tensor* logits) POSENC_NOTHROW;
 
-/* --- schemes that read the content ----------------------------------------------------------------- */
+/* --- schemes that read the content ------------------------------------------------------------ */
 
-/* A scheme of the list "content" of posenc_schemes_json(), as JSON (docs/content.md): {"type": "forgetting",
-   "gate_bias": [3]}. Errors: not JSON, no such type or field, a value out of range, a required field left out. */
+/* A scheme of the list "content" of posenc_schemes_json(), as JSON (docs/content.md): {"type":
+   "forgetting", "gate_bias": [3]}. Errors: not JSON, no such type or field, a value out of range, a
+   required field left out. */
 POSENC_API posenc_status posenc_content_from_scheme(const char* scheme_json,
                                                     posenc_content** out) POSENC_NOTHROW;
 
 POSENC_API void posenc_content_free(posenc_content* content) POSENC_NOTHROW;
 
-/* Gives it a tensor by its name in "tables": CoPE's "embeddings" [positions][head_dim] or [heads][positions]
-   [head_dim], forgetting's, Wall's and PaTH's "log_gates" [batch][heads][keys], Wall's "channel_gates" [batch][heads]
-   [keys][head_dim], PaTH's "w" [batch][kv_heads][keys][head_dim] and "beta" [batch][kv_heads][keys]. The numbers are
-   copied. Errors: no such table, more than 2^28 numbers. What shape it must have attention with it says. */
+/* Gives it a tensor by its name in "tables": CoPE's "embeddings" [positions][head_dim] or
+   [heads][positions] [head_dim], forgetting's, Wall's and PaTH's "log_gates" [batch][heads][keys],
+   Wall's "channel_gates" [batch][heads] [keys][head_dim], PaTH's "w"
+   [batch][kv_heads][keys][head_dim] and "beta" [batch][kv_heads][keys]. The numbers are copied.
+   Errors: no such table, more than 2^28 numbers. What shape it must have attention with it says. */
 POSENC_API posenc_status posenc_content_set_table(posenc_content* content, const char* name,
                                                   const posenc_tensor* values) POSENC_NOTHROW;
 
-/* posenc_attend_reference with such a scheme. The plan beside it may rotate and scale logits; NULL is the empty plan.
-   logits and weights [batch, heads, queries, keys] may be NULL; else they receive what the softmax takes (of
-   stick_breaking, which has none, the logarithms of the weights), and what each value is multiplied by. Errors: those
-   of posenc_attend; a plan with a bias or relative vectors, tables that do not fit, masks that a scheme cannot take. */
+/* posenc_attend_reference with such a scheme. The plan beside it may rotate and scale logits; NULL
+   is the empty plan. logits and weights [batch, heads, queries, keys] may be NULL; else they
+   receive what the softmax takes (of stick_breaking, which has none, the logarithms of the
+   weights), and what each value is multiplied by. Errors: those of posenc_attend; a plan with a
+   bias or relative vectors, tables that do not fit, masks that a scheme cannot take. */
 POSENC_API posenc_status posenc_attend_content_reference(
     const posenc_content* content, const posenc_plan* plan, const posenc_attention* in,
     const posenc_tensor* out, const posenc_tensor* logits,
@@ -448,19 +470,20 @@ POSENC_API posenc_status posenc_attend_content_reference(
 
 #ifndef __wasm__ /* what the WebAssembly module does without */
 
-/* posenc_plan_from_scheme with tensors that the scheme has learned, by their names in its "tables" of posenc_schemes_json():
-   those of transformer_xl, log_cpb, decomposed and axis_buckets are needed before it is compiled. The numbers are copied. Errors
-   besides: no such table, more than 2^28 numbers, a shape that does not fit. */
+/* posenc_plan_from_scheme with tensors that the scheme has learned, by their names in its "tables"
+   of posenc_schemes_json(): those of transformer_xl, log_cpb, decomposed and axis_buckets are
+   needed before it is compiled. The numbers are copied. Errors besides: no such table, more than
+   2^28 numbers, a shape that does not fit. */
 POSENC_API posenc_status posenc_plan_from_tables(const char* scheme_json,
                                                  const posenc_geometry* geometry,
                                                  const char* const* names,
                                                  const posenc_tensor* tables, size_t count,
                                                  posenc_plan** out) POSENC_NOTHROW;
 
-/* --- gradients of attention ---------------------------------------------------------------------- */
+/* --- gradients of attention ------------------------------------------------------------------- */
 
-/* Where posenc_attend_backward writes what; NULL is not wanted. Shapes are those of the inputs and of the plan's
-   parts. */
+/* Where posenc_attend_backward writes what; NULL is not wanted. Shapes are those of the inputs and
+   of the plan's parts. */
 typedef struct posenc_attention_gradients {
   uint32_t struct_size; /* sizeof(posenc_attention_gradients) */
   const posenc_tensor *q, *k, *v;
@@ -476,20 +499,21 @@ typedef struct posenc_attention_gradients {
   const posenc_profiles* profiles;            /* the same */
 } posenc_attention_gradients;
 
-/* The gradients of a loss by what went into posenc_attend, given that by its output: out_gradient [batch, heads,
-   queries, head_dim] of q's dtype; the rest as posenc_attend took it. They are written, not added to, in any dtype
-   and strides, also in the memory of an input. Weights are formed again, so nothing needs to be kept; memory grows
-   with the length, not with its square.
-   Errors: those of posenc_attend; a gradient of a part that the plan lacks, or of another shape. Then nothing is
-   written. */
+/* The gradients of a loss by what went into posenc_attend, given that by its output: out_gradient
+   [batch, heads, queries, head_dim] of q's dtype; the rest as posenc_attend took it. They are
+   written, not added to, in any dtype and strides, also in the memory of an input. Weights are
+   formed again, so nothing needs to be kept; memory grows with the length, not with its square.
+   Errors: those of posenc_attend; a gradient of a part that the plan lacks, or of another shape.
+   Then nothing is written. */
 POSENC_API posenc_status posenc_attend_backward(
     const posenc_plan* plan, const posenc_attention* in, const posenc_tensor* out_gradient,
     const posenc_attention_gradients* gradients) POSENC_NOTHROW;
 
-/* --- angles that content says ----------------------------------------------------------------------- */
+/* --- angles that content says ----------------------------------------------------------------- */
 
-/* Angles that content says: out = start + factor · the sum of steps over the tokens so far (selective RoPE, CARoPE, Mamba-3), all
-   [batch, head, seq, pair] but start [batch, head, pair] and factor [pair]; both may be NULL: zeros, and ones. Summed in double. */
+/* Angles that content says: out = start + factor · the sum of steps over the tokens so far
+   (selective RoPE, CARoPE, Mamba-3), all [batch, head, seq, pair] but start [batch, head, pair] and
+   factor [pair]; both may be NULL: zeros, and ones. Summed in double. */
 POSENC_API posenc_status posenc_summed_angles(const posenc_tensor* steps, const double* factor,
                                               const posenc_tensor* start,
                                               const posenc_tensor* out) POSENC_NOTHROW;
@@ -499,7 +523,8 @@ POSENC_API posenc_status posenc_summed_angles_gradient(const posenc_tensor* angl
                                                        const double* factor,
                                                        const posenc_tensor* out) POSENC_NOTHROW;
 
-/* The step of a pair, made of a number x that a token says, and what it is multiplied by, made of another, y. */
+/* The step of a pair, made of a number x that a token says, and what it is multiplied by, made of
+   another, y. */
 enum {
   POSENC_STEP_PLAIN = 0,    /* x */
   POSENC_STEP_TANH = 1,     /* tanh x */
@@ -512,8 +537,8 @@ enum {
   POSENC_GATE_SOFTPLUS = 2 /* ln(1 + e^y) */
 };
 
-/* How what tokens say becomes angles, beside a plan whose frequencies are radians per step: start + frequency · the sum of step ·
-   gate over the tokens so far (docs/content.md). */
+/* How what tokens say becomes angles, beside a plan whose frequencies are radians per step: start +
+   frequency · the sum of step · gate over the tokens so far (docs/content.md). */
 typedef struct posenc_angle_form {
   uint32_t struct_size; /* sizeof(posenc_angle_form) */
   int32_t step, gate;
@@ -521,9 +546,10 @@ typedef struct posenc_angle_form {
   int64_t turning;  /* pairs that turn, the first; 0: all */
 } posenc_angle_form;
 
-/* The form and the plan of "selective_rope", "carope", "mamba3", "mamba3_halves" or "grape_m". number: the theta of selective_rope
-   and grape_m, the rotated part of mamba3; 0: as their authors have it. form->struct_size is to be set before. Errors: another name,
-   an odd head_dim, a number out of range. */
+/* The form and the plan of "selective_rope", "carope", "mamba3", "mamba3_halves" or "grape_m".
+   number: the theta of selective_rope and grape_m, the rotated part of mamba3; 0: as their authors
+   have it. form->struct_size is to be set before. Errors: another name, an odd head_dim, a number
+   out of range. */
 POSENC_API posenc_status posenc_angle_form_named(const char* name, int64_t head_dim, double number,
                                                  posenc_angle_form* form,
                                                  posenc_plan** plan) POSENC_NOTHROW;
@@ -536,25 +562,27 @@ typedef struct posenc_said_angles {
   const posenc_tensor* start; /* [batch, head, pair]: `next` of the call before; NULL: zeros */
 } posenc_said_angles;
 
-/* The angles for posenc_rotate_by, out [batch, head, seq, pair], summed in double, and where next is not NULL those that the token
-   behind the last begins with, [batch, head, pair]. Errors: shapes, a plan that does not rotate by frequencies alone. */
+/* The angles for posenc_rotate_by, out [batch, head, seq, pair], summed in double, and where next
+   is not NULL those that the token behind the last begins with, [batch, head, pair]. Errors:
+   shapes, a plan that does not rotate by frequencies alone. */
 POSENC_API posenc_status posenc_content_angles(const posenc_plan* plan,
                                                const posenc_angle_form* form,
                                                const posenc_said_angles* in,
                                                const posenc_tensor* out,
                                                const posenc_tensor* next) POSENC_NOTHROW;
 
-/* Its gradients, given that by the angles, the sum of posenc_angle_gradient's of queries and of keys: `to` like `in`, and frequency
-   [head or 1][pair], each where it is not NULL. Errors: those of posenc_content_angles. */
+/* Its gradients, given that by the angles, the sum of posenc_angle_gradient's of queries and of
+   keys: `to` like `in`, and frequency [head or 1][pair], each where it is not NULL. Errors: those
+   of posenc_content_angles. */
 POSENC_API posenc_status posenc_content_angles_gradient(
     const posenc_plan* plan, const posenc_angle_form* form, const posenc_said_angles* in,
     const posenc_tensor* angles_gradient, const posenc_said_angles* to,
     const posenc_tensor* frequency) POSENC_NOTHROW;
 
-/* --- what is added, at real positions and of another grid ------------------------------------------- */
+/* --- what is added, at real positions and of another grid ------------------------------------- */
 
-/* posenc_add and posenc_position_vectors of tokens at real positions, `at` [axis, batch, seq]. Errors besides: a plan that
-   adds a learned table or the index, a position that is not finite. */
+/* posenc_add and posenc_position_vectors of tokens at real positions, `at` [axis, batch, seq].
+   Errors besides: a plan that adds a learned table or the index, a position that is not finite. */
 POSENC_API posenc_status posenc_add_at(const posenc_plan* plan, const posenc_tensor* embedding,
                                        const posenc_tensor* at, const posenc_tensor* out,
                                        int32_t threads) POSENC_NOTHROW;
@@ -563,8 +591,9 @@ POSENC_API posenc_status posenc_position_vectors_at(const posenc_plan* plan,
                                                     const posenc_tensor* out,
                                                     int32_t threads) POSENC_NOTHROW;
 
-/* A learned table [kept_rows + old patches][channels] for a grid of another size, its patches row by row: weighted sums of old
-   patches. Zeroed but for struct_size it is PyTorch's bilinear interpolation, align_corners false. */
+/* A learned table [kept_rows + old patches][channels] for a grid of another size, its patches row
+   by row: weighted sums of old patches. Zeroed but for struct_size it is PyTorch's bilinear
+   interpolation, align_corners false. */
 typedef struct posenc_resampling {
   uint32_t struct_size;                                 /* sizeof(posenc_resampling) */
   int64_t from_height, from_width, to_height, to_width; /* patches */
@@ -575,7 +604,8 @@ typedef struct posenc_resampling {
   int64_t kept_rows;     /* class tokens in front, copied */
 } posenc_resampling;
 
-/* Errors: shapes, sizes below 1, a grid that is no whole number of blocks, antialias beside align_corners or zeros. */
+/* Errors: shapes, sizes below 1, a grid that is no whole number of blocks, antialias beside
+   align_corners or zeros. */
 POSENC_API posenc_status posenc_resample_grid(const posenc_tensor* table,
                                               const posenc_resampling* how,
                                               const posenc_tensor* out) POSENC_NOTHROW;
@@ -585,11 +615,11 @@ POSENC_API posenc_status
 posenc_resample_grid_gradient(const posenc_tensor* out_gradient, const posenc_resampling* how,
                               const posenc_tensor* table_gradient) POSENC_NOTHROW;
 
-/* --- schemes that read the content, at speed --------------------------------------------------------- */
+/* --- schemes that read the content, at speed -------------------------------------------------- */
 
-/* posenc_attend with such a scheme, and a plan beside it or NULL. remainder may be NULL; else it receives what no key
-   took, [batch, heads, queries], of a scheme that leaves something (stick_breaking). Errors: those of
-   posenc_attend_content_reference. */
+/* posenc_attend with such a scheme, and a plan beside it or NULL. remainder may be NULL; else it
+   receives what no key took, [batch, heads, queries], of a scheme that leaves something
+   (stick_breaking). Errors: those of posenc_attend_content_reference. */
 POSENC_API posenc_status posenc_attend_content(const posenc_content* content,
                                                const posenc_plan* plan, const posenc_attention* in,
                                                const posenc_tensor* out,
@@ -611,25 +641,27 @@ typedef struct posenc_content_gradients {
   const posenc_tensor *p_queries, *p_keys; /* grape_ap: like the tables */
 } posenc_content_gradients;
 
-/* Its gradients, as posenc_attend_backward has those of posenc_attend. remainder_gradient may be NULL: that of the loss
-   by the remainder. Errors besides: a gradient of what the scheme does not learn. */
+/* Its gradients, as posenc_attend_backward has those of posenc_attend. remainder_gradient may be
+   NULL: that of the loss by the remainder. Errors besides: a gradient of what the scheme does not
+   learn. */
 POSENC_API posenc_status posenc_attend_content_backward(
     const posenc_content* content, const posenc_plan* plan, const posenc_attention* in,
     const posenc_tensor* out_gradient, const posenc_content_gradients* gradients,
     const posenc_tensor* remainder_gradient) POSENC_NOTHROW;
 
-/* PaTH's keys for a cache, written where they stand: keys [batch, kv_heads, cached, head_dim], the last of them those of
-   the new tokens whose factors are w [batch, kv_heads, new, head_dim] and beta [batch, kv_heads, new]. Each key becomes
-   H … H k, of the factors of all new tokens behind it, so that posenc_attend with the empty plan is PaTH. threads as in
-   posenc_attention. Errors: shapes that do not fit; keys that share memory. */
+/* PaTH's keys for a cache, written where they stand: keys [batch, kv_heads, cached, head_dim], the
+   last of them those of the new tokens whose factors are w [batch, kv_heads, new, head_dim] and
+   beta [batch, kv_heads, new]. Each key becomes H … H k, of the factors of all new tokens behind
+   it, so that posenc_attend with the empty plan is PaTH. threads as in posenc_attention. Errors:
+   shapes that do not fit; keys that share memory. */
 POSENC_API posenc_status posenc_path_keys(const posenc_tensor* keys, const posenc_tensor* w,
                                           const posenc_tensor* beta,
                                           int32_t threads) POSENC_NOTHROW;
 
-/* --- a key-value cache --------------------------------------------------------------------------- */
+/* --- a key-value cache ------------------------------------------------------------------------ */
 
-/* A batch of sequences of any lengths, their keys and values in pages, of one layer (docs/cache.md). A call that
-   fails leaves the sequences as they were. */
+/* A batch of sequences of any lengths, their keys and values in pages, of one layer
+   (docs/cache.md). A call that fails leaves the sequences as they were. */
 typedef struct posenc_cache_options {
   uint32_t struct_size; /* sizeof(posenc_cache_options) */
   posenc_dtype dtype;
@@ -642,7 +674,8 @@ typedef struct posenc_cache_options {
   int32_t one_plan;  /* nonzero: rotated keys refuse another plan; 0: they are rotated to it */
 } posenc_cache_options;
 
-/* Errors: sizes below 1 (value_dim: below 0), more than 2^28 pages, or pages that do not fit in memory. */
+/* Errors: sizes below 1 (value_dim: below 0), more than 2^28 pages, or pages that do not fit in
+   memory. */
 POSENC_API posenc_status posenc_cache_make(const posenc_cache_options* options,
                                            posenc_cache** out) POSENC_NOTHROW;
 
@@ -654,33 +687,34 @@ POSENC_API posenc_status posenc_cache_add(posenc_cache* cache, int64_t* sequence
 /* Its pages serve others. Errors: unknown. */
 POSENC_API posenc_status posenc_cache_remove(posenc_cache* cache, int64_t sequence) POSENC_NOTHROW;
 
-/* Appends tokens to each of `count` sequences: k [sequence, kv_heads, tokens, head_dim] and v [sequence, kv_heads,
-   tokens, value_dim], unrotated. positions may be NULL: behind the largest of each. Errors: unknown or repeated
-   sequences, shapes, dtype, positions, a plan that does not hold for the length or that cached keys refuse, no page
-   left. */
+/* Appends tokens to each of `count` sequences: k [sequence, kv_heads, tokens, head_dim] and v
+   [sequence, kv_heads, tokens, value_dim], unrotated. positions may be NULL: behind the largest of
+   each. Errors: unknown or repeated sequences, shapes, dtype, positions, a plan that does not hold
+   for the length or that cached keys refuse, no page left. */
 POSENC_API posenc_status posenc_cache_append(posenc_cache* cache, const int64_t* sequences,
                                              size_t count, const posenc_tensor* k,
                                              const posenc_tensor* v, const posenc_plan* plan,
                                              const posenc_positions* positions,
                                              int32_t threads) POSENC_NOTHROW;
 
-/* The attention of the newest tokens of each sequence over all its tokens, as posenc_attend: q [sequence, heads,
-   tokens, head_dim], out [sequence, heads, tokens, value_dim]. mask may be NULL: causal; its keep must be NULL.
-   sink_logits, [heads] or [sequence, heads, tokens], may be NULL: none. profiles of a plan that has them, else NULL; those
-   of keys are of all cached tokens in their order, [sequence, heads, tokens of the longest, u].
-   Errors: those of both, fewer tokens than queries. */
+/* The attention of the newest tokens of each sequence over all its tokens, as posenc_attend: q
+   [sequence, heads, tokens, head_dim], out [sequence, heads, tokens, value_dim]. mask may be NULL:
+   causal; its keep must be NULL. sink_logits, [heads] or [sequence, heads, tokens], may be NULL:
+   none. profiles of a plan that has them, else NULL; those of keys are of all cached tokens in
+   their order, [sequence, heads, tokens of the longest, u]. Errors: those of both, fewer tokens
+   than queries. */
 POSENC_API posenc_status posenc_cache_attend(
     posenc_cache* cache, const int64_t* sequences, size_t count, const posenc_tensor* q,
     const posenc_plan* plan, const posenc_mask* mask, const posenc_tensor* sink_logits,
     const posenc_profiles* profiles, const posenc_tensor* out, int32_t threads) POSENC_NOTHROW;
 
-/* Adds `offset` to the positions of tokens [first, last), counted without evicted ones; rotated keys are rotated along.
-   Errors: unknown, tokens that are not there, positions out of range. */
+/* Adds `offset` to the positions of tokens [first, last), counted without evicted ones; rotated
+   keys are rotated along. Errors: unknown, tokens that are not there, positions out of range. */
 POSENC_API posenc_status posenc_cache_shift(posenc_cache* cache, int64_t sequence, int64_t first,
                                             int64_t last, int64_t offset) POSENC_NOTHROW;
 
-/* Drops tokens [first, last). closes: nonzero shifts those behind so that they stand where the first dropped one
-   stood. Errors: those of posenc_cache_shift. */
+/* Drops tokens [first, last). closes: nonzero shifts those behind so that they stand where the
+   first dropped one stood. Errors: those of posenc_cache_shift. */
 POSENC_API posenc_status posenc_cache_evict(posenc_cache* cache, int64_t sequence, int64_t first,
                                             int64_t last, int32_t closes) POSENC_NOTHROW;
 
@@ -688,10 +722,10 @@ POSENC_API posenc_status posenc_cache_evict(posenc_cache* cache, int64_t sequenc
 POSENC_API posenc_status posenc_cache_size(const posenc_cache* cache, int64_t sequence,
                                            int64_t* tokens, int64_t* length) POSENC_NOTHROW;
 
-/* --- the doctor, of text -------------------------------------------------------------------------- */
+/* --- the doctor, of text ---------------------------------------------------------------------- */
 
-/* The functions of that name of an open model, of the text of a config.json or params.json, or a bundled name
-   (posenc_models_json). Errors besides theirs: text that is neither. */
+/* The functions of that name of an open model, of the text of a config.json or params.json, or a
+   bundled name (posenc_models_json). Errors besides theirs: text that is neither. */
 POSENC_API posenc_status posenc_diff_json(const char* expected, const char* found, int64_t length,
                                           char** json) POSENC_NOTHROW;
 POSENC_API posenc_status posenc_lint_json(const char* model, const char* engine, int64_t length,
@@ -702,20 +736,21 @@ POSENC_API posenc_status posenc_extend_json(const char* model, int64_t to, const
                                             int64_t trained, int32_t training,
                                             char** json) POSENC_NOTHROW;
 
-/* --- which convention an engine rotated by ---------------------------------------------------------- */
+/* --- which convention an engine rotated by ---------------------------------------------------- */
 
-/* What `posenc identify --json` prints (docs/json.md), of queries or keys [head, seq, dim] or [batch, head, seq, dim]:
-   after rotation and before it. before may be NULL where repeated is nonzero: every token is the same one. positions
-   may be NULL: from 0 on. With a model, which may be NULL, what is found is compared with its layer. Errors: shapes that
-   do not agree, numbers that are not finite, no such layer. */
+/* What `posenc identify --json` prints (docs/json.md), of queries or keys [head, seq, dim] or
+   [batch, head, seq, dim]: after rotation and before it. before may be NULL where repeated is
+   nonzero: every token is the same one. positions may be NULL: from 0 on. With a model, which may
+   be NULL, what is found is compared with its layer. Errors: shapes that do not agree, numbers that
+   are not finite, no such layer. */
 POSENC_API posenc_status posenc_identify_json(const posenc_tensor* after,
                                               const posenc_tensor* before,
                                               const posenc_positions* positions, int32_t repeated,
                                               const posenc_model* model, int64_t layer,
                                               char** json) POSENC_NOTHROW;
 
-/* The same of tables of cosines and sines [position, pair or channel], and of vectors [position, channel] that are added
-   to embeddings. */
+/* The same of tables of cosines and sines [position, pair or channel], and of vectors [position,
+   channel] that are added to embeddings. */
 POSENC_API posenc_status posenc_identify_table_json(const posenc_tensor* cos,
                                                     const posenc_tensor* sin,
                                                     char** json) POSENC_NOTHROW;

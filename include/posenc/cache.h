@@ -18,10 +18,10 @@ enum class CachedKeys {
   rotated,    // by the plan they were appended with: attend rotates the queries alone
 };
 
-// What becomes of rotated keys when another plan comes (dynamic NTK, LongRoPE's switch). Keys of two
-// plans are never mixed. Each rotation rounds the keys again (twice where the plans differ in more
-// than frequency and amplitude), and an angle too small to change a number by half a step of the
-// dtype is lost: if the plan changes often, cache 16-bit keys unrotated.
+// What becomes of rotated keys when another plan comes (dynamic NTK, LongRoPE's switch). Keys of
+// two plans are never mixed. Each rotation rounds the keys again (twice where the plans differ in
+// more than frequency and amplitude), and an angle too small to change a number by half a step of
+// the dtype is lost: if the plan changes often, cache 16-bit keys unrotated.
 enum class NewPlan {
   rerotate,  // every key of the sequence is rotated from the old plan's angle to the new one's
   refuse,    // an error
@@ -42,17 +42,18 @@ struct KvCacheOptions {
 // that attend may have rotated keys to its plan already; keys and the plan on record agree. Not
 // thread-safe: one call at a time.
 //
-// Memory: pages · page_size · kv_heads · (head_dim + value_dim) numbers, and 8 bytes a token and axis where
-// positions are no range. attend() reads a sequence where it lies if its pages are neighbours;
-// otherwise the cache gathers it, one sequence at a time, into memory as large as the longest one
-// gathered, which the cache keeps.
+// Memory: pages · page_size · kv_heads · (head_dim + value_dim) numbers, and 8 bytes a token and
+// axis where positions are no range. attend() reads a sequence where it lies if its pages are
+// neighbours; otherwise the cache gathers it, one sequence at a time, into memory as large as the
+// longest one gathered, which the cache keeps.
 // Time: a token costs append() the same at any length, and attend() of a sequence in neighbouring
 // pages the attention itself.
 class KvCache {
  public:
   using Sequence = std::int64_t;  // never used twice: that of a removed sequence stays unknown
 
-  // Errors: sizes below 1 (value_dim: below 0), more than 2^28 pages, or pages that do not fit in memory.
+  // Errors: sizes below 1 (value_dim: below 0), more than 2^28 pages, or pages that do not fit in
+  // memory.
   static Expected<KvCache> make(const KvCacheOptions& options);
   KvCache(KvCache&&) noexcept;
   KvCache& operator=(KvCache&&) noexcept;
@@ -62,9 +63,9 @@ class KvCache {
   Expected<void> remove(Sequence sequence);  // its pages serve others. Errors: unknown
 
   // Appends `tokens` tokens to each sequence: k [sequence, kv_heads, tokens, head_dim] and
-  // v [sequence, kv_heads, tokens, value_dim], unrotated whatever is cached. Their positions are `positions`, of one sequence or of all, by
-  // default those behind the largest position of each. The plan must hold for the length that each
-  // sequence reaches (Plan::valid).
+  // v [sequence, kv_heads, tokens, value_dim], unrotated whatever is cached. Their positions are
+  // `positions`, of one sequence or of all, by default those behind the largest position of each.
+  // The plan must hold for the length that each sequence reaches (Plan::valid).
   // Errors: unknown or repeated sequences, shapes, dtype, positions, no token, a plan that does not
   // hold or that NewPlan::refuse forbids, no page left; if keys are cached rotated, also a rotation
   // with vectors by distance beside (profiles aside), since those are multiplied by unrotated keys.
@@ -74,18 +75,20 @@ class KvCache {
 
   // The attention of the newest tokens of each sequence over all its tokens, as posenc::attend: one
   // token each while decoding, or a chunk of a prefill. q [sequence, heads, tokens, head_dim],
-  // unrotated, and out [sequence, heads, tokens, value_dim]; append() has recorded the queries' positions. `mask` goes by position,
-  // without keep. sink_logits [heads] or [sequence, heads, tokens], as AttentionInputs has them. Of a plan with profiles:
-  // those of the queries, [sequence, heads, tokens, u]; those of keys are the caller's to keep, of all cached tokens in
-  // their order, [sequence, heads, tokens of the longest, u].
+  // unrotated, and out [sequence, heads, tokens, value_dim]; append() has recorded the queries'
+  // positions. `mask` depends on position, without keep. sink_logits [heads] or [sequence, heads,
+  // tokens], as AttentionInputs has them. Of a plan with profiles: those of the queries, [sequence,
+  // heads, tokens, u]; those of keys are the caller's to keep, of all cached tokens in their order,
+  // [sequence, heads, tokens of the longest, u].
   // Errors: those of append and of posenc::attend, fewer tokens than queries.
   Expected<void> attend(std::span<const Sequence> sequences, const Tensor& q, const Plan& plan,
                         const Mask& mask, const Tensor& out, Threads threads = {},
                         const Tensor& sink_logits = {}, const ProfileTensors& profiles = {});
 
-  // The same where the cache holds some of the tokens that the queries see, as on one of several machines: `queries`, of
-  // one sequence or of all, stand anywhere, and the plan must hold for their length too. out may be float32 where the cache
-  // holds 16 bits; log_sums [sequence, heads, tokens] as posenc::attend writes them. A sequence that holds nothing gives zeros.
+  // The same where the cache holds some of the tokens that the queries see, as on one of several
+  // machines: `queries`, of one sequence or of all, stand anywhere, and the plan must hold for
+  // their length too. out may be float32 where the cache holds 16 bits; log_sums [sequence, heads,
+  // tokens] as posenc::attend writes them. A sequence that holds nothing gives zeros.
   Expected<void> attend_part(std::span<const Sequence> sequences, const Tensor& q,
                              const Positions& queries, const Plan& plan, const Mask& mask,
                              const Tensor& out, const Tensor& log_sums, Threads threads = {},

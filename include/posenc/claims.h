@@ -1,6 +1,6 @@
-// What is said about positional encodings, checked: every claim is data beside a function that computes
-// whether it holds. The command, the documentation, bindings and the browser show the same list. It is
-// the library posenc::claims (-lposenc_claims), which stands on posenc.
+// What is said about positional encodings, checked: every claim is data beside a function that
+// computes whether it holds. The command, the documentation, bindings and the browser show the same
+// list. It is the library posenc::claims (-lposenc_claims), which stands on posenc.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,16 @@ enum class Verdict {
   right,
   sloppy,
   wrong,
-  measured,  // by training small models, which neither proves nor refutes what is said of large ones
+  // by training small models, which neither proves nor refutes what is said of large ones
+  measured,
   unchecked,
 };
 std::string_view name(
     Verdict verdict);  // "true", "sloppy", "wrong", "measured in small", "not checkable here"
 
-// One number that decides. A residual is the distance between a statement and what was computed; the
-// tolerance is what rounding may explain. For the counter-example of a wrong statement the residual must
-// lie outside.
+// One number that decides. A residual is the distance between a statement and what was computed;
+// the tolerance is what rounding may explain. For the counter-example of a wrong statement the
+// residual must lie outside.
 struct Measure {
   std::string what = {};
   double residual = 0;
@@ -67,8 +68,8 @@ struct ClaimText {
 std::span<const ClaimText> claim_texts();  // S0 to S4
 std::span<const Claim> all_claims();       // by number
 
-// A claim with what its check found. `agrees`: the computation supports the verdict; always true of what
-// no computation decides.
+// A claim with what its check found. `agrees`: the computation supports the verdict; always true of
+// what no computation decides.
 struct Verified {
   const Claim* claim = nullptr;
   Evidence finding = {};

@@ -1,6 +1,6 @@
-// Distance maps of RoPE: what distances beyond those of training are taken for, in place of a scaling
-// or beside one. Each rotates queries two or three times, by regions. A map is a struct here, a word in
-// the list at the end, and one function in src/schemes/distance_maps.cc.
+// Distance maps of RoPE: what distances beyond those of training are taken for, in place of a
+// scaling or beside one. Each rotates queries two or three times, by regions. A map is a struct
+// here, a word in the list at the end, and one function in src/schemes/distance_maps.cc.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The doctor: whatever a person has is taken as evidence, and answered by one list of findings with a
-// verdict above them. The first model is what should run; everything else is a run of it.
+// The doctor: whatever a person has is taken as evidence, and answered by one list of findings with
+// a verdict above them. The first model is what should run; everything else is a run of it.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,8 @@ struct Evidence {
 };
 Evidence model_evidence(std::string name, Model model);
 Evidence unusable_evidence(std::string name, const Error& error);
-// Tells by its content what a text is: JSON of a model, a command line, a log, a Modelfile, a trainer's
-// YAML, numbers.
+// Tells by its content what a text is: JSON of a model, a command line, a log, a Modelfile, a
+// trainer's YAML, numbers.
 Evidence text_evidence(std::string name, std::string text);
 
 struct DoctorOptions {
@@ -64,15 +64,15 @@ struct Diagnosis {
   std::int64_t length = 0;               // that it was judged for; 0: nobody says
   std::string next = {};                 // the command to run next
 };
-// {"evidence", "verdict", "findings": [{"code", "severity", "engine", "version", "where", "what", "effect",
-// "cure", "sure"}], "next"} (docs/json.md).
+// {"evidence", "verdict", "findings": [{"code", "severity", "engine", "version", "where", "what",
+// "effect", "cure", "sure"}], "next"} (docs/json.md).
 std::string to_json(const Diagnosis& diagnosis);
 
 // Errors: no evidence at all, no such engine, a negative length.
 Expected<Diagnosis> diagnose(std::vector<Evidence> evidence, const DoctorOptions& options = {});
 
-// Frequencies as somebody printed them (numbers in a text, tensor([…]) around them): what made them. Each is
-// known as far as its last digit. Errors: fewer than four numbers, more than 65,536.
+// Frequencies as somebody printed them (numbers in a text, tensor([…]) around them): what made
+// them. Each is known as far as its last digit. Errors: fewer than four numbers, more than 65,536.
 Expected<std::vector<double>> read_printed_frequencies(std::string_view text,
                                                        std::vector<double>* resolution = nullptr);
 

@@ -1,6 +1,7 @@
-// What inference engines make of a model's file. Each reads it in its own way: keys that one multiplies by another
-// ignores, defaults differ, a scaling that grows with the text is computed once for all. A profile says what
-// one version of an engine does, and was read in the file that it names, or recorded by running it.
+// What inference engines make of a model's file. Each reads it in its own way: keys that one
+// multiplies by another ignores, defaults differ, a scaling that grows with the text is computed
+// once for all. A profile says what one version of an engine does, and was read in the file that it
+// names, or recorded by running it.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +30,8 @@ std::vector<Engine> engines();
 std::string engines_to_json();  // an array: {"name", "title", "version", "source"}
 
 // "vllm" is the newest profile of the engine, "transformers@4" the newest of version 4, and
-// "transformers@5.12" the one that holds for 5.12, or else the nearest. Errors: no such engine, what
-// is no version.
+// "transformers@5.12" the one that holds for 5.12, or else the nearest. Errors: no such engine,
+// what is no version.
 Expected<Engine> find_engine(std::string_view name);
 
 // What an engine does otherwise than the file says.
@@ -39,7 +40,8 @@ struct EngineNote {
     lost,          // the file says it, the engine does not do it
     approximated,  // it does something near
     defaulted,     // the file does not say it, and the engine has a default of its own
-    fixed,    // chosen once for all lengths where the file's scaling goes by the length of the text
+    // chosen once for all lengths where the file's scaling depends on the length of the text
+    fixed,
     rounded,  // kept with fewer digits
   };
   Kind kind = Kind::lost;
@@ -62,8 +64,9 @@ struct EngineReading {
   std::optional<std::int64_t> table_rows = {};
 };
 
-// `length` is the context that the engine is started for; 0: the model's own. Positions that are not rotary are taken as the file
-// has them. Errors: a length of 0 or more is required, and an engine that there is.
+// `length` is the context that the engine is started for; 0: the model's own. Positions that are
+// not rotary are taken as the file has them. Errors: a length of 0 or more is required, and an
+// engine that there is.
 Expected<EngineReading> read_as(const Model& model, std::string_view engine,
                                 std::int64_t length = 0);
 
@@ -75,23 +78,26 @@ struct Translation {
   bool is_json = false;
   std::vector<EngineNote> notes = {};
   std::int64_t length = 0;  // that it was compared for
-  // What the engine makes of the target, beside the model: the largest difference of an angle at positions up to length − 1
-  // (radians) and of the factor on cos and sin.
+  // What the engine makes of the target, beside the model: the largest difference of an angle at
+  // positions up to length − 1 (radians) and of the factor on cos and sin.
   // Absent: the engine refuses it all the same, and a note says why.
   std::optional<double> largest_angle_difference = {}, amplitude_difference = {};
 };
 std::string to_json(const Translation& translation);
 
-// For text layers that rotate. The target is complete: engines replace what they are told as a whole, so that keys which stay as
-// they were are in it too. It is then read back by the engine's profile, and compared with the model for `length` (0: its
-// context). "ollama", "lmstudio", "koboldcpp" and "tabbyapi" are programs of people: the target is what one types, and a
-// note says what no word of theirs can. "gguf" and "params.json" are formats: the profiles of llama.cpp and vLLM read them. "onnx" is ONNX's operators, whose
-// tables onnx_rotations() describes. Errors: no rotation, no such engine, what compile() says for that length.
+// For text layers that rotate. The target is complete: engines replace what they are told as a
+// whole, so that keys which stay as they were are in it too. It is then read back by the engine's
+// profile, and compared with the model for `length` (0: its context). "ollama", "lmstudio",
+// "koboldcpp" and "tabbyapi" are programs of people: the target is what one types, and a note says
+// what no word of theirs can. "gguf" and "params.json" are formats: the profiles of llama.cpp and
+// vLLM read them. "onnx" is ONNX's operators, whose tables onnx_rotations() describes. Errors: no
+// rotation, no such engine, what compile() says for that length.
 Expected<Translation> translate(const Model& model, std::string_view engine,
                                 std::int64_t length = 0);
 
-// A rotation of text layers as ONNX's RotaryEmbedding and GroupQueryAttention take it: tables [row][pair] of the cosines and
-// sines of plan.rotate at positions 0 to rows − 1, times its amplitude.
+// A rotation of text layers as ONNX's RotaryEmbedding and GroupQueryAttention take it: tables
+// [row][pair] of the cosines and sines of plan.rotate at positions 0 to rows − 1, times its
+// amplitude.
 struct OnnxRotation {
   const LayerGroup* group = nullptr;  // of the model: the first that rotates so
   std::vector<std::int64_t> layers = {};

@@ -82,8 +82,8 @@ std::string to_json(const ContentScheme& scheme);  // without its tables
 
 // What to_json(plan) writes, read back; a key left out or null has the member's default. Learned
 // tables come back absent. A key that this posenc does not know, of a later one, is named in
-// Plan::unknown, and whoever computes refuses the plan. Errors: not JSON, a value of another type, a
-// plan that checked() refuses (head_dim 0: not known).
+// Plan::unknown, and whoever computes refuses the plan. Errors: not JSON, a value of another type,
+// a plan that checked() refuses (head_dim 0: not known).
 Expected<Plan> read_plan(std::string_view text, std::int64_t head_dim = 0);
 
 // What to_json(scheme) writes, read back; a field left out has its default. Errors: not JSON, no
@@ -91,8 +91,8 @@ Expected<Plan> read_plan(std::string_view text, std::int64_t head_dim = 0);
 Expected<Scheme> read_scheme(std::string_view text);
 Expected<ContentScheme> read_content_scheme(std::string_view text);
 
-// Every scheme, scaling and content scheme with its fields: by their lists, and in one array, each with its "kind", features
-// of plans and the rooms that take them behind (features.h);
+// Every scheme, scaling and content scheme with its fields: by their lists, and in one array, each
+// with its "kind", features of plans and the rooms that take them behind (features.h);
 // bundled_models() as an array.
 std::string schemes_to_json();
 std::string scheme_list_to_json();

@@ -20,7 +20,8 @@
 
 namespace [[gnu::visibility("default")]] posenc {
 
-// The numbers that a field may hold, both ends included: finite ones, and all of them where no end is stated.
+// The numbers that a field may hold, both ends included: finite ones, and all of them where no end
+// is stated.
 struct Range {
   static constexpr double largest = std::numeric_limits<double>::max();
   double least = -largest;
@@ -148,8 +149,8 @@ struct Field {
 template <class Owner, class T, class... Rest>
 Field(std::string_view, T Owner::*, std::string_view, Rest...) -> Field<Owner, T>;
 
-// A tensor that a scheme reads (learned, or made of the tokens) and that comes beside its fields: flags
-// name its file, bindings hand it over.
+// A tensor that a scheme reads (learned, or made of the tokens) and that comes beside its fields:
+// flags name its file, bindings hand it over.
 template <class Owner, class T>
 struct TableField {
   std::string_view name;
@@ -172,8 +173,8 @@ using FieldValue =
 
 enum class FieldKind { boolean, integer, number, choice, numbers, integers };
 
-// A Field at run time, with the default that its struct has. Those of a field whose value is one of several structs follow
-// it, and their doc says which of them have it.
+// A Field at run time, with the default that its struct has. Those of a field whose value is one of
+// several structs follow it, and their doc says which of them have it.
 struct FieldInfo {
   std::string_view name;
   FieldKind kind;
@@ -194,8 +195,8 @@ struct FieldSetting {
   FieldValue value;
 };
 
-// Fields as one writes them, {"theta=500000", "pairing=halves"}: a value is true or false, a whole number, a number, or
-// else the word. Errors: no equals sign.
+// Fields as one writes them, {"theta=500000", "pairing=halves"}: a value is true or false, a whole
+// number, a number, or else the word. Errors: no equals sign.
 Expected<std::vector<FieldSetting>> written_fields(std::string_view where,
                                                    std::span<const std::string_view> words);
 

@@ -1,6 +1,7 @@
-// Files that tensors come in: .npy, safetensors and GGUF. A file is mapped, not read: only the pages
-// asked for are touched, however big it is. The parsers take bytes, believe none before checking it,
-// and need time and memory in proportion to the header that is there, not to the sizes it claims.
+// Files that tensors come in: .npy, safetensors and GGUF. A file is mapped, not read: only the
+// pages asked for are touched, however big it is. The parsers take bytes, believe none before
+// checking it, and need time and memory in proportion to the header that is there, not to the sizes
+// it claims.
 #pragma once
 
 #include <cstddef>
@@ -54,8 +55,8 @@ std::optional<DType> dtype_of(const StoredTensor& tensor);
 // bytes that are not in the file.
 Expected<std::vector<double>> doubles_of(const StoredTensor& tensor);
 
-// The same in float, also of ggml's blocks of quantized numbers: Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K and Q6_K,
-// as ggml's own code restores them. Errors: as above.
+// The same in float, also of ggml's blocks of quantized numbers: Q4_0, Q4_1, Q5_0, Q5_1, Q8_0,
+// Q4_K, Q5_K and Q6_K, as ggml's own code restores them. Errors: as above.
 Expected<std::vector<float>> floats_of(const StoredTensor& tensor);
 
 // `where` is what errors begin with: the file's name.
@@ -67,11 +68,13 @@ struct Safetensors {
   std::vector<std::pair<std::string, std::string>> metadata = {};  // __metadata__
   std::vector<StoredTensor> tensors = {};                          // by offset
 };
-// Errors: as above; overlapping tensors or holes between them, a name twice, a header over 16 MiB or
-// of more than a million values (the format allows 100 MB; headers of 100,000 tensors are below).
+// Errors: as above; overlapping tensors or holes between them, a name twice, a header over 16 MiB
+// or of more than a million values (the format allows 100 MB; headers of 100,000 tensors are
+// below).
 Expected<Safetensors> parse_safetensors(std::span<const std::byte> bytes, std::string_view where);
 
-// An array of strings (a vocabulary) of a GGUF file. It stays in the file's own bytes until somebody asks for the texts.
+// An array of strings (a vocabulary) of a GGUF file. It stays in the file's own bytes until
+// somebody asks for the texts.
 struct GgufStrings {
   std::uint64_t count = 0;
   std::span<const std::byte> bytes = {};  // each text behind its length in eight bytes
@@ -87,16 +90,17 @@ using GgufValue = std::variant<bool, std::int64_t, std::uint64_t, double, std::s
 struct Gguf {
   std::uint32_t version = 3;
   std::vector<std::pair<std::string, GgufValue>> metadata = {};  // in the file's order
-  // In the file's order. Without bytes where they lie beyond the file's end, or the type is not known.
+  // In the file's order. Without bytes where they lie beyond the file's end, or the type is not
+  // known.
   std::vector<StoredTensor> tensors = {};
   std::uint64_t missing_bytes = 0;  // tensor data that a whole file would have and this one has not
 
   const GgufValue* find(std::string_view key) const;  // null if the file does not say it
 };
-// Versions 2 and 3, little endian. A file that ends within its tensor data (a download that goes on) is
-// read, and missing_bytes says so; one that ends within its header is an error.
-// Errors: not such a file, truncated, another version, big endian, a key or tensor twice, arrays of
-// arrays, more than 4 axes, a bad alignment, sizes that overflow, tensors that overlap.
+// Versions 2 and 3, little endian. A file that ends within its tensor data (a download that goes
+// on) is read, and missing_bytes says so; one that ends within its header is an error. Errors: not
+// such a file, truncated, another version, big endian, a key or tensor twice, arrays of arrays,
+// more than 4 axes, a bad alignment, sizes that overflow, tensors that overlap.
 Expected<Gguf> parse_gguf(std::span<const std::byte> bytes, std::string_view where);
 
 // Keys that a context of llama.cpp has cached. Layers with a window have a cache of their own.

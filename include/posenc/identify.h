@@ -1,5 +1,5 @@
-// Which convention an engine rotated by, from tensors that it showed: queries or keys, its table of cosines and sines, or a
-// table of position vectors.
+// Which convention an engine rotated by, from tensors that it showed: queries or keys, its table of
+// cosines and sines, or a table of position vectors.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ struct RotationDump {
   Tensor after = {};         // as they enter the products
   Tensor before = {};        // as they left the projection; absent: `after` is all there is
   Positions positions = {};  // of the tokens; of pictures several axes
-  // Every token is the same one, so that keys before rotation were equal: what `after` alone needs. Its first
-  // position then stands for the vectors before.
+  // Every token is the same one, so that keys before rotation were equal: what `after` alone needs.
+  // Its first position then stands for the vectors before.
   bool repeated = false;
 };
 
@@ -41,8 +41,8 @@ struct FrequencyFit {
   Scaling scaling = {};
   DType kept =
       DType::f64;  // bf16, f16: the frequencies were rounded to it, as model.to(bfloat16) does
-  // Root mean square of what the frequencies are off, in units of what the dump can resolve: about 1 where it
-  // explains them.
+  // Root mean square of what the frequencies are off, in units of what the dump can resolve: about
+  // 1 where it explains them.
   double misfit = 0;
 };
 
@@ -76,11 +76,11 @@ struct Identified {
   std::optional<double> amplitude = {};  // on cos and sin; absent with `repeated`, where it cancels
   double residual = 0;                   // what rotation leaves unexplained of what changed, 0 to 1
   std::optional<FrequencyFit> frequencies = {}, runner_up = {};
-  // How the angles were formed, as posenc precision names it: all ways that explain them ("exact", "hf_float", "float_product" …); empty:
-  // none that is known.
+  // How the angles were formed, as posenc precision names it: all ways that explain them ("exact",
+  // "hf_float", "float_product" …); empty: none that is known.
   std::vector<std::string> angles = {};
-  // Slips that explain what is seen: what no rotation is (interleaved_table, head_index …), or one too many
-  // (rotated_twice). docs/codes.md has every code.
+  // Slips that explain what is seen: what no rotation is (interleaved_table, head_index …), or one
+  // too many (rotated_twice). docs/codes.md has every code.
   std::vector<Finding> findings = {};
   std::vector<std::string> cannot_tell = {};  // sentences
   std::int64_t dim = 0;                       // channels of the dump
@@ -108,7 +108,8 @@ struct IdentifiedTable {
 };
 std::string to_json(const IdentifiedTable& table);
 
-// cos and sin [position][pair or channel]. Errors: shapes that differ, fewer than two rows, more than 2^26 numbers, numbers that are not finite.
+// cos and sin [position][pair or channel]. Errors: shapes that differ, fewer than two rows, more
+// than 2^26 numbers, numbers that are not finite.
 Expected<IdentifiedTable> identify_table(const Tensor& cos, const Tensor& sin);
 
 // A table of vectors that are added to embeddings.
@@ -134,7 +135,8 @@ struct IdentifiedLayer {
   std::string name = {};  // of the tensor
   Identified found = {};
 };
-// Layers that rotate alike as far as their dumps show it, by their place in the list; the largest group first.
+// Layers that rotate alike as far as their dumps show it, by their place in the list; the largest
+// group first.
 std::vector<std::vector<std::size_t>> alike(std::span<const IdentifiedLayer> layers);
 // {"layers": [{"name", …}], "groups": [["name"]]}
 std::string to_json(std::span<const IdentifiedLayer> layers);
@@ -147,20 +149,23 @@ struct PrintedRotation {
   std::vector<std::int64_t> heads = {}, tokens = {}, channels = {};  // that were printed
   std::vector<double> before = {}, after = {};                       // [head][token][channel]
 };
-// Of all that it printed, each result of ROPE with its source. Errors: none, numbers that are not finite.
+// Of all that it printed, each result of ROPE with its source. Errors: none, numbers that are not
+// finite.
 Expected<std::vector<PrintedRotation>> read_eval_callback(std::string_view text,
                                                           std::string_view where);
 
-// Tokens are taken to stand where they are counted. Only neighbours can be told: `cannot_tell` says so.
+// Tokens are taken to stand where they are counted. Only neighbours can be told: `cannot_tell` says
+// so.
 Expected<Identified> identify(const PrintedRotation& printed);
 
-// Which pairs of channels an engine rotated, by which angles, from tensors alone. Errors: shapes that do not agree, fewer than
-// two tokens, more than 8 axes of positions, more than 2^26 numbers, numbers that are not finite.
+// Which pairs of channels an engine rotated, by which angles, from tensors alone. Errors: shapes
+// that do not agree, fewer than two tokens, more than 8 axes of positions, more than 2^26 numbers,
+// numbers that are not finite.
 Expected<Identified> identify(const RotationDump& dump);
 
-// Where that is not what the model's own plan does in a layer (of its text), compiled for `length` (0: as constructed): slips that
-// are known (rotated_twice, backwards, other_layers, denominator …) before others. docs/codes.md has every code.
-// Errors: no such layer, what compile() says.
+// Where that is not what the model's own plan does in a layer (of its text), compiled for `length`
+// (0: as constructed): slips that are known (rotated_twice, backwards, other_layers, denominator …)
+// before others. docs/codes.md has every code. Errors: no such layer, what compile() says.
 Expected<std::vector<Finding>> beside_model(const Identified& found, const Model& model,
                                             std::int64_t layer = 0, std::int64_t length = 0);
 
@@ -170,9 +175,10 @@ struct SolvedPositions {
   Finding slip = {};  // how they came there: positions_restart, positions_wrapped, padding …
 };
 
-// Positions of a dump's tokens, if the model's own plan of the layer rotated them and they stand elsewhere than dump.positions
-// says: caches put together, ring buffers, padding on the left, prefixes of another text. Nothing: they stand where they are
-// said to, or the plan does not explain every token. Errors: those of identify() and compile().
+// Positions of a dump's tokens, if the model's own plan of the layer rotated them and they stand
+// elsewhere than dump.positions says: caches put together, ring buffers, padding on the left,
+// prefixes of another text. Nothing: they stand where they are said to, or the plan does not
+// explain every token. Errors: those of identify() and compile().
 Expected<std::optional<SolvedPositions>> solve_positions(const RotationDump& dump,
                                                          const Model& model, std::int64_t layer = 0,
                                                          std::int64_t length = 0);

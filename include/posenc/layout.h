@@ -1,11 +1,15 @@
-// Which tokens of a text each of several machines (ranks) holds, where a text is too long for one: context parallelism.
-// A rank's tokens keep the positions that they have in the whole text, whatever their place in its memory. 16 tokens of
-// one text, or of four of 8, 3, 1 and 4 tokens, among 2 ranks:
+// Which tokens of a text each of several machines (ranks) holds, where a text is too long for one:
+// context parallelism. A rank's tokens keep the positions that they have in the whole text,
+// whatever their place in its memory. 16 tokens of one text, or of four of 8, 3, 1 and 4 tokens,
+// among 2 ranks:
 //
 //   contiguous   0000000011111111     each rank's queries see keys of its own and of those before
-//   zigzag       0000111111110000     chunks r and 2·ranks − 1 − r: under a causal mask all have the same to do
-//   striped      0101010101010101     tokens r, r + ranks, ... (2311.09431); by blocks of 2: 0011001100110011
-//   by document  0011110000010110     each of the texts in zigzag, short ones whole to whom has the least to do
+//   zigzag       0000111111110000     chunks r and 2·ranks − 1 − r: under a causal mask all have
+//                                     the same to do
+//   striped      0101010101010101     tokens r, r + ranks, ... (2311.09431); by blocks of 2:
+//                                     0011001100110011
+//   by document  0011110000010110     each of the texts in zigzag, short ones whole to the rank
+//                                     that has the least to do
 #pragma once
 
 #include <cstdint>
@@ -27,8 +31,8 @@ class Layout {
   // Errors besides: a block below 1.
   static Expected<Layout> striped(std::int64_t tokens, std::int64_t ranks, std::int64_t block = 1);
 
-  // Packed texts, cu_seqlens as of Positions::packed. Those of 2·ranks tokens or more in zigzag; the mask tells how many
-  // keys the queries of the others see.
+  // Packed texts, cu_seqlens as of Positions::packed. Those of 2·ranks tokens or more in zigzag;
+  // the mask tells how many keys the queries of the others see.
   // Errors besides: those of Positions::packed.
   static Expected<Layout> by_document(std::span<const std::int64_t> cu_seqlens, std::int64_t ranks,
                                       const Mask& mask = {});
@@ -41,8 +45,8 @@ class Layout {
   };
   static Expected<Layout> ranges(std::span<const std::vector<Range>> of_ranks);
 
-  // What suits a mask: by document where there are several; contiguous where a window or chunk is no longer than a rank's
-  // share, so that only neighbours talk, or where all see all; else zigzag.
+  // What suits a mask: by document where there are several; contiguous where a window or chunk is
+  // no longer than a rank's share, so that only neighbours talk, or where all see all; else zigzag.
   static Expected<Layout> for_mask(const Mask& mask, std::span<const std::int64_t> cu_seqlens,
                                    std::int64_t ranks);
 
@@ -59,7 +63,8 @@ class Layout {
   std::int64_t token(std::int64_t rank, std::int64_t index) const;
   std::vector<std::int64_t> tokens_of(std::int64_t rank) const;  // of all of its tokens
 
-  // A rank's part of the positions of the whole text. Errors: positions of another number of tokens.
+  // A rank's part of the positions of the whole text. Errors: positions of another number of
+  // tokens.
   Expected<Positions> positions(std::int64_t rank, const Positions& whole) const;
 
   bool operator==(const Layout&) const = default;
@@ -85,13 +90,14 @@ class Layout {
   std::vector<Share> shares_;
 };
 
-// How many pairs of a query and a key that it sees each rank computes, its queries meeting the keys of all: counted, not
-// measured. Every head has as many. Text of one axis without keep and blocks takes a step a token, else one a pair.
-// Errors: positions of another number of tokens.
+// How many pairs of a query and a key that it sees each rank computes, its queries meeting the keys
+// of all: counted, not measured. Every head has as many. Text of one axis without keep and blocks
+// takes a step a token, else one a pair. Errors: positions of another number of tokens.
 Expected<std::vector<std::int64_t>> pairs_per_rank(const Layout& layout, const Mask& mask,
                                                    const Positions& whole);
 
-// The mean over the largest: 1 where all have the same to do, the share of time that ranks work. 1 without any.
+// The mean over the largest: 1 where all have the same to do, the share of time that ranks work. 1
+// without any.
 double balance(std::span<const std::int64_t> pairs);
 
 }  // namespace posenc

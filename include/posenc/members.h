@@ -85,8 +85,8 @@ template <PlanPart T>
 inline constexpr auto member_rows = T::members();
 }  // namespace detail
 
-// Of a kind, an alternative of a variant: the key of its object in JSON; empty where its members stand
-// in the place of the variant.
+// Of a kind, an alternative of a variant: the key of its object in JSON; empty where its members
+// stand in the place of the variant.
 template <PlanPart T>
 constexpr std::string_view key_of() {
   if constexpr (requires { T::key; })

@@ -92,7 +92,9 @@ struct LayerGroup {
   bool sink_logits =
       false;  // each head has a learned one (AttentionInputs::sink_logits), among the weights
   bool learned_factors =
-      false;  // frequencies are multiplied by learned numbers: Rope::frequency_factors, where the weights are there
+      // frequencies are multiplied by learned numbers: Rope::frequency_factors, where the weights
+      // are there
+      false;
   bool added_each_layer =
       false;  // to what queries and keys are projected from (DETR), and not once to the embedding
   std::int64_t cache_elements = 0;  // numbers a token adds to the key-value cache, per layer
@@ -174,7 +176,8 @@ Expected<Model> read_model_bytes(std::span<const std::byte> bytes, std::string_v
 struct BundledModel {
   std::string_view name;
   std::string_view about;  // one line: why it is here
-  // "published": the model's own file; "reconstructed": put together from what other programs say of the model.
+  // "published": the model's own file; "reconstructed": put together from what other programs say
+  // of the model.
   std::string_view origin;
   std::string_view source;  // where the file was found, or what it was put together from
 };

@@ -97,8 +97,8 @@ struct Waves {
 };
 
 // Row p + row_offset of a learned table [rows][width]; a row outside the table is an error. Of
-// several axes each has rows of its own, one axis behind the other in the table, and the rows that a
-// token reads on all of them are added.
+// several axes each has rows of its own, one axis behind the other in the table, and the rows that
+// a token reads on all of them are added.
 struct Rows {
   std::int64_t rows = 0, width = 0, row_offset = 0;
   Table table = {};
@@ -262,10 +262,10 @@ struct Plain {
   bool operator==(const Plain&) const = default;
 };
 
-// PoPE (2509.10534): there are rotary_dim/2 channels from first_dim on, and each makes a pair of its
-// own, of which it is the length and the angle is the position's alone: (softplus(x), 0), then
-// rotated. So rotate() widens a head by pairs(), and attention does so for itself, a few tokens at a
-// time; the logits' scale is that of the narrow head.
+// PoPE (2509.10534): there are rotary_dim/2 channels from first_dim on, and each makes a pair of
+// its own, of which it is the length and the angle is the position's alone: (softplus(x), 0), then
+// rotated. So rotate() widens a head by pairs(), and attention does so for itself, a few tokens at
+// a time; the logits' scale is that of the narrow head.
 struct Polar {
   std::optional<Phase> phase = {};
 
@@ -279,9 +279,9 @@ struct Polar {
 // Sums of cosines and of sines instead of a pair's own (FoPE, 2412.17739). Of the angles a_u of the
 // first `inputs` pairs, u, the first `outputs` pairs, r, of a head have
 //   cos = Σ_u cos a_u · cosine[head][u][r],  sin = Σ_u sin a_u · sine[head][u][r]
-// and the pairs behind have cosine 1 and sine `rest_sine` at every position. cos² + sin² is no longer
-// 1: lengths change, the transpose is no inverse, and a logit depends on both positions and not on
-// their distance alone. A mixture's query heads share it with their key head.
+// and the pairs behind have cosine 1 and sine `rest_sine` at every position. cos² + sin² is no
+// longer 1: lengths change, the transpose is no inverse, and a logit depends on both positions and
+// not on their distance alone. A mixture's query heads share it with their key head.
 struct Mix {
   std::int64_t heads = 1;
   std::int64_t inputs = 0, outputs = 0;
@@ -309,7 +309,8 @@ struct Mix {
   bool operator==(const Mix&) const = default;
 };
 
-// Where a token at position p is rotated as if it stood: min(⌊(p mod modulus)/divisor⌋ + offset, most).
+// Where a token at position p is rotated as if it stood: min(⌊(p mod modulus)/divisor⌋ + offset,
+// most).
 struct PositionMap {
   static constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
   static constexpr Range within_reach{.least = -0x1p62, .most = 0x1p62};
@@ -387,12 +388,12 @@ struct Regions {
   bool operator==(const Regions&) const = default;
 };
 
-// The two channels of a pair rotate by angles of their own (V-JEPA 2, whose cos and sin are laid out
-// for halves while neighbours make the pairs):
+// The two channels of a pair rotate by angles of their own (V-JEPA 2, whose cos and sin are laid
+// out for halves while neighbours make the pairs):
 //   (a, b) -> (a cos α − b sin α, a sin β + b cos β)
-// with the frequencies' angle α and β = Σ over axes of position[axis] · radians[axis][pair]. Lengths
-// change, a logit depends on both positions and not on their distance alone, and the matrix need not
-// have an inverse.
+// with the frequencies' angle α and β = Σ over axes of position[axis] · radians[axis][pair].
+// Lengths change, a logit depends on both positions and not on their distance alone, and the matrix
+// need not have an inverse.
 struct TwoAngles {
   std::vector<double> radians = {};
 
@@ -408,9 +409,9 @@ struct TwoAngles {
 // From here on a float does not hold every position; plans whose angles are an engine's refuse it.
 inline constexpr std::int64_t float_positions = std::int64_t{1} << 24;
 
-// Hugging Face's arithmetic: float position × float frequency, rounded to float. Every frequency is a
-// float. Engines form angles in float, which is off by more the farther out a token stands; a model
-// may have to be served with the errors it was trained with.
+// Hugging Face's arithmetic: float position × float frequency, rounded to float. Every frequency is
+// a float. Engines form angles in float, which is off by more the farther out a token stands; a
+// model may have to be served with the errors it was trained with.
 struct HfFloat {
   static constexpr std::string_view name = "hf_float";
   static constexpr auto members() { return std::tuple{}; }
@@ -584,8 +585,8 @@ struct DistanceRows {
 };
 
 // Any function of the distance: values [head][row], or [1][row] shared by all heads. With further
-// axes a sum of as many such functions: the logit gets a value for the distance on each axis, all of
-// one table (LayoutLMv3's text, x and y).
+// axes a sum of as many such functions: the logit gets a value for the distance on each axis, all
+// of one table (LayoutLMv3's text, x and y).
 struct BiasTable {
   DistanceRows rows = {};
   std::vector<DistanceRows> further_axes = {};
@@ -630,13 +631,13 @@ inline constexpr std::int32_t no_row = -1;
 // [head][row][head_dim] where heads differ; an absent table adds nothing, and neither does a row of
 // no_row.
 //
-// A distance may name a row in each of several lists (`further_rows`), whose vectors are summed: on a
-// picture one of the rows and one of the columns between two patches (ViTDet, 2203.16527), where a
-// list of sums would have as many vectors as there are pairs of both.
+// A distance may name a row in each of several lists (`further_rows`), whose vectors are summed: on
+// a picture one of the rows and one of the columns between two patches (ViTDet, 2203.16527), where
+// a list of sums would have as many vectors as there are pairs of both.
 //
-// With `profiles` u the first two meet other tensors than q and k, of u channels: a profile of every
-// query and one of every key (ProfileTensors of attention.h), and their tables are [row][u]. What
-// they give is added after the logit's scale, times its temperature alone.
+// With `profiles` u the first two meet other tensors than q and k, of u channels: a profile of
+// every query and one of every key (ProfileTensors of attention.h), and their tables are [row][u].
+// What they give is added after the logit's scale, times its temperature alone.
 struct Relative {
   DistanceRows rows = {};
   std::vector<DistanceRows> further_rows = {};
@@ -680,16 +681,20 @@ struct Relative {
 // How logits grow with the position p of their query; u = (p + offset)/floor.
 enum class Temperature : std::uint8_t {
   steps,  // 1 + beta·ln(1 + ⌊u⌋): Llama 4, Ministral 3
-  log,  // 1 + beta·ln(max(1, u)): Inkling; with beta 1/ln(floor) max(1, ln(p + offset)/ln(floor)): Qwen, Grok 2
+  // 1 + beta·ln(max(1, u)): Inkling; with beta 1/ln(floor) max(1, ln(p + offset)/ln(floor)): Qwen,
+  // Grok 2
+  log,
   power,  // (1 + u)^beta: Beam
-  heads,  // head_scale·ln(p + offset) + head_bias, learned: Mistral Large 4; scale alone: SSMax (2501.19399)
+  // head_scale·ln(p + offset) + head_bias, learned: Mistral Large 4; scale alone: SSMax
+  // (2501.19399)
+  heads,
 };
 constexpr auto words_of(Temperature) {
   return std::array<std::string_view, 4>{"steps", "log", "power", "heads"};
 }
 
-// z = q·k · multiplier/√head_dim · temperature, and with a softcap c logit = c·tanh(z/c), before a bias by distance
-// is added (Gemma 2).
+// z = q·k · multiplier/√head_dim · temperature, and with a softcap c logit = c·tanh(z/c), before a
+// bias by distance is added (Gemma 2).
 struct Logits {
   double multiplier = 1;
   Temperature temperature = Temperature::steps;
@@ -723,8 +728,8 @@ struct Logits {
   bool operator==(const Logits&) const = default;
 };
 
-// Gives logits the learned temperature of `table` [2][head]: scales, then biases (a checkpoint's softmax_scaling). Errors:
-// another shape, more than 2^16 heads, another temperature already.
+// Gives logits the learned temperature of `table` [2][head]: scales, then biases (a checkpoint's
+// softmax_scaling). Errors: another shape, more than 2^16 heads, another temperature already.
 Expected<void> set_temperature(Logits& logits, const Tensor& table);
 
 // Lengths (largest position + 1) for which a plan holds; inclusive.
@@ -749,8 +754,8 @@ struct Plan {
   std::optional<Relative> relative = {};
   Logits logits = {};
   std::optional<Lengths> valid = {};  // absent: any length
-  // Members of a plan's JSON that this posenc does not know: a later one wrote them. Whoever computes
-  // refuses such a plan.
+  // Members of a plan's JSON that this posenc does not know: a later one wrote them. Whoever
+  // computes refuses such a plan.
   std::vector<std::string> unknown = {};
 
   static constexpr auto members() {

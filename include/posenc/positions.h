@@ -19,8 +19,8 @@ inline constexpr std::int64_t furthest_position = std::int64_t{1} << 62;
 // The positions of a batch of sequences: a range, or explicit ids.
 class Positions {
  public:
-  // first, first + 1, ... shared by every sequence of a batch. What takes it asks that it lie within
-  // ±furthest_position.
+  // first, first + 1, ... shared by every sequence of a batch. What takes it asks that it lie
+  // within ±furthest_position.
   static Positions range(std::int64_t first, std::int64_t count);
 
   // Explicit ids, row-major [axis][batch][seq]; batch 1 is shared by every sequence.
@@ -28,15 +28,15 @@ class Positions {
   static Expected<Positions> ids(std::span<const std::int64_t> ids, std::int64_t axes = 1,
                                  std::int64_t batch = 1);
 
-  // The same where a position may be negative, as pictures are counted from their middle (Qwen-Image). Nothing that adds
-  // a table's row takes such positions.
+  // The same where a position may be negative, as pictures are counted from their middle
+  // (Qwen-Image). Nothing that adds a table's row takes such positions.
   // Errors: a size that is not axes·batch·seq, an id beyond ±furthest_position.
   static Expected<Positions> signed_ids(std::span<const std::int64_t> ids, std::int64_t axes = 1,
                                         std::int64_t batch = 1);
 
-  // Every cell of a grid, row by row: sizes {frames, height, width} or any others, an axis each, counted from `first`
-  // (as many, or none: 0). FLUX's picture is {1, h, w}; Qwen-Image's counts from {0, −⌈h/2⌉, −⌈w/2⌉}. append() puts text and
-  // further pictures behind.
+  // Every cell of a grid, row by row: sizes {frames, height, width} or any others, an axis each,
+  // counted from `first` (as many, or none: 0). FLUX's picture is {1, h, w}; Qwen-Image's counts
+  // from {0, −⌈h/2⌉, −⌈w/2⌉}. append() puts text and further pictures behind.
   // Errors: no size, sizes below 0 or of more than 2^28 numbers in all, `first` of another count.
   static Expected<Positions> grid(std::span<const std::int64_t> sizes,
                                   std::span<const std::int64_t> first = {});
@@ -48,7 +48,8 @@ class Positions {
   // -1 marks it for good: it stays where it is under shifted(), and reads the padding row of a
   // table with row_offset padding_idx + 1 (fairseq, RoBERTa, OPT); without such an offset it has no
   // row, an error. 0 has a vector everywhere, and shifted() moves it with the text.
-  // Errors: sizes that do not match, cached outside [0, seq], padding below -1 or beyond furthest_position.
+  // Errors: sizes that do not match, cached outside [0, seq], padding below -1 or beyond
+  // furthest_position.
   static Expected<Positions> from_mask(std::span<const std::uint8_t> mask, std::int64_t batch,
                                        std::int64_t cached = 0, std::int64_t padding = 0);
 
@@ -80,9 +81,9 @@ class Positions {
   // Tokens [first, first + count) of one sequence, which are there. Shares their ids.
   Positions slice(std::int64_t sequence, std::int64_t first, std::int64_t count) const;
 
-  // The tokens at these places, in this order, as a machine holds some of a text's (layout.h). They stay in their
-  // sequences of a pack; a mask that goes by the order of tokens (several axes) goes by that of the text.
-  // Errors: a place outside [0, size()).
+  // The tokens at these places, in this order, as a machine holds some of a text's (layout.h). They
+  // stay in their sequences of a pack; a mask that compares the order of tokens (several axes) goes
+  // by that of the text. Errors: a place outside [0, size()).
   Expected<Positions> select(std::span<const std::int64_t> places) const;
   // Of token t in the text that select() took it from; t itself of others.
   std::int64_t order(std::int64_t t) const { return orders_ == nullptr ? t : orders_[t]; }
@@ -91,10 +92,12 @@ class Positions {
   // Puts the tokens of `more` behind these, in constant time a token on average. Copies and slices
   // made before keep their tokens. Positions of one axis answer for every axis of the others, those
   // of one sequence for every sequence.
-  // Errors: axes or batches that differ and are not 1, packed sequences, places selected of several axes.
+  // Errors: axes or batches that differ and are not 1, packed sequences, places selected of several
+  // axes.
   Expected<void> append(const Positions& more);
 
-  // The same tokens moved by `offset` (cache shift, prefix). Errors: below 0, beyond furthest_position.
+  // The same tokens moved by `offset` (cache shift, prefix). Errors: below 0, beyond
+  // furthest_position.
   Expected<Positions> shifted(std::int64_t offset) const;
 
   bool operator==(const Positions& other) const;  // the same tokens at the same positions
@@ -117,10 +120,11 @@ class Positions {
   Ids orders_;                                   // [seq], selected of several axes only
 };
 
-// A picture's patches on one axis, row by row: patch (y, x) of a grid of `width` columns stands at y·(2·width − 1) + x, so
-// that a distance tells by how many rows and by how many columns two patches differ (the schemes grid_bias, log_cpb and
-// decomposed). A class token, if there is one, stands first, and farther from the patches than they from each other: its
-// position as a query is not that as a key.
+// A picture's patches on one axis, row by row: patch (y, x) of a grid of `width` columns stands at
+// y·(2·width − 1) + x, so that a distance tells by how many rows and by how many columns two
+// patches differ (the schemes grid_bias, log_cpb and decomposed). A class token, if there is one,
+// stands first, and farther from the patches than they from each other: its position as a query is
+// not that as a key.
 // Errors: sizes below 1 or of more than 2^28 patches.
 struct GridPositions {
   Positions queries, keys;  // alike where there is no class token
@@ -128,10 +132,11 @@ struct GridPositions {
 Expected<GridPositions> grid_positions(std::int64_t height, std::int64_t width,
                                        bool class_token = false);
 
-// A grid cut into windows of `window` × `window` patches, after it has been moved by `shift` patches up and to the left around
-// its edges (Swin, 2103.14030). order[t]: the patch of the grid, counted row by row, that is token t. A window is a sequence
-// of a pack, and where the edge of the grid runs through it each part is one: patches that were no neighbours do not see each
-// other. Positions are those of grid_positions(window, window).
+// A grid cut into windows of `window` × `window` patches, after it has been moved by `shift`
+// patches up and to the left around its edges (Swin, 2103.14030). order[t]: the patch of the grid,
+// counted row by row, that is token t. A window is a sequence of a pack, and where the edge of the
+// grid runs through it each part is one: patches that were no neighbours do not see each other.
+// Positions are those of grid_positions(window, window).
 // Errors: sizes below 1, a grid that is no whole number of windows, shift outside [0, window).
 struct WindowPartition {
   std::vector<std::int64_t> order = {};
@@ -140,9 +145,10 @@ struct WindowPartition {
 Expected<WindowPartition> window_partition(std::int64_t height, std::int64_t width,
                                            std::int64_t window, std::int64_t shift = 0);
 
-// Images, videos and sound among text: builds the three rows t, h, w of M-RoPE from token ids and grids.
-// Text and sound count t = h = w; a grid of T x H x W patches, merged by `spatial_merge_size`, starts at the
-// next free position `st` with (st + frame·step, st + row, st + column).
+// Images, videos and sound among text: builds the three rows t, h, w of M-RoPE from token ids and
+// grids. Text and sound count t = h = w; a grid of T x H x W patches, merged by
+// `spatial_merge_size`, starts at the next free position `st` with (st + frame·step, st + row, st +
+// column).
 struct VisionTokens {
   std::int64_t image_token_id = 151655;
   std::int64_t video_token_id = 151656;
@@ -158,15 +164,17 @@ enum class FrameStep {
   one,        // Qwen2-VL: consecutive frames are 1 apart
   seconds,    // Qwen2.5-VL: tokens_per_second · seconds_per_grid
   per_frame,  // Qwen3-VL: every frame is an image of its own, with time-stamp text between them
-  float_seconds,  // Qwen2.5-Omni: frame · seconds_per_grid · tokens_per_second in float32, cut to an integer
+  // Qwen2.5-Omni: frame · seconds_per_grid · tokens_per_second in float32, cut to an integer
+  float_seconds,
   real_seconds,  // Qwen3-Omni: the same, not cut; what is no whole number is an error here
 };
 
 // How far a grid and a frame move the position, which differs between releases.
 //
-// Where sound lies among a video's tokens (audio_token_id, TMRoPE of 2503.20215), both count from the same start, and
-// what follows goes on past the largest position of the last stretch of either. Two tokens open such a video and two
-// close it; with `shared_bounds` both of a pair stand at one position.
+// Where sound lies among a video's tokens (audio_token_id, TMRoPE of 2503.20215), both count from
+// the same start, and what follows goes on past the largest position of the last stretch of either.
+// Two tokens open such a video and two close it; with `shared_bounds` both of a pair stand at one
+// position.
 struct VisionRule {
   GridAdvance advance = GridAdvance::past_height_width;
   FrameStep step = FrameStep::one;
@@ -175,7 +183,8 @@ struct VisionRule {
   bool shared_bounds = false;
 };
 
-// The rules by name: qwen2_vl, qwen2_vl_2025, qwen2_5_vl, qwen3_vl, ernie4_5_vl, qwen2_5_omni, qwen3_omni.
+// The rules by name: qwen2_vl, qwen2_vl_2025, qwen2_5_vl, qwen3_vl, ernie4_5_vl, qwen2_5_omni,
+// qwen3_omni.
 struct NamedVisionRule {
   std::string_view name;
   std::string_view models;  // whose rule it is, as words
@@ -194,8 +203,8 @@ struct VisionPositions {
 
 // image_grid_thw, video_grid_thw: [grid][3] patches before merging. seconds_per_grid: [video],
 // needed where frames are seconds apart (empty = 1 each).
-// Errors: more or fewer grids than the tokens name, grids not divisible by the merge, frames between whole positions,
-// overflow.
+// Errors: more or fewer grids than the tokens name, grids not divisible by the merge, frames
+// between whole positions, overflow.
 Expected<VisionPositions> vision_positions(std::span<const std::int64_t> input_ids,
                                            std::span<const std::int64_t> image_grid_thw,
                                            std::span<const std::int64_t> video_grid_thw,

@@ -1,6 +1,7 @@
-// A learned table of a picture's grid, made for a grid of another size: each new patch is a weighted sum of old ones, its taps. No
-// formula fixes which, and each family of vision towers has its own (docs/learned.md). A table is resampled once for a
-// size of picture; Learned (schemes.h) then reads its rows.
+// A learned table of a picture's grid, made for a grid of another size: each new patch is a
+// weighted sum of old ones, its taps. No formula fixes which, and each family of vision towers has
+// its own (docs/learned.md). A table is resampled once for a size of picture; Learned (schemes.h)
+// then reads its rows.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,8 @@ namespace [[gnu::visibility("default")]] posenc {
 
 enum class Interpolation : std::uint8_t {
   bilinear,  // 2 taps an axis, 1 − |distance|
-  bicubic,  // 4 taps an axis, Keys' kernel with a = −0.75 (1981), with antialias −0.5, as PyTorch has it
+  // 4 taps an axis, Keys' kernel with a = −0.75 (1981), with antialias −0.5, as PyTorch has it
+  bicubic,
 };
 
 // How patches of the old grid make one of the new.
@@ -20,7 +22,8 @@ struct Resampling {
   Interpolation interpolation = Interpolation::bilinear;
   // New patch i of n stands in the old grid of m at i·(m − 1)/(n − 1), else at (i + ½)·m/n − ½.
   bool align_corners = false;
-  // Where an axis shrinks, its taps are as many more, so that every old patch counts. Not with align_corners.
+  // Where an axis shrinks, its taps are as many more, so that every old patch counts. Not with
+  // align_corners.
   bool antialias = false;
   // Taps beyond the edge are zeros; else the edge's patch stands for them.
   bool zeros_outside = false;
@@ -35,9 +38,10 @@ struct GridSize {
   bool operator==(const GridSize&) const = default;
 };
 
-// table [kept_rows + from.height · from.width][channels] -> out [kept_rows + to.height · to.width][channels], of any dtypes and
-// strides, memory of its own; patches row by row. Weights and sums are in double, rounded once.
-// Errors: shapes, sizes below 1, more than 2^28 rows, a grid that is no whole number of blocks, antialias with align_corners or zeros.
+// table [kept_rows + from.height · from.width][channels] -> out [kept_rows + to.height ·
+// to.width][channels], of any dtypes and strides, memory of its own; patches row by row. Weights
+// and sums are in double, rounded once. Errors: shapes, sizes below 1, more than 2^28 rows, a grid
+// that is no whole number of blocks, antialias with align_corners or zeros.
 Expected<void> resample_grid(const Tensor& table, GridSize from, GridSize to, const Resampling& how,
                              const Tensor& out);
 

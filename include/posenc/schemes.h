@@ -73,7 +73,8 @@ Expected<Scaling> make_scaling(std::string_view name);
 Expected<void> set_field(Scheme& scheme, std::string_view name, const FieldValue& value);
 Expected<void> set_field(Scaling& scaling, std::string_view name, const FieldValue& value);
 
-// Sets several that come in any order: words first, since one of them may choose what has the others.
+// Sets several that come in any order: words first, since one of them may choose what has the
+// others.
 template <class S>
 Expected<void> set_fields(S& scheme, std::span<const FieldSetting> fields) {
   for (const bool words : {true, false})

@@ -1,5 +1,5 @@
-// The checks that every form of attention makes of its arguments before it computes: shapes, dtypes,
-// positions, and that the plan's parts fit them.
+// The checks that every form of attention makes of its arguments before it computes: shapes,
+// dtypes, positions, and that the plan's parts fit them.
 #include "src/attention/arguments.h"
 
 #include <algorithm>
@@ -37,7 +37,8 @@ Expected<Tensor> relative_table(std::string_view where, std::string_view name, b
               shape_text(*view), "check max_distance and head_dim against the table");
 }
 
-// Every distance of any query and any key on an axis is listed, of those that a mask by position leaves: a quick look.
+// Every distance of any query and any key on an axis is listed, of those that a mask by position
+// leaves: a quick look.
 bool reaches(const DistanceRows& rows, const Mask& mask, const Positions& queries,
              const Positions& keys, std::int64_t axis) {
   if (rows.saturates) return true;

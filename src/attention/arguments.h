@@ -17,7 +17,8 @@ struct RegionOf {
   std::size_t which = 0;
 };
 
-// The plan's vectors by distance, each [head or 1][row][head_dim]; those it does not use are absent.
+// The plan's vectors by distance, each [head or 1][row][head_dim]; those it does not use are
+// absent.
 struct RelativeTables {
   const Relative* part = nullptr;  // of the plan; null: it has none
   Tensor query, key, value;
@@ -60,7 +61,8 @@ Expected<Tensor> check_sink_logits(std::string_view where, const Tensor& given, 
 Expected<Tensor> square_output(std::string_view where, std::string_view name, const Tensor& given,
                                const AttendArguments& in);
 
-// What the plan adds to logits and outputs fits these heads: its tables of vectors, seen as they are read.
+// What the plan adds to logits and outputs fits these heads: its tables of vectors, seen as they
+// are read.
 Expected<RelativeTables> check_added(std::string_view where, const Plan& plan, std::int64_t heads,
                                      std::int64_t head_dim, std::int64_t value_dim);
 
@@ -76,11 +78,12 @@ Expected<ProfileTensors> check_profiles(std::string_view where, const Plan& plan
                                         std::int64_t heads, std::int64_t queries,
                                         std::int64_t keys);
 
-// Every distance between a query and a key that it sees is in the plan's tables. Errors: one that is not.
+// Every distance between a query and a key that it sees is in the plan's tables. Errors: one that
+// is not.
 Expected<void> check_reach(const Plan& plan, const AttendArguments& in);
 
-// A gradient as it is written, of the rank of `like`; absent where not wanted. Errors: another shape,
-// elements that share memory.
+// A gradient as it is written, of the rank of `like`; absent where not wanted. Errors: another
+// shape, elements that share memory.
 Expected<Tensor> gradient_like(std::string_view where, std::string_view name,
                                const Tensor& gradient, const Tensor& like);
 
@@ -88,16 +91,17 @@ Expected<Tensor> gradient_like(std::string_view where, std::string_view name,
 Expected<Tensor> sink_gradient(std::string_view where, const Tensor& gradient,
                                const Tensor& sink_logits);
 
-// The same extents with memory of its own: a gradient that is read may be broadcast, as no output may.
+// The same extents with memory of its own: a gradient that is read may be broadcast, as no output
+// may.
 Tensor dense_like(const Tensor& x);
 
-// Into how many parts gradients cut the queries of a key head, each with sums of its own for keys and
-// values: where key heads are few, threads need more to share out. It hangs on the shapes alone, as the
-// bits do.
+// Into how many parts gradients cut the queries of a key head, each with sums of its own for keys
+// and values: where key heads are few, threads need more to share out. It depends on the shapes
+// alone, as the bits do.
 std::int64_t query_parts(const AttendArguments& in);
 
-// Calls act(first) for the part's tiles of `count` queries. Parts are dealt forwards and backwards in
-// turns: under a causal mask later tiles have more to do.
+// Calls act(first) for the part's tiles of `count` queries. Parts are dealt forwards and backwards
+// in turns: under a causal mask later tiles have more to do.
 template <class Act>
 void each_tile_of(std::int64_t part, std::int64_t parts, std::int64_t count, std::int64_t tile,
                   const Act& act) {

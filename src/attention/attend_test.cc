@@ -1,6 +1,6 @@
-// The fused attention on every instruction set against the plain loops in double: random problems of
-// every shape, mask, plan and dtype. POSENC_PROBLEMS=N asks for N of them, of which those beyond the
-// first are mostly small: a million take some ten minutes for one instruction set.
+// The fused attention on every instruction set against the plain loops in double: random problems
+// of every shape, mask, plan and dtype. POSENC_PROBLEMS=N asks for N of them, of which those beyond
+// the first are mostly small: a million take some ten minutes for one instruction set.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -60,7 +60,8 @@ DistanceRows random_rows(Chance& chance, std::int64_t& count) {
   return rows;
 }
 
-// Lists beside the first: runs of distances that share a row, or go from one to the next either way, or have none.
+// Lists beside the first: runs of distances that share a row, or go from one to the next either
+// way, or have none.
 void add_further_rows(Chance& chance, Relative& relative) {
   for (std::int64_t lists = chance.whole(1, 2); lists > 0; --lists) {
     DistanceRows rows{.first = chance.whole(-40, 0)};
@@ -216,8 +217,8 @@ std::vector<double> values_of(const Tensor& x) {
 
 constexpr unsigned large_problems = 80;
 
-// One problem: what attend() gives is what attend_reference() does, to rounding. `worst` grows to the
-// largest difference in units of what is allowed.
+// One problem: what attend() gives is what attend_reference() does, to rounding. `worst` grows to
+// the largest difference in units of what is allowed.
 void try_problem(unsigned seed, double& worst) {
   Chance chance(seed);
   const bool large = seed < large_problems || chance.in(800), medium = large || chance.in(20);

@@ -1,14 +1,16 @@
-// With α_ij the weights, û_i = Σ_j α_ij v̂_j, ĝ_i the rotated gradient by the output i, g_i the plain one,
-// and s_i = query scale/√head_dim:
+// With α_ij the weights, û_i = Σ_j α_ij v̂_j, ĝ_i the rotated gradient by the output i, g_i the
+// plain one, and s_i = query scale/√head_dim:
 //   e_ij = ∂L/∂α_ij = ĝ_i·v̂_j + g_i·a^V_d        δ_ij = ∂L/∂logit_ij = α_ij (e_ij − Σ_k α_ik e_ik)
 //   ∂q̂_i = s_i Σ_j δ_ij k̂_j     ∂k̂_j = Σ_i δ_ij s_i q̂_i     ∂v̂_j = Σ_i α_ij ĝ_i
 //   ∂q_i += s_i Σ_j δ_ij a^K_d   ∂k_j += Σ_i s_i δ_ij a^Q_d
 //   ∂a^K_d = Σ δ_ij s_i q_i      ∂a^Q_d = Σ s_i δ_ij k_j     ∂a^V_d = Σ α_ij g_i      d = i − j
-// With profiles r, s and temperatures τ alone: r_i for q_i, s_j for k_j, τ_i for the s_i of these three lines.
+// With profiles r, s and temperatures τ alone: r_i for q_i, s_j for k_j, τ_i for the s_i of these
+// three lines.
 //   ∂sink_i = −α_i,sink Σ_j α_ij e_ij
 // With a softcap δ_ij of the products is times its slope 1 − tanh².
-// The rows of some queries stand whole, from the first key that one of them sees to the last: then five
-// products are all it takes, where walking the keys block by block would form the logits twice.
+// The rows of some queries stand whole, from the first key that one of them sees to the last: then
+// five products are all it takes, where walking the keys block by block would form the logits
+// twice.
 #include "src/attention/backward.h"
 
 #include <algorithm>
@@ -85,14 +87,15 @@ class Backward {
   }
 
  private:
-  // Room for whole vectors and panels behind the last key, in an odd number of cache lines: a column of
-  // weights is then spread over all sets of the first cache.
+  // Room for whole vectors and panels behind the last key, in an odd number of cache lines: a
+  // column of weights is then spread over all sets of the first cache.
   static Index row_stride(Index keys) {
     constexpr Index line = 64 / sizeof(T);
     return ((padded(keys) + 2 * row_lanes) / line | 1) * line;
   }
 
-  // What a query sees of all keys, found block by block: most blocks answer without being looked into.
+  // What a query sees of all keys, found block by block: most blocks answer without being looked
+  // into.
   VisibleRange range(Index query) const {
     VisibleRange all;
     bool any = false;
@@ -263,8 +266,8 @@ class Backward {
     }
   }
 
-  // Σ_i over the rows, for keys and values. Rows that see nothing of some keys are left out of their sums:
-  // under a causal mask, half of the last keys' rows.
+  // Σ_i over the rows, for keys and values. Rows that see nothing of some keys are left out of
+  // their sums: under a causal mask, half of the last keys' rows.
   void by_keys(Index head) {
     const auto [whole_begin, whole_end, holes] = whole_range();
     Index j = begin_;

@@ -19,8 +19,8 @@ struct BackwardInputs {
   const AttendArguments* in = nullptr;
   const Plan* plan = nullptr;
   HeadRows<T> q, k, v, out_gradient;
-  // What the vectors by distance meet: q and k as they came, or a plan's profiles, the queries' times what their logits are
-  // scaled by. Absent without such.
+  // What the vectors by distance meet: q and k as they came, or a plan's profiles, the queries'
+  // times what their logits are scaled by. Absent without such.
   HeadRows<T> plain_q, plain_k, plain_out_gradient;
   HeadRows<T> relative_query, relative_key, relative_value;  // [1][head or 1][row][columns]
   const void* caller = this_thread();
@@ -39,7 +39,8 @@ template <class T>
 BackwardInputs<T> backward_inputs(const AttendArguments& arguments, const Plan& plan,
                                   const Tensor& out_gradient);
 
-// Gradients by what the loop read, of zeros to begin with. Those by queries are not yet times their scale.
+// Gradients by what the loop read, of zeros to begin with. Those by queries are not yet times their
+// scale.
 template <class T>
 struct QuerySums {
   HeadRows<T> q, plain_q;   // the second: what the vectors by distance add
@@ -71,7 +72,8 @@ struct TableSums {
   TableSum slopes, bias, query, key, value;
 };
 
-// What is done at once: a part of the queries of the query heads of one key head. Its sums are its own.
+// What is done at once: a part of the queries of the query heads of one key head. Its sums are its
+// own.
 template <class T>
 struct BackwardTask {
   std::int64_t sequence = 0, key_head = 0, part = 0, parts = 1;
@@ -84,8 +86,8 @@ struct BackwardTask {
 template <class T>
 void add_backward(const BackwardInputs<T>& in, const BackwardTask<T>& task, RowBias<T>& bias);
 
-// Runs run(task, index of the task) for all tasks, on as many threads as their work deserves. They are counted
-// [sequence][part][key head], and add to the sums of their part.
+// Runs run(task, index of the task) for all tasks, on as many threads as their work deserves. They
+// are counted [sequence][part][key head], and add to the sums of their part.
 template <class T, class Run>
 void run_backward(const BackwardInputs<T>& in, QuerySums<T>& by_query,
                   std::vector<KeySums<T>>& of_part, const Run& run) {
@@ -117,15 +119,17 @@ template <class T>
 void write_profiles(const BackwardInputs<T>& in, QuerySums<T>& by_query, KeySums<T>& by_key,
                     const ProfileTensors& to);
 
-// Back through scale and rotation, and what never was rotated added: gradients by q, k, v, written where
-// they are wanted.
+// Back through scale and rotation, and what never was rotated added: gradients by q, k, v, written
+// where they are wanted.
 template <class T>
 void write_backward(const BackwardInputs<T>& in, QuerySums<T>& by_query, KeySums<T>& by_key,
                     const Tensor& q_gradient, const Tensor& k_gradient, const Tensor& v_gradient);
 
-// The gradients by the sinks' logits, [batch, heads, queries] or [heads], which is the sum of theirs.
+// The gradients by the sinks' logits, [batch, heads, queries] or [heads], which is the sum of
+// theirs.
 void write_sinks(const AttendArguments& in, const std::vector<double>& by_row, const Tensor& to);
-// Those by a learned temperature's numbers, [heads], of the gradients by the temperatures themselves.
+// Those by a learned temperature's numbers, [heads], of the gradients by the temperatures
+// themselves.
 void write_temperatures(const AttendArguments& in, const Plan& plan,
                         const std::vector<double>& by_row, const Tensor& to_scale,
                         const Tensor& to_bias);
@@ -134,8 +138,8 @@ inline std::size_t rows_wanted(const AttendArguments& in, bool wanted) {
   return static_cast<std::size_t>(wanted ? in.q.shape[0] * in.q.shape[1] * in.q.shape[2] : 0);
 }
 
-// The gradients of an attention whose bias a provider gives: bias_of(first share) makes one for a task, whose
-// query heads are counted from that share on, [sequence][part][head].
+// The gradients of an attention whose bias a provider gives: bias_of(first share) makes one for a
+// task, whose query heads are counted from that share on, [sequence][part][head].
 template <class T, class Arguments, class BiasOf>
 void biased_backward(const Arguments& arguments, const Plan& plan, const BiasOf& bias_of) {
   const AttendArguments& in = arguments.in;

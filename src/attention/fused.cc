@@ -1,6 +1,6 @@
-// The rows of a block of queries are those of all query heads that share a key head, so that keys and values
-// are read once for all of them. A tile of gemm_rows rows meets the part of a block of keys that some of them
-// see: its logits stay in the first cache between the two products.
+// The rows of a block of queries are those of all query heads that share a key head, so that keys
+// and values are read once for all of them. A tile of gemm_rows rows meets the part of a block of
+// keys that some of them see: its logits stay in the first cache between the two products.
 #include "src/attention/fused.h"
 
 #include <algorithm>
@@ -21,8 +21,8 @@ namespace {
 
 using Index = std::int64_t;
 
-// About this many rows meet a block of keys before the next block is loaded, so that loading and transposing
-// it cost little beside the products.
+// About this many rows meet a block of keys before the next block is loaded, so that loading and
+// transposing it cost little beside the products.
 constexpr Index block_rows = 96 * gemm_rows;
 
 // Blocks of fewer rows take the keys as they lie: transposing them would cost more than it saves.
@@ -167,8 +167,9 @@ class QueryBlock {
                  .skips_zeros = !alike && !keys_.values_finite()});
   }
 
-  // Whether biases may be added to the products as these are stored, before a row is read once more: those of all rows, in
-  // full, `plus` then from key `first` on. A row that sees nothing takes any.
+  // Whether biases may be added to the products as these are stored, before a row is read once
+  // more: those of all rows, in full, `plus` then from key `first` on. A row that sees nothing
+  // takes any.
   bool find_sums(TileRow* tile, Index rows, Index first, const T** plus) const {
     if (plan_.logits.softcap != 0) return false;
     const T* any = nullptr;

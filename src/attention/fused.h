@@ -1,5 +1,6 @@
-// The loop of attention: a block of queries meets the keys a block at a time, for any plan and any provider
-// of biases (row_bias.h). Positions, mask and plan become what the kernels of gemm.h and softmax.h take.
+// The loop of attention: a block of queries meets the keys a block at a time, for any plan and any
+// provider of biases (row_bias.h). Positions, mask and plan become what the kernels of gemm.h and
+// softmax.h take.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@ namespace posenc::detail {
 
 constexpr std::int64_t key_block = 256;  // keys that stand ready at a time
 
-// Work of an attention, cut into blocks of queries: the rows of all query heads that share a key head. Each
-// block stands alone and is done by one thread.
+// Work of an attention, cut into blocks of queries: the rows of all query heads that share a key
+// head. Each block stands alone and is done by one thread.
 struct AttendJob {
   const AttendArguments* in = nullptr;
   const Plan* plan = nullptr;
@@ -28,15 +29,16 @@ struct AttendJob {
   std::int64_t size() const { return in->q.shape[0] * in->k.shape[1] * blocks; }
 };
 
-// Blocks [first, last) of a job that has queries and keys. Every distance that somebody sees is in the
-// plan's tables. The bias is this thread's own.
+// Blocks [first, last) of a job that has queries and keys. Every distance that somebody sees is in
+// the plan's tables. The bias is this thread's own.
 template <class T>
 void attend_blocks(const AttendJob& job, RowBias<T>& bias, std::int64_t first, std::int64_t last);
 extern template void attend_blocks(const AttendJob&, RowBias<float>&, std::int64_t, std::int64_t);
 extern template void attend_blocks(const AttendJob&, RowBias<double>&, std::int64_t, std::int64_t);
 
-// Rotates the queries and keys of short texts for all heads at once, which then share their cos and sin;
-// elsewhere blocks are rotated as they are read, which needs no memory. `scratch` holds what is rotated.
+// Rotates the queries and keys of short texts for all heads at once, which then share their cos and
+// sin; elsewhere blocks are rotated as they are read, which needs no memory. `scratch` holds what
+// is rotated.
 template <class T>
 void rotate_short(AttendArguments& in, AttendJob& job, Scratch& scratch);
 extern template void rotate_short<float>(AttendArguments&, AttendJob&, Scratch&);

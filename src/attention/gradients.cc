@@ -1,5 +1,5 @@
-// attend_backward: arguments checked, tensors copied and rotated, the loop of backward.cc shared out
-// among threads, and what it sums rotated back and written.
+// attend_backward: arguments checked, tensors copied and rotated, the loop of backward.cc shared
+// out among threads, and what it sums rotated back and written.
 #include "posenc/gradients.h"
 
 #include <algorithm>
@@ -36,7 +36,8 @@ constexpr std::string_view where = "attend_backward";
 
 // --- arguments ----------------------------------------------------------------------------------
 
-// A gradient seen with four axes; absent where not wanted. An extent of the plan's part is all it asks.
+// A gradient seen with four axes; absent where not wanted. An extent of the plan's part is all it
+// asks.
 Expected<Tensor> gradient_of(std::string_view of, const Tensor& gradient, const Tensor& like) {
   const std::string name = "the gradient of " + std::string(of);
   if (gradient && !like) {
@@ -53,7 +54,8 @@ Tensor extents(const void* any, std::initializer_list<std::int64_t> shape) {
   return Tensor::dense(const_cast<void*>(any), DType::f64, shape);
 }
 
-// The gradient by a temperature is the product of a query with the gradient by what the scale made of it.
+// The gradient by a temperature is the product of a query with the gradient by what the scale made
+// of it.
 Expected<void> check_learned_temperature(const Plan& plan) {
   POSENC_CHECK(check_takes(rooms::attended_temperature, plan, where));
   if (!plan.relative || !plan.relative->uses_query) return {};
@@ -177,8 +179,8 @@ void write_table(std::vector<TableSums>& items, TableSum TableSums::* of, std::i
   total.copy_to(gradient);
 }
 
-// The plan's bias, and the gradient by it: a sum over the diagonals where queries and keys both follow each
-// other, whose distances are told apart only at the end.
+// The plan's bias, and the gradient by it: a sum over the diagonals where queries and keys both
+// follow each other, whose distances are told apart only at the end.
 template <class T>
 class PlanBiasGradient final : public detail::PlanBias<T> {
  public:
@@ -354,7 +356,8 @@ struct RegionSum {
   detail::Dense<double> sum, part;
 };
 
-// What forward attention tells of whole rows: the logarithms of their sums, and Σ_c out_c · gradient_c.
+// What forward attention tells of whole rows: the logarithms of their sums, and Σ_c out_c ·
+// gradient_c.
 template <class T>
 std::pair<detail::Dense<double>, detail::Dense<double>> whole_rows(const Arguments& arguments,
                                                                    const Plan& plan) {
@@ -378,7 +381,8 @@ std::pair<detail::Dense<double>, detail::Dense<double>> whole_rows(const Argumen
   return {std::move(log_sums), std::move(dots)};
 }
 
-// Region by region, each a plan that does not rotate over queries and keys that were: their parts add up.
+// Region by region, each a plan that does not rotate over queries and keys that were: their parts
+// add up.
 template <class T>
 void backward_by_regions(const Arguments& arguments, const Plan& plan) {
   const detail::AttendArguments& in = arguments.in;

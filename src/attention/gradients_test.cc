@@ -53,8 +53,8 @@ void key_phases(Problem& p) {
   rotated_values(p);
   p.plan.rotate->kind = Plain{.phase = Phase{.side = Side::key, .radians = random(3, 11)}};
 }
-// Of three frequencies two pairs have mixtures, of each key head. Their logits go by positions and not by distances, so that
-// slopes by frequencies are steep far out: hence small numbers.
+// Of three frequencies two pairs have mixtures, of each key head. Their logits depend on positions
+// and not by distances, so that slopes by frequencies are steep far out: hence small numbers.
 void mixture(Problem& p) {
   rope(p);
   p.plan.rotate->kind = Mix{.heads = 2,
@@ -392,8 +392,8 @@ TEST(AttendBackwardShapes, AnyStridesAndInPlace) {
   }
 }
 
-// Inputs that 16 bits hold, so that every dtype differentiates the same attention. Float sums of some
-// hundred terms near 1 are off by 1e-5; the 16-bit types round that once.
+// Inputs that 16 bits hold, so that every dtype differentiates the same attention. Float sums of
+// some hundred terms near 1 are off by 1e-5; the 16-bit types round that once.
 TEST(AttendBackwardTypes, OtherTypesGiveTheDoubleOnesRounded) {
   Problem p;
   everything(p);
@@ -443,8 +443,9 @@ TEST(AttendBackwardTypes, OtherTypesGiveTheDoubleOnesRounded) {
   }
 }
 
-// A key vector that all distances share adds the same to each logit of a query, which the softmax does not see:
-// in exact arithmetic Σ_j α_j (g_j − Σ_l α_l g_l) is 0. What differences of the loss show is their rounding.
+// A key vector that all distances share adds the same to each logit of a query, which the softmax
+// does not see: in exact arithmetic Σ_j α_j (g_j − Σ_l α_l g_l) is 0. What differences of the loss
+// show is their rounding.
 TEST(AttendBackwardTables, AKeyVectorOfAllDistancesHasNoGradient) {
   Problem p;
   p.key = random(dim, 7);

@@ -11,8 +11,8 @@
 
 namespace posenc::detail {
 
-// A head's numbers of a table by distance, the longest first, row_lanes of room on both sides. Beyond either end the
-// end's number holds.
+// A head's numbers of a table by distance, the longest first, row_lanes of room on both sides.
+// Beyond either end the end's number holds.
 template <class T>
 struct DistanceLine {
   const T* numbers = nullptr;
@@ -29,9 +29,10 @@ struct DistanceLine {
   }
 };
 
-// Keys stand on a grid where they are runs of `width` positions each, `stride` from the start of one run to that of the
-// next. A query of column c that stands one run further on meets every number one run earlier, so all queries of a column
-// read one list, in the order of keys, and nothing is put together for each of them.
+// Keys stand on a grid where they are runs of `width` positions each, `stride` from the start of
+// one run to that of the next. A query of column c that stands one run further on meets every
+// number one run earlier, so all queries of a column read one list, in the order of keys, and
+// nothing is put together for each of them.
 template <class T>
 class GridRows {
  public:
@@ -39,7 +40,8 @@ class GridRows {
   GridRows(std::int64_t heads, std::int64_t at_once)
       : heads_(heads), at_once_(std::min(at_once, heads)) {}
 
-  // Before the rows of a block of keys are asked for. run_end [key]: where the run of keys ends that follow each other.
+  // Before the rows of a block of keys are asked for. run_end [key]: where the run of keys ends
+  // that follow each other.
   void begin(const PositionBlock& keys, std::int64_t count, const std::int64_t* run_end,
              const DistanceRows& rows) {
     count_ = count;
@@ -47,7 +49,8 @@ class GridRows {
     stands_ = width_ > 0 && stand(keys, count, run_end);
   }
 
-  // Numbers by key of a query at `position`, whole vectors of them; null: it is put together otherwise.
+  // Numbers by key of a query at `position`, whole vectors of them; null: it is put together
+  // otherwise.
   const T* row(std::int64_t head, std::int64_t position, const DistanceLine<T>& line) {
     if (!stands_) return nullptr;
     const std::int64_t run = PositionMap::floored(position - origin_, stride_);
@@ -55,7 +58,8 @@ class GridRows {
     const std::int64_t first = (run_of_first_ - run + before_) * width_ + column_of_first_;
     if (column >= width_ || first < 0 || first + count_ > runs_ * width_) return nullptr;
     const T* const numbers = list(head, column, line) + first;
-    // Lists of all columns are more than the first cache holds, and the product of the tile comes before their use.
+    // Lists of all columns are more than the first cache holds, and the product of the tile comes
+    // before their use.
     for (std::int64_t j = 0; j < count_ + row_lanes; j += 64 / static_cast<std::int64_t>(sizeof(T)))
       __builtin_prefetch(numbers + j);
     return numbers;

@@ -38,7 +38,8 @@ void expect_reference(GradientProblem& p) {
   for (std::size_t e = 0; e < out.size(); ++e) ASSERT_NEAR(out[e], p.out[e], 1e-11) << e;
 }
 
-// Windows whose rows are kept, pictures put together of runs, and both with a token that is no patch.
+// Windows whose rows are kept, pictures put together of runs, and both with a token that is no
+// patch.
 TEST_P(Grid, BiasesAreThoseOfPlainLoops) {
   for (const auto& [height, width] :
        {std::pair<std::int64_t, std::int64_t>{1, 1}, {7, 7}, {3, 17}, {18, 20}, {40, 8}}) {
@@ -73,7 +74,8 @@ TEST_P(Grid, QueriesMayBeSomeOfThePatches) {
   expect_reference(p);
 }
 
-// The second has another width, then its rows in another order: what was found of the first says nothing of them.
+// The second has another width, then its rows in another order: what was found of the first says
+// nothing of them.
 TEST_P(Grid, SequencesMayHaveLargePicturesOfTheirOwn) {
   std::vector<double> table;
   GradientProblem p = picture(20, 30, false, table);
@@ -99,7 +101,8 @@ TEST_P(Grid, SequencesMayHavePicturesOfTheirOwn) {
   expect_reference(p);
 }
 
-// Texts of a pack, longer than a table whose ends stand for all beyond: their positions do not follow each other.
+// Texts of a pack, longer than a table whose ends stand for all beyond: their positions do not
+// follow each other.
 TEST_P(Grid, TablesEndWithinARunOfKeys) {
   for (const bool bidirectional : {false, true}) {
     std::vector<double> table = random(4 * 8, 31);
@@ -198,9 +201,8 @@ TEST(GridGradients, OfVectorsAreTheSlopesOfTheLoss) {
   GradientProblem p = vectors(2, 3);
   Relative& part = *p.plan.relative;
   part.uses_query = part.uses_value = true;
-  for (const auto& [numbers, table] : {std::pair{&p.key, &part.key},
-                                       {&p.query, &part.query},
-                                       {&p.value, &part.value}}) {
+  for (const auto& [numbers, table] :
+       {std::pair{&p.key, &part.key}, {&p.query, &part.query}, {&p.value, &part.value}}) {
     *numbers = random(part.row_count * gradient_dim, 61);
     *table = Table::borrow(Tensor::dense(numbers->data(), {part.row_count, gradient_dim}));
   }

@@ -1,5 +1,5 @@
-// The rows of all heads of a tensor in the number computed with, padded with zeros so that vectors may run to
-// their ends.
+// The rows of all heads of a tensor in the number computed with, padded with zeros so that vectors
+// may run to their ends.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +41,8 @@ Tensor padded_view(T* rows, std::int64_t batch, std::int64_t heads, std::int64_t
   return view;
 }
 
-// Rows of a tensor [batch, head, seq, columns] as [batch][head][seq_rows][padded(columns)], zeros behind them.
+// Rows of a tensor [batch, head, seq, columns] as [batch][head][seq_rows][padded(columns)], zeros
+// behind them.
 template <class T>
 Aligned<T> loaded_rows(const Tensor& x, std::int64_t seq_rows) {
   const std::int64_t dim = padded(x.shape[3]);

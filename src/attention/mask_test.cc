@@ -130,7 +130,7 @@ TEST(AttendMask, PackedSequencesDoNotSeeEachOther) {
             "11.... 11.... ..1111 ..1111 ..1111 ..1111");
 }
 
-// A picture's patches all stand at one moment; causal attention still goes by the order of tokens.
+// A picture's patches all stand at one moment; causal attention still compares the order of tokens.
 TEST(AttendMask, WithSeveralAxesGoesByTheOrderOfTokens) {
   const std::vector<std::int64_t> ids = {0, 1, 1, 1, 1, 3, 0, 1, 1, 2, 2, 3, 0, 1, 2, 1, 2, 3};
   EXPECT_EQ(seen({}, *Positions::ids(ids, 3)), seen({}));

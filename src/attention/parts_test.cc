@@ -1,4 +1,5 @@
-// Attention over some of the keys, merged with that over the others: outputs by log_sums, gradients by whole rows.
+// Attention over some of the keys, merged with that over the others: outputs by log_sums, gradients
+// by whole rows.
 #include <gtest/gtest.h>
 
 #include <cmath>

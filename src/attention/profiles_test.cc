@@ -1,5 +1,5 @@
-// Profiles: small tensors beside q and k that a table by distance meets. Their formula written out, the paths of the fast
-// loop against each other and the plain one, and what is refused.
+// Profiles: small tensors beside q and k that a table by distance meets. Their formula written out,
+// the paths of the fast loop against each other and the plain one, and what is refused.
 #include <gtest/gtest.h>
 
 #include <cmath>

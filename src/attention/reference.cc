@@ -1,7 +1,9 @@
 // Attention as its formula reads, in double:
 //   logit_ij = (q̂_i·k̂_j + q_i·a^K_d + k_j·a^Q_d [+ bias]) · scale_i/√head_dim [+ bias], d = i − j
-//   with profiles r_i, s_j: (q̂_i·k̂_j [+ bias]) · scale_i/√head_dim + τ_i (r_i·a^K_d + s_j·a^Q_d) [+ bias]
-//   out_i    = R_iᵀ Σ_j α_ij v̂_j + Σ_j α_ij a^V_d,   α_i = softmax of logit_i over the keys i sees, and
+//   with profiles r_i, s_j: (q̂_i·k̂_j [+ bias]) · scale_i/√head_dim + τ_i (r_i·a^K_d + s_j·a^Q_d)
+//     [+ bias]
+//   out_i    = R_iᵀ Σ_j α_ij v̂_j + Σ_j α_ij a^V_d,   α_i = softmax of logit_i over the keys i
+//            sees, and
 //              over a sink's logit, which has no value
 // A softcap acts on the scaled products, before the bias.
 // with q̂, k̂ (and v̂, where the plan rotates values) rotated at their positions. The plan's `add`
@@ -58,8 +60,8 @@ void exponentiate(std::span<double> row) {
   for (double& x : row) x = std::exp(x);
 }
 
-// Logits to weights in place; all zero where every key is hidden. sink: the logit that has no value. Returns the logarithm
-// of the sum.
+// Logits to weights in place; all zero where every key is hidden. sink: the logit that has no
+// value. Returns the logarithm of the sum.
 double softmax(std::span<double> row, double sink) {
   if (row.empty()) return sink;
   const double peak = std::max(std::ranges::max(row), sink);

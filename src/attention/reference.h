@@ -1,4 +1,5 @@
-// The reference of attention, open to schemes that read the content: what each makes of a query's logits.
+// The reference of attention, open to schemes that read the content: what each makes of a query's
+// logits.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +26,8 @@ struct ReferenceRule {
   Tensor weights = {};              // if given, receives what the values are multiplied by
 };
 
-// Attention in plain double loops on one thread; in.logits, where given, receives the rows as the rule
-// leaves them.
+// Attention in plain double loops on one thread; in.logits, where given, receives the rows as the
+// rule leaves them.
 Expected<void> attend_by_rows(const AttendArguments& in, const Plan& plan,
                               const ReferenceRule& rule);
 

@@ -1,4 +1,5 @@
-// attend_reference beside formulas written out for a token or two; the fast kernels are compared with it.
+// attend_reference beside formulas written out for a token or two; the fast kernels are compared
+// with it.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// Vectors by distance (Shaw, DeBERTa, ViTDet, profiles) in the loop of attention: what they add to logits and to outputs.
+// Vectors by distance (Shaw, DeBERTa, ViTDet, profiles) in the loop of attention: what they add to
+// logits and to outputs.
 #pragma once
 
 #include <algorithm>
@@ -12,15 +13,17 @@
 
 namespace posenc::detail {
 
-// Two ways to what the key table gives a query. Few rows: products with each, looked up by distance. Many, where queries
-// and keys both follow each other: a strip, the tile's product with the vectors of all its distances in their order,
-// which a row of the tile reads from one number further on (PlanBias). Both sum in one order and give the same bits. Where
-// distances name rows in several lists, it is always products (SummedRows).
+// Two ways to what the key table gives a query. Few rows: products with each, looked up by
+// distance. Many, where queries and keys both follow each other: a strip, the tile's product with
+// the vectors of all its distances in their order, which a row of the tile reads from one number
+// further on (PlanBias). Both sum in one order and give the same bits. Where distances name rows in
+// several lists, it is always products (SummedRows).
 // Nothing of it is asked where the plan has no such vectors.
 template <class T>
 class RelativeTerms {
  public:
-  // What the tables meet, [row][step], as they came or a plan's profiles: queries times what their logits are scaled by.
+  // What the tables meet, [row][step], as they came or a plan's profiles: queries times what their
+  // logits are scaled by.
   struct Side {
     const T* rows = nullptr;
     std::int64_t step = 0;
@@ -94,8 +97,8 @@ class RelativeTerms {
   // Whether any logit of the block gets something.
   bool adds() const { return !windowed_ || some_row_; }
 
-  // Before the rows of a tile are asked for: [first, first + rows) of [head of the group][query], and the keys that some of
-  // them see.
+  // Before the rows of a tile are asked for: [first, first + rows) of [head of the group][query],
+  // and the keys that some of them see.
   void begin_tile(std::int64_t first, std::int64_t rows, std::int64_t begin, std::int64_t end) {
     if (!stripped()) return;
     tile_ = first;
@@ -121,8 +124,8 @@ class RelativeTerms {
           .panel_step = panel_ * key_.columns});
     }
   }
-  // What a query of the tile gets, by key, where its own products alone say it: in a strip, or in `buffer` [key, padded].
-  // Else null.
+  // What a query of the tile gets, by key, where its own products alone say it: in a strip, or in
+  // `buffer` [key, padded]. Else null.
   const T* alone(std::int64_t g, std::int64_t query, const VisibleRange& seen, T* buffer) {
     if (query_) return nullptr;
     if (stripped()) return strip(g, query);
@@ -130,7 +133,8 @@ class RelativeTerms {
     summed_->write(products(g, query), query, seen, buffer);
     return buffer;
   }
-  // Adds it to `bias` [key], for the keys that the query sees. factor: what keys' products are multiplied by.
+  // Adds it to `bias` [key], for the keys that the query sees. factor: what keys' products are
+  // multiplied by.
   void add_to(std::int64_t g, std::int64_t query, T factor, const VisibleRange& seen, T* bias) {
     if (stripped()) {
       const T* const by_key = strip(g, query);
@@ -162,8 +166,8 @@ class RelativeTerms {
              });
   }
 
-  // Counts a row's weights of a block, Σ of them `sum`, by the row of the table; `correction` shrinks those
-  // of older blocks.
+  // Counts a row's weights of a block, Σ of them `sum`, by the row of the table; `correction`
+  // shrinks those of older blocks.
   void count(std::int64_t g, std::int64_t query, const VisibleRange& seen, const T* weights, T sum,
              T correction) {
     T* const to = weights_ + (g * queries_ + query) * listed_;
@@ -191,7 +195,8 @@ class RelativeTerms {
   }
 
  private:
-  // A table [head or 1][row][step], its vectors padded with zeros; absent by default. With one row it serves for all.
+  // A table [head or 1][row][step], its vectors padded with zeros; absent by default. With one row
+  // it serves for all.
   struct Vectors {
     const T* numbers = nullptr;
     std::int64_t heads = 0, rows = 0, columns = 0, step = 0;
@@ -382,10 +387,12 @@ class RelativeTerms {
   T *key_products_ = nullptr, *table_panels_ = nullptr;
   bool multiplied_ = false, transposed_ = false;
   T* query_products_ = nullptr;  // k·a^Q, [head of the group][key][row]
-  // Of keys' profiles: they and the vectors of a window, [head of the group][channel][key or distance]
+  // Of keys' profiles: they and the vectors of a window, [head of the group][channel][key or
+  // distance]
   T *by_channel_ = nullptr, *window_vectors_ = nullptr;
   T* sums_ = nullptr;  // by key, of some queries' terms
-  // Strips: vectors by distance, their transposes [head or 1], and products [row of the tile][distance]
+  // Strips: vectors by distance, their transposes [head or 1], and products [row of the
+  // tile][distance]
   T *gathered_ = nullptr, *strip_panels_ = nullptr, *strips_ = nullptr;
   std::int64_t panels_step_ = 0, strip_step_ = 0, tile_ = 0;
   std::int64_t strip_from_[gemm_rows] = {};

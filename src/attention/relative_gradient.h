@@ -1,4 +1,5 @@
-// Vectors by distance in the gradients of attention: what they add to products, and what they get of a row.
+// Vectors by distance in the gradients of attention: what they add to products, and what they get
+// of a row.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +9,9 @@
 
 namespace posenc::detail {
 
-// What meets the query is formed once for each row of a table; the query's own table is met key by key. Where the plan has
-// profiles, they stand for queries and keys (BackwardInputs::plain_q, plain_k).
+// What meets the query is formed once for each row of a table; the query's own table is met key by
+// key. Where the plan has profiles, they stand for queries and keys (BackwardInputs::plain_q,
+// plain_k).
 template <class T>
 class RelativeGradient {
  public:
@@ -27,7 +29,8 @@ class RelativeGradient {
   bool present() const { return part_ != nullptr; }
   void begin(const BiasBlock& block) { block_ = &block; }
 
-  // Adds s_i (q_i·a^K + k_j·a^Q) to a row of products of queries and keys, g_i·a^V to those of values.
+  // Adds s_i (q_i·a^K + k_j·a^Q) to a row of products of queries and keys, g_i·a^V to those of
+  // values.
   void add_products(std::int64_t head, std::int64_t query, T scale, const VisibleRange& seen,
                     T* product, T* delta) {
     const std::int64_t b = task_.sequence;
@@ -48,8 +51,8 @@ class RelativeGradient {
     });
   }
 
-  // Weights and gradients by logits of a row, 0 where hidden; `g` counts the head within its group. The
-  // row's products have been asked for last.
+  // Weights and gradients by logits of a row, 0 where hidden; `g` counts the head within its group.
+  // The row's products have been asked for last.
   void take_gradient(std::int64_t head, std::int64_t g, std::int64_t query, T scale,
                      const VisibleRange& seen, const T* weight, const T* delta) {
     const std::int64_t b = task_.sequence;

@@ -1,5 +1,5 @@
-// What position adds to a query's logits besides what meets its vector: asked for row by row, by the loop of
-// attention and by that of its gradients.
+// What position adds to a query's logits besides what meets its vector: asked for row by row, by
+// the loop of attention and by that of its gradients.
 #pragma once
 
 #include <algorithm>
@@ -27,22 +27,24 @@ class RowBias {
  public:
   virtual ~RowBias() = default;
   struct Row {
-    // [key] of the block, whole vectors of it readable, as it is until gemm_rows more rows are asked for;
-    // null: nothing
+    // [key] of the block, whole vectors of it readable, as it is until gemm_rows more rows are
+    // asked for; null: nothing
     const T* bias = nullptr;
     T factor = 1;  // times this
   };
   // Before the rows of a block are asked for.
   virtual void begin(const BiasBlock& block) = 0;
-  // Rows of the block's head `g` that lie in the same distance from each other, whole vectors of each readable: query i's
-  // begins at first + i · step. first is null where they are to be asked for one by one.
+  // Rows of the block's head `g` that lie in the same distance from each other, whole vectors of
+  // each readable: query i's begins at first + i · step. first is null where they are to be asked
+  // for one by one.
   struct Rows {
     const T* first = nullptr;
     std::int64_t step = 0;
   };
   virtual Rows rows(std::int64_t /*g*/) { return {}; }
-  // Of query `query` of the block's head `g`, whose logits are scaled by `scale`. What the query sees may
-  // be narrowed. `buffer` [key_count, padded] is the caller's, to be returned filled or left.
+  // Of query `query` of the block's head `g`, whose logits are scaled by `scale`. What the query
+  // sees may be narrowed. `buffer` [key_count, padded] is the caller's, to be returned filled or
+  // left.
   virtual Row row(std::int64_t g, std::int64_t query, T scale, VisibleRange& seen, T* buffer) = 0;
   // Takes the gradient by the logits of a row, 0 where hidden, for what the bias has learned.
   virtual void take_gradient(std::int64_t /*g*/, std::int64_t /*query*/, T /*scale*/,
@@ -56,10 +58,11 @@ inline std::int64_t row_at(const DistanceRows& rows, std::int64_t distance) {
   return rows.row[static_cast<std::size_t>(at)];
 }
 
-// The plan's bias, by slopes or by a table. Where queries and keys both follow each other, one window of
-// numbers by distance serves every row of a block: each row reads it from one number further on. Where they do not, a
-// table's rows are kept for short sequences, which windows of a picture are: all of a batch read them. Of longer ones a
-// grid's are read as they lie (GridRows), and others are put together of runs of keys that do follow each other.
+// The plan's bias, by slopes or by a table. Where queries and keys both follow each other, one
+// window of numbers by distance serves every row of a block: each row reads it from one number
+// further on. Where they do not, a table's rows are kept for short sequences, which windows of a
+// picture are: all of a batch read them. Of longer ones a grid's are read as they lie (GridRows),
+// and others are put together of runs of keys that do follow each other.
 template <class T>
 class PlanBias : public RowBias<T> {
  public:
@@ -163,11 +166,12 @@ class PlanBias : public RowBias<T> {
     return block_->queries.position(query, axis) - block_->keys.position(key, axis);
   }
 
-  // --- a table off the diagonals --------------------------------------------------------------------
+  // --- a table off the diagonals -----------------------------------------------------------------
 
   static constexpr std::int64_t most_kept = 64 * 1024, most_numbers = 1024 * 1024;
 
-  // Keys of a block that lie farther apart are asked for one by one, so that sums of looking up stay within 32 bits.
+  // Keys of a block that lie farther apart are asked for one by one, so that sums of looking up
+  // stay within 32 bits.
   static constexpr std::int64_t far = std::int64_t{1} << 29;
 
   const DistanceRows& rows() const { return table_->rows; }
@@ -219,7 +223,8 @@ class PlanBias : public RowBias<T> {
   std::int64_t line_length(std::int64_t axis) const {
     return padded(std::ssize(table_->of_axis(axis).row)) + 2 * row_lanes;
   }
-  // A head's numbers by distance, the longest first; behind them, line_length() further, those of the next axis.
+  // A head's numbers by distance, the longest first; behind them, line_length() further, those of
+  // the next axis.
   const T* line(std::int64_t head) {
     const std::int64_t h = of_head(head);
     T* const first = lines_ + h * line_step_ + row_lanes;

@@ -139,7 +139,7 @@ TEST(SinkLogitsOfACache, AreThoseOfAttend) {
   EXPECT_FALSE(attend(Tensor::dense(p.sinks.data(), {3})));
 }
 
-// --- schemes that read the content ----------------------------------------------------------------
+// --- schemes that read the content ---------------------------------------------------------------
 
 void expect_content(const ContentScheme& scheme) {
   GradientProblem p = with_sinks(4);
@@ -195,7 +195,7 @@ TEST(SinkLogitsOfContent, AreRefusedWhereKeysAreCounted) {
   }
 }
 
-// --- errors ---------------------------------------------------------------------------------------
+// --- errors --------------------------------------------------------------------------------------
 
 TEST(SinkLogitsErrors, AnotherShape) {
   GradientProblem p = with_sinks(2 * 4 * 5);

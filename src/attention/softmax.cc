@@ -1,5 +1,5 @@
-// Softmax of a row in two passes over it: the largest logit, then exponentials and their sum. The gradient
-// takes a third, for shares.
+// Softmax of a row in two passes over it: the largest logit, then exponentials and their sum. The
+// gradient takes a third, for shares.
 #include "src/attention/softmax.h"
 
 #if POSENC_SIMD
@@ -27,8 +27,9 @@ constexpr auto lanes = static_cast<std::int64_t>(hn::MaxLanes(Tag<T>()));
 template <class T>
 constexpr T hidden = -std::numeric_limits<T>::infinity();
 
-// Of weights e^x beside one of 1, those below e^least add nothing, but sums with subnormal numbers in them
-// are many times slower. Online, a row_max found later may shrink a sum again, hence the early end.
+// Of weights e^x beside one of 1, those below e^least add nothing, but sums with subnormal numbers
+// in them are many times slower. Online, a row_max found later may shrink a sum again, hence the
+// early end.
 template <class T>
 constexpr T least = sizeof(T) == sizeof(float) ? T{-64} : T{-700};
 
@@ -66,8 +67,9 @@ struct Vectors {
         to(first + (end - first + lanes<T> - 1) / lanes<T> * lanes<T>) {}
 };
 
-// tanh, to some units in the last place. Of floats by x·P(x²)/Q(x²), fitted within 1.5e-8 relatively up to where tanh is 1
-// (weighted least squares, the weights following the error), at a third of what Highway's own takes.
+// tanh, to some units in the last place. Of floats by x·P(x²)/Q(x²), fitted within 1.5e-8
+// relatively up to where tanh is 1 (weighted least squares, the weights following the error), at a
+// third of what Highway's own takes.
 template <class D, class V>
 HWY_INLINE V TanhOf(D d, V x) {
   if constexpr (sizeof(hn::TFromD<D>) == sizeof(double)) {
@@ -188,7 +190,7 @@ double Differentiate(const SoftmaxGradientRow<T>& row) {
   return of_sink == 0 ? 0 : -of_sink / sum * (mean / sum);
 }
 
-// --- a word of keys -------------------------------------------------------------------------------
+// --- a word of keys ------------------------------------------------------------------------------
 
 template <class T>
 void ExponentialsOf(T* x, T shift) {

@@ -1,5 +1,6 @@
-// Softmax of rows of logits, forwards by blocks of keys and backwards over a whole row, and the other
-// functions of logits that a weight is made of; by vectors where there are any. T is float or double.
+// Softmax of rows of logits, forwards by blocks of keys and backwards over a whole row, and the
+// other functions of logits that a weight is made of; by vectors where there are any. T is float or
+// double.
 #pragma once
 
 #include <cmath>
@@ -22,8 +23,8 @@ struct SoftmaxRow {
   T added = 0;                                      // what this block added to it
 };
 
-// x ← cap·tanh(x/cap) of `count` numbers and of what else their last vector holds; `slope`, if given, receives the
-// derivatives 1 − tanh².
+// x ← cap·tanh(x/cap) of `count` numbers and of what else their last vector holds; `slope`, if
+// given, receives the derivatives 1 − tanh².
 void softcap(float* x, std::int64_t count, float cap, float* slope = nullptr);
 void softcap(double* x, std::int64_t count, double cap, double* slope = nullptr);
 
@@ -48,18 +49,19 @@ struct SoftmaxGradientRow {
   T* delta = nullptr;   // in: e, the gradient by α. Out: α (e − Σ α e), that by the logit
   // The logit that has no value; −∞: none.
   T sink = -std::numeric_limits<T>::infinity();
-  // Of a row that holds some of the keys that the query sees: over all of them ln Σ e^logit, and Σ α e.
+  // Of a row that holds some of the keys that the query sees: over all of them ln Σ e^logit, and Σ
+  // α e.
   bool of_whole = false;
   T log_sum = 0;
   double whole_mean = 0;
 };
 
-// Weights that would be subnormal, as of tokens far away, are 0. All are 0 where nothing is seen, NaN
-// where what is seen is. Returns the gradient by the sink.
+// Weights that would be subnormal, as of tokens far away, are 0. All are 0 where nothing is seen,
+// NaN where what is seen is. Returns the gradient by the sink.
 double differentiate(const SoftmaxGradientRow<float>& row);
 double differentiate(const SoftmaxGradientRow<double>& row);
 
-// --- what takes the block_keys numbers of a row; −∞ and NaN go in and come out as they should -----
+// --- what takes the block_keys numbers of a row; −∞ and NaN go in and come out as they should ----
 
 constexpr std::int64_t block_keys = 64;  // a word of a mask
 

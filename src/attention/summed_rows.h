@@ -1,4 +1,5 @@
-// Vectors by distance of several lists (Relative::further_rows): a query's products with the table's rows, summed for each key.
+// Vectors by distance of several lists (Relative::further_rows): a query's products with the
+// table's rows, summed for each key.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +9,9 @@
 
 namespace posenc::detail {
 
-// On a grid keys follow each other by rows of the picture: along one of them a list either stays at its row or goes on by one,
-// so that a query's sums are runs of its products, copied by vectors. Where positions have no such order, runs are single keys.
+// On a grid keys follow each other by rows of the picture: along one of them a list either stays at
+// its row or goes on by one, so that a query's sums are runs of its products, copied by vectors.
+// Where positions have no such order, runs are single keys.
 template <class T>
 class SummedRows {
  public:
@@ -33,8 +35,9 @@ class SummedRows {
     block.keys.find_runs(block.key_count, run_end_);
   }
 
-  // to[key] = Σ over lists of the query's products, for the keys that it sees. `products` are of the table's rows from the last
-  // to the first, row_lanes numbers behind them; whole vectors of `to` are written.
+  // to[key] = Σ over lists of the query's products, for the keys that it sees. `products` are of
+  // the table's rows from the last to the first, row_lanes numbers behind them; whole vectors of
+  // `to` are written.
   void write(const T* products, std::int64_t query, const VisibleRange& seen, T* to) {
     for (std::int64_t j = seen.begin; j < seen.end;) {
       const std::int64_t end = std::min(run_end_[j], seen.end);
@@ -63,8 +66,8 @@ class SummedRows {
   }
 
  private:
-  // Of a list, from its longest distance on: where the product of its row stands, below 0 nowhere; and for how many distances
-  // it holds: `run` of them the same, or −run each one further.
+  // Of a list, from its longest distance on: where the product of its row stands, below 0 nowhere;
+  // and for how many distances it holds: `run` of them the same, or −run each one further.
   struct Entry {
     std::int32_t at, run;
   };
@@ -86,7 +89,8 @@ class SummedRows {
       to[x] = {at, further > same ? -further : same};
     }
   }
-  // The places of all lists at a distance, and for how many of the next `most` shorter ones they hold.
+  // The places of all lists at a distance, and for how many of the next `most` shorter ones they
+  // hold.
   std::int64_t find(std::int64_t distance, std::int64_t most) {
     const Entry* entries = entries_;
     for (std::int64_t list = 0; list < part_.lists(); ++list) {

@@ -1,4 +1,5 @@
-// Which keys a query sees: one rule for every attention kernel, pair by pair and for a block of keys at once.
+// Which keys a query sees: one rule for every attention kernel, pair by pair and for a block of
+// keys at once.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +20,8 @@ inline std::int64_t first_order(const Positions& queries, const Positions& keys)
   return queries.selected() ? 0 : keys.size() - queries.size();
 }
 
-// A picture's patches share their position in time, so with several axes the mask goes by the order
-// of the tokens, the last query standing at the last key.
+// A picture's patches share their position in time, so with several axes the mask compares the
+// order of the tokens, the last query standing at the last key.
 inline bool visible(const Mask& mask, const Positions& queries, const Positions& keys,
                     std::int64_t b, std::int64_t i, std::int64_t j) {
   if (mask.keep != nullptr && mask.keep[b * keys.size() + j] == 0) return false;
@@ -38,12 +39,13 @@ class PositionBlock {
   std::int32_t lowest_block = 0, highest_block = -1;  // of the mask's blocks; none: an empty range
   // Each position and order is one above the last, all of one segment.
   bool consecutive = true;
-  // Each order is above the last, all of one segment: what a mask without prefix shows is an interval of them.
+  // Each order is above the last, all of one segment: what a mask without prefix shows is an
+  // interval of them.
   bool ascending = true;
 
   PositionBlock() = default;
-  // order_offset: the order of token 0 where the mask does not go by position. blocks: the mask's, of the
-  // block's first token on; null: none.
+  // order_offset: the order of token 0 where the mask does not compare positions. blocks: the
+  // mask's, of the block's first token on; null: none.
   PositionBlock(const Positions& positions, bool by_position, std::int64_t order_offset,
                 std::int64_t sequence, std::int64_t first, std::int64_t count,
                 const std::int32_t* blocks)
@@ -77,7 +79,8 @@ class PositionBlock {
   }
   std::int64_t segment(std::int64_t t) const { return positions_->segment(first_ + t); }
   std::int64_t first() const { return first_; }
-  // end[t]: where the run of tokens ends, of the first `count`, whose positions follow t's one by one.
+  // end[t]: where the run of tokens ends, of the first `count`, whose positions follow t's one by
+  // one.
   void find_runs(std::int64_t count, std::int64_t* end) const {
     for (std::int64_t t = count - 1; t >= 0; --t) {
       const bool goes_on = t + 1 < count && position(t + 1) == position(t) + 1;
@@ -144,7 +147,8 @@ class Visibility {
   // Whether some query of a block may see some key of another; a quick look.
   bool some(const PositionBlock& q, const PositionBlock& k) const {
     if (k.highest_segment < q.lowest_segment || k.lowest_segment > q.highest_segment) return false;
-    // Regions lie behind each other: those of the farthest and of the nearest pair enclose all others'.
+    // Regions lie behind each other: those of the farthest and of the nearest pair enclose all
+    // others'.
     if (region_.all != nullptr &&
         (region_.all->of(q.highest_order, k.lowest_order) < region_.which ||
          region_.all->of(q.lowest_order, k.highest_order) > region_.which))
@@ -195,8 +199,8 @@ class Visibility {
     return mask_->blocks == nullptr ? nullptr : mask_->blocks + b * keys_->size() + token;
   }
 
-  // Of keys one after the other in the mask's order. Sums that might overflow are of distances beyond
-  // the block, where nothing is cut.
+  // Of keys one after the other in the mask's order. Sums that might overflow are of distances
+  // beyond the block, where nothing is cut.
   VisibleRange ordered(std::int64_t query, std::int64_t first_key, std::int64_t count) const {
     VisibleRange seen{0, count};
     const std::int64_t ahead = query - first_key, window = mask_->window, chunk = mask_->chunk;
@@ -229,7 +233,8 @@ class Visibility {
     if (seen.empty()) seen = {};
   }
 
-  // Of keys that stand ever further on, such as those of a rank under a striped layout: searched by halves.
+  // Of keys that stand ever further on, such as those of a rank under a striped layout: searched by
+  // halves.
   VisibleRange ascending(std::int64_t query, const PositionBlock& k, std::int64_t count) const {
     const auto first = [&](std::int64_t from, const auto& holds) {
       std::int64_t end = count;

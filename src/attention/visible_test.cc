@@ -1,4 +1,5 @@
-// The rule of what a query sees, and what kernels make of it a block at a time, against one line per pair.
+// The rule of what a query sees, and what kernels make of it a block at a time, against one line
+// per pair.
 #include "src/attention/visible.h"
 
 #include <gtest/gtest.h>

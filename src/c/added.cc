@@ -1,4 +1,5 @@
-// The C interface: what is added at real positions, and learned tables of a grid for one of another size.
+// The C interface: what is added at real positions, and learned tables of a grid for one of another
+// size.
 #ifndef __wasm__
 #include <string>
 

@@ -134,7 +134,7 @@ posenc_status posenc_attend_backward(const posenc_plan* plan, const posenc_atten
   return given.status ? given.status : done(attend_backward(*given.in, plan->value, given.out, to));
 }
 
-// --- angles that content says ----------------------------------------------------------------------
+// --- angles that content says --------------------------------------------------------------------
 
 namespace {
 
@@ -279,7 +279,7 @@ posenc_status posenc_content_angles_gradient(const posenc_plan* plan, const pose
       });
 }
 
-// --- schemes that read the content, at speed -------------------------------------------------------
+// --- schemes that read the content, at speed -----------------------------------------------------
 
 posenc_status posenc_attend_content(const posenc_content* content, const posenc_plan* plan,
                                     const posenc_attention* in, const posenc_tensor* out,

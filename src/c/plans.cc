@@ -1,5 +1,6 @@
-// The C interface: errors, lists, models, plans. These files alone have no unwind tables: an exception from
-// below (memory that ran out) ends the process here instead of passing through to the caller.
+// The C interface: errors, lists, models, plans. These files alone have no unwind tables: an
+// exception from below (memory that ran out) ends the process here instead of passing through to
+// the caller.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -13,8 +14,8 @@
 namespace posenc::c {
 namespace {
 
-// Room for the longest message that fail() makes. Plain bytes: no constructor, no allocation, no order
-// of destruction when a thread or a shared library ends.
+// Room for the longest message that fail() makes. Plain bytes: no constructor, no allocation, no
+// order of destruction when a thread or a shared library ends.
 thread_local char last_error[4096];
 
 posenc_status keep(std::string_view message, posenc_status status) {

@@ -1,6 +1,7 @@
-// The verbs of cache.h. A decode step costs the same whatever the sequence holds, but for the attention
-// itself: a plan is checked when it comes and not again while it stays, positions are extended in
-// place and looked at where they are new, and what a call needs besides serves the next call too.
+// The verbs of cache.h. A decode step costs the same whatever the sequence holds, but for the
+// attention itself: a plan is checked when it comes and not again while it stays, positions are
+// extended in place and looked at where they are new, and what a call needs besides serves the next
+// call too.
 #include "posenc/cache.h"
 #include "posenc/features.h"
 
@@ -301,7 +302,7 @@ Expected<void> KvCache::State::attend(std::string_view where, std::span<const Se
                 "each key head serves heads/kv_heads query heads");
   }
   if (mask.keep != nullptr || mask.blocks != nullptr) {
-    return fail(where, "the mask must go by position", "keep or blocks",
+    return fail(where, "the mask must compare positions", "keep or blocks",
                 "append real tokens only, and prefill pictures with posenc::attend()");
   }
   const std::int64_t head_dim = state.options.head_dim;

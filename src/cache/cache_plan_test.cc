@@ -107,7 +107,8 @@ TEST(CachePlan, MixturesRotateKeysForGood) {
             std::string::npos);
 }
 
-// A key has a rotation for each region: a cache holds it as it came, and decoding gives what prefilling does.
+// A key has a rotation for each region: a cache holds it as it came, and decoding gives what
+// prefilling does.
 TEST(CachePlan, RegionsAttendToKeysAsTheyCame) {
   Text text;
   for (const Rope& rope : {Rope{.distance_map = ReRope{.window = 5}},

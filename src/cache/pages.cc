@@ -1,6 +1,6 @@
-// The pool of pages and the tables of where each sequence's tokens lie. Free pages are a sorted list
-// of stretches, so that a sequence finds the neighbour of its last page by bisection; a sequence is a
-// list of runs, of which an undisturbed one has a single run whatever its length.
+// The pool of pages and the tables of where each sequence's tokens lie. Free pages are a sorted
+// list of stretches, so that a sequence finds the neighbour of its last page by bisection; a
+// sequence is a list of runs, of which an undisturbed one has a single run whatever its length.
 #include "src/cache/pages.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Memory of the key-value cache: pages of a fixed number of tokens, taken and released. Nothing here
-// walks over tokens or pages while a sequence grows, and memory is asked for only where the pool
-// itself grows.
+// Memory of the key-value cache: pages of a fixed number of tokens, taken and released. Nothing
+// here walks over tokens or pages while a sequence grows, and memory is asked for only where the
+// pool itself grows.
 #pragma once
 
 #include <algorithm>
@@ -21,9 +21,10 @@ struct PageShape {
   DType dtype = DType::f32;
 };
 
-// Keys [kv_head][page][token][head_dim] and values [kv_head][page][token][value_dim]: a head's tokens in neighbouring pages lie
-// one behind the other, so that one view reaches across pages and attention reads each head in one
-// go. A place is a token's index in the pool: page · page_size + token of the page.
+// Keys [kv_head][page][token][head_dim] and values [kv_head][page][token][value_dim]: a head's
+// tokens in neighbouring pages lie one behind the other, so that one view reaches across pages and
+// attention reads each head in one go. A place is a token's index in the pool: page · page_size +
+// token of the page.
 class Pages {
  public:
   // `max_pages` are reserved at once; 0: none yet, and as many as are asked for.

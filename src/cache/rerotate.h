@@ -1,7 +1,7 @@
-// Rotated keys (and values, where their plan rotates them) rotated further from where they are. Angles
-// that are a product of position and frequency differ by a product too, so one step that rounds once
-// is enough; the others (an engine's float angles, a growth of another centre) are rotated back and
-// then anew, which rounds 16-bit numbers twice.
+// Rotated keys (and values, where their plan rotates them) rotated further from where they are.
+// Angles that are a product of position and frequency differ by a product too, so one step that
+// rounds once is enough; the others (an engine's float angles, a growth of another centre) are
+// rotated back and then anew, which rounds 16-bit numbers twice.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ using Rotation = std::optional<Rotate>;  // none: as they came
 void change_rotation(const Rotation& from, const Rotation& to, const Tensor& keys,
                      const Tensor& values, const Positions& positions, Threads threads);
 
-// The same tokens from `positions` to `moved`, which are `offset` further on every axis, by the same
-// rotation.
+// The same tokens from `positions` to `moved`, which are `offset` further on every axis, by the
+// same rotation.
 void move_tokens(const Rotation& rotation, const Tensor& keys, const Tensor& values,
                  const Positions& positions, const Positions& moved, std::int64_t offset);
 

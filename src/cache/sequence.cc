@@ -1,8 +1,8 @@
-// What happens to one cached sequence: it grows, its keys are rotated anew, tokens move or leave, and
-// attention reads it. Growing costs the new tokens alone: positions are extended in place, and what
-// must hold for all of them (the length, their order) is known from one token to the next.
-#include "posenc/features.h"
+// What happens to one cached sequence: it grows, its keys are rotated anew, tokens move or leave,
+// and attention reads it. Growing costs the new tokens alone: positions are extended in place, and
+// what must hold for all of them (the length, their order) is known from one token to the next.
 #include "src/cache/sequence.h"
+#include "posenc/features.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -49,8 +49,8 @@ class CachedSequence {
   // Rotates the cached keys by `rotation`, if they are rotated by another.
   void rerotate(Pages& pages, const Rotation& rotation, Threads threads);
 
-  // k, v [1, kv_heads, tokens, head_dim] come unrotated and are cached rotated by `rotation`, as all
-  // others then are. Arguments have been checked and pages reserved.
+  // k, v [1, kv_heads, tokens, head_dim] come unrotated and are cached rotated by `rotation`, as
+  // all others then are. Arguments have been checked and pages reserved.
   // Errors: more tokens than positions can be listed for; then nothing has changed.
   Expected<void> append(Pages& pages, const Tensor& k, const Tensor& v, const Rotation& rotation,
                         const Positions& positions, Threads threads);

@@ -1,4 +1,5 @@
-// The verbs of content.h: what each of its schemes would have to refuse, then the scheme's own loop.
+// The verbs of content.h: what each of its schemes would have to refuse, then the scheme's own
+// loop.
 #include "posenc/content.h"
 
 #include <algorithm>

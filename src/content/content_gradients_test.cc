@@ -1,4 +1,5 @@
-// The gradients of CoPE, forgetting, stick-breaking, Wall, PaTH and GRAPE-AP attention against central differences in double.
+// The gradients of CoPE, forgetting, stick-breaking, Wall, PaTH and GRAPE-AP attention against
+// central differences in double.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,7 +14,8 @@ namespace posenc {
 namespace {
 
 // A scheme and the loss Σ out · g, g random. `extra` is what it learns beside q, k and v; for
-// stick-breaking, which learns nothing, the gradient by the remainder, and the loss has Σ remainder · it.
+// stick-breaking, which learns nothing, the gradient by the remainder, and the loss has Σ remainder
+// · it.
 struct Learner {
   std::string name;
   bool learns;

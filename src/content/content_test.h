@@ -1,5 +1,5 @@
-// What the tests of the schemes in content.h share: a call with all its arguments, and the output that
-// a full matrix of weights gives, in double.
+// What the tests of the schemes in content.h share: a call with all its arguments, and the output
+// that a full matrix of weights gives, in double.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -144,8 +144,8 @@ inline Matrix softmax(Matrix logits) {
   return logits;
 }
 
-// Half a unit of the last place of a stored number, and what a float gives: logits of order 20 are off
-// by some 1e-5 after sums over head_dim, and so are their weights.
+// Half a unit of the last place of a stored number, and what a float gives: logits of order 20 are
+// off by some 1e-5 after sums over head_dim, and so are their weights.
 inline double tolerance(DType dtype) {
   switch (dtype) {
     case DType::f64: return 1e-12;
@@ -172,8 +172,8 @@ inline Plan rotating(std::int64_t head_dim) {
   return plan;
 }
 
-// Shapes, masks, positions and plans in which a loop over blocks of 64 keys and tiles of 16 queries may
-// go wrong.
+// Shapes, masks, positions and plans in which a loop over blocks of 64 keys and tiles of 16 queries
+// may go wrong.
 inline std::vector<Call> calls() {
   std::vector<Call> all = {Call{}};
   const auto text = [](std::string name, std::int64_t queries, std::int64_t keys) {

@@ -1,6 +1,6 @@
-// CoPE: a key's position is the sum of gates σ(z_il) from the query back to it; the logit gets q_i·e at
-// that position, between two rows of e by the fraction. q_i·e[n] is formed once for every row n, and the
-// sum runs with the blocks, which come from the query backwards.
+// CoPE: a key's position is the sum of gates σ(z_il) from the query back to it; the logit gets
+// q_i·e at that position, between two rows of e by the fraction. q_i·e[n] is formed once for every
+// row n, and the sum runs with the blocks, which come from the query backwards.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -111,12 +111,13 @@ class CopeTile {
 // With S the gradient by a logit, y_n = q·e[n] and p the position of the lower row:
 //   ∂y_n = Σ_j S_ij · the share of row n,   ∂p_ij = S_ij (y_above − y_below),  0 where p is capped
 //   ∂z_ij = S_ij + σ′(z_ij) Σ_{l≤j} ∂p_il
-// The sum over l runs left to right, so each block's starting count is saved in the right-to-left pass.
+// The sum over l runs left to right, so each block's starting count is saved in the right-to-left
+// pass.
 template <class T>
 class CopeGradientTile : public CopeTile<T> {
  public:
-  // by_query: the gradient by the queries as they came, [row][dim]; by_embedding: that by the head's e,
-  // [position][head_dim].
+  // by_query: the gradient by the queries as they came, [row][dim]; by_embedding: that by the
+  // head's e, [position][head_dim].
   CopeGradientTile(CopeTile<T> tile, const Embeddings<T>& e, const T* queries, const double* scale,
                    const detail::TileOf& at, std::int64_t blocks, T* by_query, double* by_embedding,
                    std::int64_t head_dim)

@@ -1,5 +1,5 @@
-// What FIRE's attention and its gradients share: the network as lines, ψ as a table, the provider of biases,
-// checks.
+// What FIRE's attention and its gradients share: the network as lines, ψ as a table, the provider
+// of biases, checks.
 #pragma once
 
 #include <algorithm>
@@ -88,8 +88,8 @@ struct FireLines {
       }
     }
   }
-  // Whether a hidden unit is above 0 on a line: one that turns on at breakpoint[t] is so beyond it, one that
-  // turns off up to it.
+  // Whether a hidden unit is above 0 on a line: one that turns on at breakpoint[t] is so beyond it,
+  // one that turns off up to it.
   bool active(const Fire& fire, std::size_t unit, std::size_t line) const {
     const double w = fire.hidden_weight[unit], b = fire.hidden_bias[unit];
     if (w == 0) return b > 0;
@@ -104,8 +104,8 @@ struct FireLines {
   }
 };
 
-// ψ and its derivative by |c|, n/(|c|n + 1), by key − query position, as long as positions lie so close that
-// a table pays.
+// ψ and its derivative by |c|, n/(|c|n + 1), by key − query position, as long as positions lie so
+// close that a table pays.
 class PsiTable {
  public:
   PsiTable(const Fire& fire, const Positions& queries, const Positions& keys) : fire_(&fire) {
@@ -183,9 +183,9 @@ class FireBias : public RowBias<T> {
   }
 
  protected:
-  // Calls act(begin, end, line, ψ of the keys) for the runs of keys on one line. Keys one after the other
-  // come nearer up to the query and go away behind it, so a line's end is found by halving; others are
-  // looked at one by one.
+  // Calls act(begin, end, line, ψ of the keys) for the runs of keys on one line. Keys one after the
+  // other come nearer up to the query and go away behind it, so a line's end is found by halving;
+  // others are looked at one by one.
   template <class Act>
   void for_lines(std::int64_t position, double reciprocal, const VisibleRange& seen,
                  const Act& act) const {

@@ -1,6 +1,6 @@
 // The gradients of FIRE's attention (backward.h). S, the gradient by the scores, is that by the
-// bias f_h(x_ij). On each of f's lines (fire.h) f is linear in x, so Σ S and Σ S·x of a line are all that
-// the network's weights need of it.
+// bias f_h(x_ij). On each of f's lines (fire.h) f is linear in x, so Σ S and Σ S·x of a line are
+// all that the network's weights need of it.
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -32,7 +32,8 @@ class FireBiasGradient final : public detail::FireBias<T> {
                    FireShare* shares)
       : detail::FireBias<T>(fire, lines, table), shares_(shares) {}
 
-  // x = ψ(n)/N with n the distance: ∂x/∂c = (ψ′(n) − x ψ′(m))/N, ψ′ by c, m = max(i, L) that N is of.
+  // x = ψ(n)/N with n the distance: ∂x/∂c = (ψ′(n) − x ψ′(m))/N, ψ′ by c, m = max(i, L) that N is
+  // of.
   void take_gradient(std::int64_t g, std::int64_t query, T, const detail::VisibleRange& seen,
                      const T* by_logit) override {
     const std::int64_t position = this->block_->queries.position(query);

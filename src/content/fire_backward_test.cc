@@ -71,8 +71,8 @@ struct FireTraining {
     }
     return sum;
   }
-  // Of the loss by a number, which is left as it was. Rounding is some 1e-16 · loss/step, 1e-8 here; the
-  // step is so short that hardly any of thousands of x crosses a bend of the network.
+  // Of the loss by a number, which is left as it was. Rounding is some 1e-16 · loss/step, 1e-8
+  // here; the step is so short that hardly any of thousands of x crosses a bend of the network.
   double difference(double& number) {
     constexpr double step = 1e-6;
     const double was = number;

@@ -1,5 +1,5 @@
-// Forgetting attention: Σ_{l=j+1..i} log f_l = c_i − c_j, c the running sum of log gates (log_gates.h), as biases of a
-// row.
+// Forgetting attention: Σ_{l=j+1..i} log f_l = c_i − c_j, c the running sum of log gates
+// (log_gates.h), as biases of a row.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -65,8 +65,9 @@ struct Gates {
   }
 };
 
-// c_i − c_j as the provider of a row's biases. c_i shifts all logits of a row alike, which changes no weight
-// but beside a sink's: rows near each other are given one row of biases, that of the first of them.
+// c_i − c_j as the provider of a row's biases. c_i shifts all logits of a row alike, which changes
+// no weight but beside a sink's: rows near each other are given one row of biases, that of the
+// first of them.
 template <class T>
 class ForgettingBias : public detail::RowBias<T> {
  public:
@@ -122,7 +123,8 @@ class ForgettingBias : public detail::RowBias<T> {
 
   T* row_of(std::int64_t g) const { return rows_ + (g * rows_of_head + shared_[g].index) * step_; }
 
-  // What the row of biases that rows of a head share now holds: keys [begin, end), from the sum that is c_i.
+  // What the row of biases that rows of a head share now holds: keys [begin, end), from the sum
+  // that is c_i.
   struct Shared {
     std::int64_t begin = 0, end = 0;
     const detail::GateSums::Run* run = nullptr;

@@ -1,5 +1,6 @@
-// GRAPE-AP: to a logit is added a multiple of Σ log σ(p_i·p_l/u) over the tokens behind the key up to the query. Gates of a pair
-// of tokens are products, so they are made as the blocks of keys come, from the query backwards, and summed up there.
+// GRAPE-AP: to a logit is added a multiple of Σ log σ(p_i·p_l/u) over the tokens behind the key up
+// to the query. Gates of a pair of tokens are products, so they are made as the blocks of keys
+// come, from the query backwards, and summed up there.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -66,7 +67,8 @@ struct ApArguments {
   }
 };
 
-// p of the keys as blocks, [batch][heads][block][dim][block_keys], and of the queries in rows, divided by u.
+// p of the keys as blocks, [batch][heads][block][dim][block_keys], and of the queries in rows,
+// divided by u.
 template <class T>
 struct ApRows {
   std::int64_t heads, queries, blocks, dim;

@@ -1,5 +1,5 @@
-// What the tokens that a mask hides say is of no effect in any scheme, whatever their memory holds, and a token that is
-// hidden from some queries alone spoils only the others.
+// What the tokens that a mask hides say is of no effect in any scheme, whatever their memory holds,
+// and a token that is hidden from some queries alone spoils only the others.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -153,7 +153,8 @@ TEST(HiddenTokens, SayNothingToQueriesThatSeeThemselves) {
   }
 }
 
-// Query 119 and those behind it see no key before 80, so that token 80 stands between no key and them.
+// Query 119 and those behind it see no key before 80, so that token 80 stands between no key and
+// them.
 TEST(HiddenTokens, FromSomeQueriesAloneSpoilTheOthers) {
   for (const DType dtype : {DType::f64, DType::f32}) {
     Subjects path = std::move(all(dtype)[2]);

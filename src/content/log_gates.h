@@ -1,6 +1,6 @@
-// Forget gates of heads, log σ of each token, as running sums: Σ_{l=j+1..i} log f_l = c_i − c_j. A difference of two sums
-// is as good as the larger of them, so the sums start anew before they grow large: a gate of −1e38 spoils nothing behind
-// it. A gate of 0 (−∞) hides every key before it.
+// Forget gates of heads, log σ of each token, as running sums: Σ_{l=j+1..i} log f_l = c_i − c_j. A
+// difference of two sums is as good as the larger of them, so the sums start anew before they grow
+// large: a gate of −1e38 spoils nothing behind it. A gate of 0 (−∞) hides every key before it.
 #pragma once
 
 #include <algorithm>
@@ -91,8 +91,9 @@ class GateWalk {
         run_(&sums.run_of(sums.at(b, h, own))),
         offset_(sum_[own]) {}
 
-  // give(first, count, sums, offset) of keys [begin, end), cut by runs: the logit of key first + n gets
-  // offset − sums[n]. Keys of later calls stand before those of earlier ones; what is behind the own key is any number.
+  // give(first, count, sums, offset) of keys [begin, end), cut by runs: the logit of key first + n
+  // gets offset − sums[n]. Keys of later calls stand before those of earlier ones; what is behind
+  // the own key is any number.
   template <class Give>
   void back_to(std::int64_t begin, std::int64_t end, const Give& give) {
     for (;;) {
@@ -111,14 +112,16 @@ class GateWalk {
   double offset_ = 0;
 };
 
-// An offset of GateWalk that leaves room for sums and logits in T, so that nothing finite hides a key.
+// An offset of GateWalk that leaves room for sums and logits in T, so that nothing finite hides a
+// key.
 template <class T>
 double gate_offset(double offset) {
   constexpr double lowest = static_cast<double>(std::numeric_limits<T>::lowest()) / 2;
   return std::max(offset, lowest);
 }
 
-// Gates of the schemes that take some beside what they do, as [batch, heads, keys]; absent where none are given.
+// Gates of the schemes that take some beside what they do, as [batch, heads, keys]; absent where
+// none are given.
 inline Expected<Tensor> gates_view(const ContentCall& call, std::string_view name,
                                    const Tensor& given) {
   const std::int64_t batch = call.batch(), heads = call.heads(), keys = call.in.keys.size();
@@ -130,9 +133,10 @@ inline Expected<Tensor> gates_view(const ContentCall& call, std::string_view nam
               shape_text(gates), "one for each sequence, query head and key");
 }
 
-// What the gates of a head get of the rows' gradients by their logits: a gate gets those of the pairs that it stands
-// between, and no sum holds any other. Keys go by blocks: a whole one adds to sums of its keys and says what stands before
-// it; in the one that a row ends in, each gate gets its own.
+// What the gates of a head get of the rows' gradients by their logits: a gate gets those of the
+// pairs that it stands between, and no sum holds any other. Keys are read in blocks: a whole one
+// adds to sums of its keys and says what stands before it; in the one that a row ends in, each gate
+// gets its own.
 class GateGradients {
  public:
   static std::int64_t size(std::int64_t row) {
@@ -142,8 +146,8 @@ class GateGradients {
   GateGradients(double* at, std::int64_t row)
       : keys_(at), gates_(at + row), blocks_(gates_ + row) {}
 
-  // by [count]: by the logits of a row at keys [first, first + count) of one block, times `factor`; before: what those of
-  // all earlier keys come to. What they come to with these.
+  // by [count]: by the logits of a row at keys [first, first + count) of one block, times `factor`;
+  // before: what those of all earlier keys come to. What they come to with these.
   template <class T>
   double take(std::int64_t first, std::int64_t count, const T* by, T factor, std::int64_t own,
               double before) const {
@@ -215,8 +219,8 @@ inline Expected<Tensor> optional_gate_gradient(const BackwardCall& call, const T
   return gradient_like(call.where, "the gradient of the log gates", gradient, gates);
 }
 
-// The running softmax of a tile's rows, with (c_i − c_j) times a factor of the row added to the scores, where there are
-// gates.
+// The running softmax of a tile's rows, with (c_i − c_j) times a factor of the row added to the
+// scores, where there are gates.
 template <class T>
 class ForgetfulSoftmax {
  public:

@@ -1,5 +1,6 @@
-// PaTH attention: between key and query stand the factors H_l = I − β_l w_l w_lᵀ of the tokens behind the key up to the
-// query (path_rows.h); and the keys of a cache that those factors have been applied to.
+// PaTH attention: between key and query stand the factors H_l = I − β_l w_l w_lᵀ of the tokens
+// behind the key up to the query (path_rows.h); and the keys of a cache that those factors have
+// been applied to.
 #include <algorithm>
 #include <limits>
 #include <string_view>

@@ -1,6 +1,7 @@
-// The products of Householder-like factors of PaTH, H_l = I − β_l w_l w_lᵀ, a block of keys at a time. With W the rows w of
-// a block, N the part of W Wᵀ below the diagonal and B the diagonal of β, T = (I + B N)⁻¹ B is lower triangular, and for
-// every i ≥ j of the block (the UT transform; Joffrain et al. 2006)
+// The products of Householder-like factors of PaTH, H_l = I − β_l w_l w_lᵀ, a block of keys at a
+// time. With W the rows w of a block, N the part of W Wᵀ below the diagonal and B the diagonal of
+// β, T = (I + B N)⁻¹ B is lower triangular, and for every i ≥ j of the block (the UT transform;
+// Joffrain et al. 2006)
 //   H_i … H_{j+1} = I − Σ_{i ≥ l ≥ m > j} w_l T_lm w_mᵀ
 // since a square on the diagonal of T is the T of its own keys.
 #pragma once
@@ -52,7 +53,8 @@ struct PathBlock {
   Aligned<T> u;  // [block_keys][block_keys]: −T (W Kᵀ below the diagonal); empty without keys
   Aligned<T> y;  // [block_keys][dim]: −T W
   Aligned<T>
-      across;  // [dim][dim]: I + Wᵀ y, which a query's row is multiplied by on its way across the block
+      // [dim][dim]: I + Wᵀ y, which a query's row is multiplied by on its way across the block
+      across;
   Aligned<T>
       moved;  // [dim][block_keys]: the keys, moved to the end of the block; empty without keys
   bool finite = true;

@@ -1,5 +1,5 @@
-// The gradients of PaTH attention: back along the blocks, each block's queries as they met it being kept, and from a block's
-// sums through T to w and β.
+// The gradients of PaTH attention: back along the blocks, each block's queries as they met it being
+// kept, and from a block's sums through T to w and β.
 #include <algorithm>
 #include <string_view>
 #include <utility>

@@ -1,7 +1,8 @@
-// What PaTH's attention and its gradients share: the checked arguments, all blocks of keys, and queries on their way through them.
-// A tile of queries goes backwards through blocks of keys: what a block does to a query on its way across is one
-// matrix, and the block's keys stand ready as the block's end sees them (path.h). Where a tile's own keys stand within
-// the block, what is behind each row's own key is masked out of Q Wᵀ.
+// What PaTH's attention and its gradients share: the checked arguments, all blocks of keys, and
+// queries on their way through them. A tile of queries goes backwards through blocks of keys: what
+// a block does to a query on its way across is one matrix, and the block's keys stand ready as the
+// block's end sees them (path.h). Where a tile's own keys stand within the block, what is behind
+// each row's own key is masked out of Q Wᵀ.
 #pragma once
 
 #include <algorithm>
@@ -49,8 +50,9 @@ struct PathFactors {
     return PathFactors{w, beta};
   }
 
-  // A block from token `first` on; what does not count has β = 0. keys: as PathBlock takes them. spoiled
-  // [block_keys], if given, marks factors that are not finite; these are left out of the block.
+  // A block from token `first` on; what does not count has β = 0. keys: as PathBlock takes them.
+  // spoiled [block_keys], if given, marks factors that are not finite; these are left out of the
+  // block.
   template <class T>
   PathBlock<T> block(std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t dim,
                      const T* keys, const auto& counts, std::uint8_t* spoiled = nullptr) const {
@@ -119,8 +121,9 @@ struct PathKeys {
   const Streamed<T>* in;
   std::int64_t size;                                // of a block's keys
   std::vector<std::optional<PathBlock<T>>> blocks;  // as Streamed::block counts
-  // [batch][kv_heads][block][block_keys]: factors that are not finite. Blocks are made without them, since 0 · NaN would
-  // reach pairs that they do not stand between; PathRows gives those that they do.
+  // [batch][kv_heads][block][block_keys]: factors that are not finite. Blocks are made without
+  // them, since 0 · NaN would reach pairs that they do not stand between; PathRows gives those that
+  // they do.
   std::vector<std::uint8_t> spoiled;
   bool any_spoiled = false;
 
@@ -172,7 +175,8 @@ struct PathSums {
         w(y + block_keys * dim) {}
 };
 
-// Queries of a head on their way through blocks of keys, from the last to the first, and the gradients' on the way back.
+// Queries of a head on their way through blocks of keys, from the last to the first, and the
+// gradients' on the way back.
 template <class T>
 class PathRows {
  public:

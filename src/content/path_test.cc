@@ -116,8 +116,8 @@ TEST(AttendPath, StrengthsOfZeroAreNoPosition) {
   for (std::size_t n = 0; n < memory.size(); ++n) EXPECT_NEAR(memory[n], call.out.memory[n], 1e-12);
 }
 
-// Two reflections at directions half an angle apart are a rotation by the angle: with alternating directions PaTH rotates by
-// position, in a plane.
+// Two reflections at directions half an angle apart are a rotation by the angle: with alternating
+// directions PaTH rotates by position, in a plane.
 TEST(AttendPath, AlternatingReflectionsAreARotation) {
   const double angle = 0.3;
   Call call{.heads = 1, .kv_heads = 1, .queries = 100, .keys = 100, .dim = 2};
@@ -132,7 +132,8 @@ TEST(AttendPath, AlternatingReflectionsAreARotation) {
   }
   Numbers logits(DType::f64, {1, 1, 100, 100}, std::vector<double>(10000));
   ASSERT_TRUE(attend_reference(call.inputs(), said.scheme(), {}, call.out.view, logits.view));
-  // Tokens of even distance lie a number of pairs apart, each a rotation by 2·angle, one way or the other.
+  // Tokens of even distance lie a number of pairs apart, each a rotation by 2·angle, one way or the
+  // other.
   for (std::int64_t i = 0; i < 100; i += 7) {
     for (std::int64_t j = i % 2; j <= i; j += 2) {
       const double turned = static_cast<double>(i - j) * (i % 2 == 0 ? angle : -angle);
@@ -153,8 +154,8 @@ Tensor tokens(Tensor x, std::int64_t first, std::int64_t count) {
   return x;
 }
 
-// A prompt at once, then token by token, and some together: each time attention without position, or beside forget gates,
-// over the keys as they stand gives what all at once gave.
+// A prompt at once, then token by token, and some together: each time attention without position,
+// or beside forget gates, over the keys as they stand gives what all at once gave.
 TEST(PathKeys, DecodeWhatIsPrefilled) {
   for (const DType dtype : {DType::f64, DType::f32}) {
     Call call = causal_text(200, dtype);

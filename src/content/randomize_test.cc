@@ -1,5 +1,5 @@
-// What a scheme says of its lists and tables is enough to call it and to have all its gradients; and which random numbers they
-// get.
+// What a scheme says of its lists and tables is enough to call it and to have all its gradients;
+// and which random numbers they get.
 #include <gtest/gtest.h>
 
 #include <algorithm>

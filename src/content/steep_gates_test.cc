@@ -1,5 +1,6 @@
-// Gates so steep that a running sum of them would hold nothing else, in every scheme that sums gates up: forwards beside
-// the reference, and the gradients of a text that such a gate parts beside those of its two parts.
+// Gates so steep that a running sum of them would hold nothing else, in every scheme that sums
+// gates up: forwards beside the reference, and the gradients of a text that such a gate parts
+// beside those of its two parts.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -206,7 +207,8 @@ TEST_P(SteepGates, HideGradientsFromGatesBeforeThem) {
       }
 }
 
-// No pair stands across a gate that lets nothing through, however large the gradients behind it are.
+// No pair stands across a gate that lets nothing through, however large the gradients behind it
+// are.
 TEST_P(SteepGates, PartTheGradients) {
   if (GetParam().channels) return;  // a product of 0 has a weight
   constexpr std::int64_t keys = 150, parted = 80;

@@ -1,5 +1,5 @@
-// What the loop of stream.h needs once a call: which keys the queries see, as bits, and queries, keys and
-// values loaded, rotated and cut into blocks.
+// What the loop of stream.h needs once a call: which keys the queries see, as bits, and queries,
+// keys and values loaded, rotated and cut into blocks.
 #include "src/content/stream.h"
 
 #include <cstring>
@@ -49,7 +49,8 @@ std::uint64_t MaskWords::word(std::int64_t b, std::int64_t i, std::int64_t block
   const std::int64_t query = queries_->at(i, b);
   if (interval_) {
     if (queries_->segment(i) != 0) return 0;
-    // Bit 0 stands so far before the query. Distances and windows may be too large to be added.
+    // Bit 0 is that many positions before the query. Distances and windows may be too large to be
+    // added.
     const std::int64_t ahead = query - keys_->at(start, b), window = mask_->window;
     std::int64_t first = 0, last = block_keys;
     if (window > 0) {

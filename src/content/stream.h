@@ -1,5 +1,6 @@
-// The loop that schemes with a position term of their own share: a tile of queries meets the keys block
-// by block, from the last to the first, and the scheme turns the scores of a block into weights.
+// The loop that schemes with a position term of their own share: a tile of queries meets the keys
+// block by block, from the last to the first, and the scheme turns the scores of a block into
+// weights.
 #pragma once
 
 #include <algorithm>
@@ -40,8 +41,8 @@ void block_products(const T* q, const T* kt, std::int64_t rows, std::int64_t dim
                .depth = dim});
 }
 
-// out[row] += Σ_key weights[row][key] v[key], v [block_keys][dim], out [rows][dim]. Where v is not all
-// finite a weight of 0 adds nothing still.
+// out[row] += Σ_key weights[row][key] v[key], v [block_keys][dim], out [rows][dim]. Where v is not
+// all finite a weight of 0 adds nothing still.
 template <class T>
 void accumulate(const T* weights, const T* v, bool finite, std::int64_t rows, std::int64_t dim,
                 T* out) {
@@ -80,8 +81,9 @@ Expected<void> check_counted(const ContentCall& call);
 // none. Several axes: by the order of the tokens. The keys have been checked to stand in order.
 std::vector<std::int64_t> own_keys(const ContentCall& call);
 
-// Which tokens stand at a key that some query sees, or behind one up to that query's own key: what a scheme sums up between
-// the two is theirs. What the others say is of no effect, and may be anything. Found out when it is first asked for.
+// Which tokens stand at a key that some query sees, or behind one up to that query's own key: what
+// a scheme sums up between the two is theirs. What the others say is of no effect, and may be
+// anything. Found out when it is first asked for.
 class TokensInReach {
  public:
   explicit TokensInReach(const ContentCall& call) : call_(&call) {}
@@ -101,7 +103,7 @@ struct Streamed {
   std::int64_t batch = 0, heads = 0, kv_heads = 0, queries = 0, keys = 0;
   std::int64_t head_dim = 0, value_dim = 0, dim = 0, v_step = 0, blocks = 0;
   Aligned<T> q;    // [batch][heads][queries][dim], rotated, times the logits' scale
-  Aligned<T> raw;  // the same as it came, for who asks
+  Aligned<T> raw;  // the same as it came, for callers that ask
   Aligned<T> k;    // [batch][kv_heads][block][dim][block_keys], rotated
   Aligned<T>
       v;  // [batch][kv_heads][block][block_keys][v_step], rotated where the plan rotates values
@@ -137,8 +139,8 @@ class OnlineSoftmax {
     rows_[row].last = rows_[row].end = block_keys;
     return detail::fold(rows_[row]);
   }
-  // Once all are folded: scores to weights, and by_score, their gradient, given that by the weights and
-  // `mean`, the sum of weights times it. A weight of 0 has none.
+  // Once all are folded: scores to weights, and by_score, their gradient, given that by the weights
+  // and `mean`, the sum of weights times it. A weight of 0 has none.
   void differentiate(std::int64_t row, const T* by_weight, T mean, T* scores, T* by_score) const {
     const T row_max = rows_[row].row_max;
     exponentials(scores, row_max == -std::numeric_limits<T>::infinity() ? T{0} : row_max);
@@ -156,13 +158,15 @@ class OnlineSoftmax {
 };
 
 // A tile of the scheme: made by make(b, h, first, rows), it has
-//   T weigh(row, block, seen, scores)   scores of a block, −∞ where hidden, to weights; what the sums
-//                                       of later keys are to be multiplied by
-//   T finish(row)                       what the sum of weighted values is multiplied by, at the end
+//   T weigh(row, block, seen, scores)   scores of a block, −∞ where hidden, to weights; what the
+//                                       sums of later keys are to be multiplied by
+//   T finish(row)                       what the sum of weighted values is multiplied by, at the
+//                                       end
 // and, if its scores are no products of q and k,
 //   void products(block, scores)        the scores of all rows, whatever is hidden
-// Blocks come from the last to the first; those of which no row sees anything are left out. Where the mask is what
-// check_counted takes, they are behind a row's own key, before all that it sees, or hidden by Mask::keep.
+// Blocks come from the last to the first; those of which no row sees anything are left out. Where
+// the mask is what check_counted takes, they are behind a row's own key, before all that it sees,
+// or hidden by Mask::keep.
 template <class T, class Make>
 void stream_tile(Streamed<T>& in, const MaskWords& seen, std::int64_t b, std::int64_t h,
                  std::int64_t first, const Make& make) {
@@ -209,7 +213,8 @@ void stream_tiles(Streamed<T>& in, const MaskWords& seen, Threads threads, const
       in.batch * in.heads * in.queries * in.keys * static_cast<std::int64_t>(sizeof(T));
   share_out(tasks, thread_count(threads, bytes), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t task = begin; task < end; ++task) {
-      // Tiles alternately from both ends: under a causal mask the first have less to do than the last.
+      // Tiles alternately from both ends: under a causal mask the first have less to do than the
+      // last.
       const std::int64_t order = task % tiles;
       const std::int64_t tile = order % 2 == 0 ? order / 2 : tiles - 1 - order / 2;
       stream_tile(in, seen, task / tiles / in.heads, task / tiles % in.heads, tile * query_tile,

@@ -1,8 +1,9 @@
-// The gradients of the schemes that stream over their keys (stream.h), given g, that of the output. With
-// weights A and scaled products z:
+// The gradients of the schemes that stream over their keys (stream.h), given g, that of the output.
+// With weights A and scaled products z:
 //   ∂v_j = Σ_i A_ij g_i,   ∂q_i = Σ_j ∂z_ij k_j/√d,   ∂k_j = Σ_i ∂z_ij q_i/√d
-// The scheme says A and ∂z of a block. The weights are formed twice: once for what a row sums to, from
-// the last block to the first, and again, from the first to the last, for what follows from it.
+// The scheme says A and ∂z of a block. The weights are formed twice: once for what a row sums to,
+// from the last block to the first, and again, from the first to the last, for what follows from
+// it.
 #pragma once
 
 #include <algorithm>
@@ -43,12 +44,16 @@ struct TileOf {
 
 // A tile of the scheme: made by make(tile), it has weigh and finish (stream.h), then
 //   void differentiate(row, block, seen, by_weight, mean, scores, by_score)
-//     by_weight: g·v of a block's keys; mean: Σ A g·v of the row; scores: products, −∞ where hidden, to
+//     by_weight: g·v of a block's keys; mean: Σ A g·v of the row; scores: products, −∞ where
+//       hidden, to
 //     weights; by_score: ∂z. Both are 0 where hidden.
-// and, if it wants to be told, void end() after the last block. Where its scores are no products of q and k, it has
-//   void products(block, scores), void products_again(block, scores)   as in stream.h; the second on the way back
+// and, if it wants to be told, void end() after the last block. Where its scores are no products of
+// q and k, it has
+//   void products(block, scores), void products_again(block, scores)   as in stream.h; the second
+//                                                                      on the way back
 //   void take(block, by_score)   adds what q, k and the rest get
-// and what makes it has void finish(gradients) for what follows once all tiles are done, before parts are summed up.
+// and what makes it has void finish(gradients) for what follows once all tiles are done, before
+// parts are summed up.
 template <class T, class Make>
 void differentiate_tile(const Streamed<T>& in, const MaskWords& seen, const Aligned<T>& g,
                         const TileOf& at, StreamedGradients<T>& to, std::int64_t part,
@@ -162,7 +167,8 @@ Expected<void> stream_backward_in(const BackwardCall& call, const MaskWords& see
     return padded_view(rows.data(), in.batch, heads, seq, columns, padded(columns));
   };
   const bool rotates_values = plan.rotate && plan.rotate->rotates_values();
-  // The output was rotated back by the inverse of the values' rotation, whose transpose is that rotation.
+  // The output was rotated back by the inverse of the values' rotation, whose transpose is that
+  // rotation.
   const Tensor out_rows = view_of(g, in.heads, in.queries, in.value_dim);
   if (rotates_values && plan.rotate->rotates_outputs())
     POSENC_CHECK(rotate(plan, out_rows, queries, Side::value, out_rows, threads));

@@ -1,4 +1,5 @@
-// Wall attention: a product of queries and keys whose channels each token dampens by its gates (wall.h).
+// Wall attention: a product of queries and keys whose channels each token dampens by its gates
+// (wall.h).
 #include <limits>
 #include <string_view>
 #include <vector>

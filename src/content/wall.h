@@ -1,7 +1,10 @@
-// Wall attention: Σ_c q_ic k_jc e^{G_c}, G_c the sum of channel c's log gates behind key j up to query i. Split at an
-// anchor a between the two, e^G is a product of a factor of the query and one of the key, both at most 1:
-//   a block of keys before the tile of queries has its last key as anchor, whoever asks, so its keys are gated once;
-//   16 queries have the first of their own keys as theirs, and one factor e^D leads from there to each block's;
+// Wall attention: Σ_c q_ic k_jc e^{G_c}, G_c the sum of channel c's log gates behind key j up to
+// query i. Split at an anchor a between the two, e^G is a product of a factor of the query and one
+// of the key, both at most 1:
+//   a block of keys before the tile of queries has its last key as anchor, whoever asks, so its
+//     keys are gated once;
+//   16 queries have the first of their own keys as theirs, and one factor e^D leads from there to
+//     each block's;
 //   the few pairs that both stand behind that anchor are formed one by one.
 // No exponent is above 0, and none is the difference of two long sums.
 #pragma once
@@ -106,7 +109,8 @@ struct GatedKeys {
   std::int64_t dim, size;  // of a block
   Aligned<T> gates;        // [batch][heads][block][block_keys][dim], 0 of padding
   Aligned<T>
-      keys;  // [batch][heads][block][dim][block_keys], times e^ of the gates behind up to the block's end
+      // [batch][heads][block][dim][block_keys], times e^ of the gates behind up to the block's end
+      keys;
   std::vector<double> totals;  // [batch][heads][block][dim]: the sum of a block's gates
 
   GatedKeys(const Streamed<T>& streamed, const WallGates& of, const ContentCall& call)
@@ -132,8 +136,8 @@ struct GatedKeys {
   const T* keys_of(std::int64_t block) const { return keys.data() + block * size; }
   const double* totals_of(std::int64_t block) const { return totals.data() + block * dim; }
 
-  // to[key] = e^ of the gates behind a key up to key `last` of its block, 0 of keys behind that one. The sum over all
-  // keys up to `last` is left in `sum` [dim].
+  // to[key] = e^ of the gates behind a key up to key `last` of its block, 0 of keys behind that
+  // one. The sum over all keys up to `last` is left in `sum` [dim].
   void after(const T* of, std::int64_t last, T* to, double* sum) const {
     std::fill_n(sum, dim, 0.0);
     for (std::int64_t j = block_keys - 1; j >= 0; --j) {
@@ -246,8 +250,9 @@ class WallRows {
     }
   }
 
-  // by_q [row][dim] and, of the head's keys, by_gated and by_key [key][dim] get their shares of by_score
-  // [row][block_keys]: by_gated by keys as GatedKeys has them, by_key by keys as they are. Behind products_again.
+  // by_q [row][dim] and, of the head's keys, by_gated and by_key [key][dim] get their shares of
+  // by_score [row][block_keys]: by_gated by keys as GatedKeys has them, by_key by keys as they are.
+  // Behind products_again.
   void take(std::int64_t block, const T* by_score, T* by_q, T* by_gated, T* by_key) {
     if (anchor_ < 0) return;
     Aligned<T> sums(query_tile * dim_), rows(keys_->size);
@@ -372,7 +377,8 @@ class WallRows {
   Aligned<T> to_anchor_;         // e^ of the gates behind the anchor up to each row's own key
   Aligned<T> anchored_, gated_;  // queries times that, and times factor_ too
   Aligned<T> near_,
-      near_keys_;  // e^ of the gates behind each key of the anchor's block up to it, and the keys times that
+      // e^ of the gates behind each key of the anchor's block up to it, and the keys times that
+      near_keys_;
   Aligned<T> pairs_;
   std::vector<double> to_block_;
   Aligned<T> factor_;

@@ -1,4 +1,5 @@
-// The gradients of Wall attention: by queries and keys along the way of the products, by gates as what follows from both.
+// The gradients of Wall attention: by queries and keys along the way of the products, by gates as
+// what follows from both.
 #include <algorithm>
 #include <cmath>
 #include <string_view>
@@ -17,8 +18,10 @@ using detail::query_tile;
 using detail::WallGates;
 using detail::WallRows;
 
-// With S the gradient by a logit and P_l the sum of a channel's gates up to l, of which the query has +, the key −:
-//   ∂q_ic = Σ_j S_ij k_jc e^G,   ∂k_jc = Σ_i S_ij q_ic e^G,   ∂P_ic = q_ic ∂q_ic,   ∂P_jc = −k_jc ∂k_jc
+// With S the gradient by a logit and P_l the sum of a channel's gates up to l, of which the query
+// has +, the key −:
+//   ∂q_ic = Σ_j S_ij k_jc e^G,   ∂k_jc = Σ_i S_ij q_ic e^G,   ∂P_ic = q_ic ∂q_ic,   ∂P_jc = −k_jc
+//                                ∂k_jc
 template <class T>
 class WallGradientTile : public detail::ForgetfulSoftmax<T> {
  public:
@@ -147,7 +150,8 @@ class WallGradients {
         by_prefix[static_cast<std::size_t>(own * dim + c)] +=
             static_cast<double>(q[c]) * static_cast<double>(by[c]);
     }
-    // A gate is in the sums of its own key and of all behind it. Of one that lets nothing through they come to nothing.
+    // A gate is in the sums of its own key and of all behind it. Of one that lets nothing through
+    // they come to nothing.
     constexpr double closed = sizeof(T) == sizeof(double) ? -746 : -104;  // e^ of it is 0
     std::ranges::fill(sum, 0.0);
     for (std::int64_t j = in_->keys - 1; j >= 0; --j) {

@@ -98,7 +98,8 @@ TEST(AttendWall, OpenGatesForgetNothing) {
   }
 }
 
-// A closed gate in the middle of a block, at a block's edge and beside another; and one of a single channel.
+// A closed gate in the middle of a block, at a block's edge and beside another; and one of a single
+// channel.
 TEST(AttendWall, ClosedGatesStartAnew) {
   Call call = causal_text(200);
   const auto gates = [](const Call& of) {

@@ -1,4 +1,5 @@
-// Whether memory can hold what a view names: hostile extents and strides fail this check before any offset is formed.
+// Whether memory can hold what a view names: hostile extents and strides fail this check before any
+// offset is formed.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +11,8 @@
 
 namespace posenc::detail {
 
-// Whether the view has no more elements, and its last one lies no further, than a pointer can reach. No extent may be
-// negative.
+// Whether the view has no more elements, and its last one lies no further, than a pointer can
+// reach. No extent may be negative.
 inline bool addressable(const Tensor& view) {
   const std::int64_t most =
       (std::int64_t{1} << 62) / static_cast<std::int64_t>(size_of(view.dtype));
@@ -25,8 +26,8 @@ inline bool addressable(const Tensor& view) {
   return reach <= most;
 }
 
-// How often loops over an empty view reach the axis that is empty. 2^24 times are over before anyone notices; 2^40 never
-// end, and no memory holds them back.
+// How often loops over an empty view reach the axis that is empty. 2^24 times are over before
+// anyone notices; 2^40 never end, and no memory holds them back.
 inline constexpr std::int64_t most_rows_of_nothing = std::int64_t{1} << 24;
 inline bool ends_soon(const Tensor& empty) {
   std::int64_t rows = 1;

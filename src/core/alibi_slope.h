@@ -7,7 +7,8 @@
 
 namespace posenc::detail {
 
-// 2^(−most·h/P), P the smallest power of two not below `heads`. Where that is not `heads` itself the even h come first, then the odd ones.
+// 2^(−most·h/P), P the smallest power of two not below `heads`. Where that is not `heads` itself
+// the even h come first, then the odd ones.
 inline double alibi_slope(std::int64_t head, std::int64_t heads, double most = 8) {
   const auto power = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(heads)));
   std::int64_t h = head + 1;

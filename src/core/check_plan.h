@@ -1,6 +1,6 @@
 // The rules of a plan that loops rely on, said once for checked() and for every call. A Plan is a
-// plain value that anyone may change after it was checked, so that each call asks again whether sizes
-// agree, which takes no longer than a part has members; its numbers only checked() looks at.
+// plain value that anyone may change after it was checked, so that each call asks again whether
+// sizes agree, which takes no longer than a part has members; its numbers only checked() looks at.
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,8 @@ Expected<GridPositions> grid_positions(std::int64_t height, std::int64_t width, 
     return std::unexpected(ok.error());
   std::vector<std::int64_t> ids;
   ids.reserve(static_cast<std::size_t>(height * width + 1));
-  // Distances of patches are within ±last; those of the class token as a query lie above, as a key above these.
+  // Distances of patches are within ±last; those of the class token as a query lie above, as a key
+  // above these.
   const std::int64_t last = (height - 1) * (2 * width - 1) + width - 1;
   if (class_token) ids.push_back(2 * last + 1);
   for (std::int64_t y = 0; y < height; ++y)

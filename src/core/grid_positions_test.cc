@@ -63,7 +63,8 @@ TEST(WindowPartition, IsSwinsWithoutAShift) {
   }
 }
 
-// Two patches see each other where Swin's mask lets them: in one window of the moved grid, and of one region of it.
+// Two patches see each other where Swin's mask lets them: in one window of the moved grid, and of
+// one region of it.
 TEST(WindowPartition, SeesWhatSwinsMaskShows) {
   constexpr std::int64_t size = 6, window = 3, shift = 1;
   const WindowPartition parts = *window_partition(size, size, window, shift);

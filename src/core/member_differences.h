@@ -17,9 +17,9 @@ struct MemberDifference {
   std::string expected, found;  // as text
 };
 
-// In the order of the members; empty: alike, numbers nearly so. `member` begins at the part: a Plan,
-// or one of those in it. A part that one of two has alone is one
-// difference, of "none" and "given".
+// In the order of the members; empty: alike, numbers nearly so. `member` begins at the part: a
+// Plan, or one of those in it. A part that one of two has alone is one difference, of "none" and
+// "given".
 template <class Part>
 std::vector<MemberDifference> member_differences(const Part& a, const Part& b);
 

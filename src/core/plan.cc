@@ -16,7 +16,7 @@ namespace {
 using detail::mend;
 constexpr std::string_view here = "plan";
 
-// --- sizes: what loops rely on --------------------------------------------------------------------
+// --- sizes: what loops rely on -------------------------------------------------------------------
 
 Expected<void> check_blocks(std::string_view where, const Waves& waves) {
   std::int64_t channels = 0;
@@ -126,7 +126,7 @@ struct KindSizes {
   }
 };
 
-// --- numbers --------------------------------------------------------------------------------------
+// --- numbers -------------------------------------------------------------------------------------
 
 // Kernels read an engine's numbers, people and other code the rotation's own: they must not part.
 Expected<void> check_engine(const Rotate& rotate) {

@@ -1,6 +1,6 @@
 // Positions as values: a range is two numbers; other ids lie in memory that copies and slices share
-// and that nobody writes once it can be seen twice. append() alone writes, behind the last token and
-// only into memory it has to itself.
+// and that nobody writes once it can be seen twice. append() alone writes, behind the last token
+// and only into memory it has to itself.
 #include "posenc/positions.h"
 
 #include <algorithm>

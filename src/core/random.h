@@ -1,4 +1,5 @@
-// Random numbers that are the same for the same seed with every standard library, whose own distributions differ.
+// Random numbers that are the same for the same seed with every standard library, whose own
+// distributions differ.
 #pragma once
 
 #include <cmath>
@@ -8,7 +9,8 @@
 
 namespace posenc::detail {
 
-// splitmix64 (Steele, Lea and Flood 2014, doi.org/10.1145/2660193.2660195): 64 good bits from any seed.
+// splitmix64 (Steele, Lea and Flood 2014, doi.org/10.1145/2660193.2660195): 64 good bits from any
+// seed.
 class SplitMix64 {
  public:
   using result_type = std::uint64_t;

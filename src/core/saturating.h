@@ -1,6 +1,6 @@
-// Arithmetic on sizes from outside, whose results may not fit 64 bits: hostile extents then fail checks, and
-// never wrap. (The compiler's own checks multiply to 128 bits by a library's function, which clang 22 calls
-// wrongly under WebAssembly's ABI of several values.)
+// Arithmetic on sizes from outside, whose results may not fit 64 bits: hostile extents then fail
+// checks, and never wrap. (The compiler's own checks multiply to 128 bits by a library's function,
+// which clang 22 calls wrongly under WebAssembly's ABI of several values.)
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// What is Expected is taken, or its error returned, in one line: errors as values without the plumbing.
+// What is Expected is taken, or its error returned, in one line: errors as values without the
+// plumbing.
 //
 //   Expected<Plan> plan_of(std::string_view text, const Geometry& geometry) {
 //     POSENC_TRY(scheme, scheme_from_json(text));  // `scheme` is a Scheme
@@ -6,9 +7,9 @@
 //     return compile(scheme, geometry);
 //   }
 //
-// The name is a reference to the value inside of the result, so nothing is moved or copied; to hand the
-// value on, say std::move(name). POSENC_TRY is two statements: it stands in a block, never alone behind
-// an `if`. Within a lambda inside a checked expression, name what is checked first.
+// The name is a reference to the value inside of the result, so nothing is moved or copied; to hand
+// the value on, say std::move(name). POSENC_TRY is two statements: it stands in a block, never
+// alone behind an `if`. Within a lambda inside a checked expression, name what is checked first.
 // The idea is Arrow's ARROW_ASSIGN_OR_RAISE.
 #pragma once
 

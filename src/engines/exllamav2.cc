@@ -4,8 +4,8 @@
 namespace posenc::detail {
 namespace {
 
-// get_rope_params_yarn sets the ends of the ramp by the length that is served, where the paper has the trained one, and does
-// nothing up to that.
+// get_rope_params_yarn sets the ends of the ramp by the length that is served, where the paper has
+// the trained one, and does nothing up to that.
 void read_exllamav2_yarn(EngineRope& rope, Yarn& yarn) {
   if (!rope.states("factor") || !rope.key("original_max_position_embeddings").contains('.')) {
     rope.refuse("yarn without factor and original_max_position_embeddings beside it is a KeyError");
@@ -22,7 +22,7 @@ void read_exllamav2_yarn(EngineRope& rope, Yarn& yarn) {
     rope.rope.scaling = Unscaled{};
     return;
   }
-  rope.approximated("the ends of YaRN's ramp go by the " + std::to_string(rope.length) +
+  rope.approximated("the ends of YaRN's ramp depend on the " + std::to_string(rope.length) +
                     " tokens that it is started for, and not by the trained length");
   yarn.original_max_position_embeddings = rope.length;
 }

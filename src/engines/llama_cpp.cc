@@ -1,4 +1,5 @@
-// llama.cpp: a config.json by way of its converter, a GGUF as our own reader has it, which follows llama.cpp.
+// llama.cpp: a config.json by way of its converter, a GGUF as our own reader has it, which follows
+// llama.cpp.
 #include "src/engines/profile.h"
 
 namespace posenc::detail {
@@ -12,7 +13,8 @@ void lose_mscales(EngineRope& rope, Yarn& yarn) {
   yarn.mscale_all_dim.reset();
 }
 
-// deepseek2 keeps one number of the two, mscale_all_dim, and multiplies the logits by a magnitude in any case.
+// deepseek2 keeps one number of the two, mscale_all_dim, and multiplies the logits by a magnitude
+// in any case.
 void read_deepseek_magnitude(EngineRope& rope, Yarn& yarn) {
   const bool given = yarn.mscale && yarn.mscale_all_dim;
   if (given && *yarn.mscale != *yarn.mscale_all_dim) {

@@ -1,5 +1,6 @@
-// Megatron-core, which reads no file: what is asked of it by arguments (--rotary-base, --rotary-percent,
-// --rotary-seq-len-interpolation-factor, --use-rope-scaling, or YaRN's) for the configuration that is given.
+// Megatron-core, which reads no file: what is asked of it by arguments (--rotary-base,
+// --rotary-percent, --rotary-seq-len-interpolation-factor, --use-rope-scaling, or YaRN's) for the
+// configuration that is given.
 #include "src/engines/profile.h"
 
 namespace posenc::detail {

@@ -1,5 +1,6 @@
-// Ollama: a config.json by way of its own converter, a GGUF as llama.cpp reads it, except where a class of its own runs the
-// family. It is written in Go and on no package index, so that this profile was read and never run.
+// Ollama: a config.json by way of its own converter, a GGUF as llama.cpp reads it, except where a
+// class of its own runs the family. It is written in Go and on no package index, so that this
+// profile was read and never run.
 #include "src/engines/profile.h"
 
 namespace posenc::detail {
@@ -19,7 +20,8 @@ void take_magnitude(EngineRope& rope, Yarn& yarn, double amplitude, std::string_
   yarn.attention_factor = amplitude;
 }
 
-// Written as 0 where rope_theta does not stand outside of the scaling, and every angle is then no number.
+// Written as 0 where rope_theta does not stand outside of the scaling, and every angle is then no
+// number.
 void need_base_outside(EngineRope& rope) {
   if (rope.is_new_spelling("rope_theta") || !rope.states("rope_theta"))
     rope.refuse("the converter looks for rope_theta outside of rope_parameters: write it there");
@@ -55,7 +57,8 @@ void read_gpt_oss(EngineRope& rope) {
   always_truncate(rope);
 }
 
-// Classes divide by the magnitude with which ggml multiplies; the logits have mscale_all_dim's as in the file.
+// Classes divide by the magnitude with which ggml multiplies; the logits have mscale_all_dim's as
+// in the file.
 void read_deepseek(EngineRope& rope, Yarn& yarn) {
   lose_betas(rope);
   take_magnitude(rope, yarn, 1, "mscale and attention_factor are not read");

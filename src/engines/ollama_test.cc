@@ -1,4 +1,5 @@
-// The profile of Ollama, which is on no package index: each test is a line of its converter or of a class, worked out by hand.
+// The profile of Ollama, which is on no package index: each test is a line of its converter or of a
+// class, worked out by hand.
 #include <gtest/gtest.h>
 
 #include <string>

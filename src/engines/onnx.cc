@@ -1,5 +1,5 @@
-// A model's rotations as ONNX's operators take them: attributes, and tables of cosines and sines, in which any scaling fits
-// that does not go by the length of the text.
+// A model's rotations as ONNX's operators take them: attributes, and tables of cosines and sines,
+// in which any scaling fits that does not depend on the length of the text.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -34,7 +34,7 @@ class OnnxNotes {
 void note_what_no_table_holds(const OnnxRotation& one, OnnxNotes notes) {
   const Rotate& rotate = *one.plan.rotate;
   if (one.plan.valid)
-    notes.add(Kind::fixed, "the rotation goes by the length of the text: these tables are for " +
+    notes.add(Kind::fixed, "the rotation depends on the length of the text: these tables are for " +
                                std::to_string(one.rows) + " tokens");
   notes.lost(rotate.slice.first_dim > 0,
              "the channels before the rotated ones: the operators rotate the first " +
@@ -46,7 +46,8 @@ void note_what_no_table_holds(const OnnxRotation& one, OnnxNotes notes) {
     notes.lost(lost.has(each.feature), std::string(each.words));
 }
 
-// Attributes of com.microsoft.RotaryEmbedding and of ai.onnx's of opset 23, which have the same names.
+// Attributes of com.microsoft.RotaryEmbedding and of ai.onnx's of opset 23, which have the same
+// names.
 void write_rotary_embedding(detail::JsonWriter& out, const OnnxRotation& one) {
   const Rotate& rotate = *one.plan.rotate;
   const bool all = rotate.slice.rotary_dim == one.group->geometry.head_dim;

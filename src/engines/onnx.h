@@ -1,4 +1,5 @@
-// ONNX as a target of translate(): its operators take tables, and no engine has to read a configuration.
+// ONNX as a target of translate(): its operators take tables, and no engine has to read a
+// configuration.
 #pragma once
 
 #include "posenc/engines.h"

@@ -1,5 +1,5 @@
-// onnxruntime-genai's builder, which bakes tables of cosines and sines into the graph. Each family's class says
-// which scalings it knows.
+// onnxruntime-genai's builder, which bakes tables of cosines and sines into the graph. Each
+// family's class says which scalings it knows.
 #include "src/engines/profile.h"
 
 namespace posenc::detail {

@@ -1,5 +1,6 @@
-// A profile of an engine: a row that names it, and what it does to each rotation of a model. Profiles change fields
-// of schemes and compute no angle: what an engine does is a scheme of ours, or it is refused.
+// A profile of an engine: a row that names it, and what it does to each rotation of a model.
+// Profiles change fields of schemes and compute no angle: what an engine does is a scheme of ours,
+// or it is refused.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +49,8 @@ class EngineRope {
   // The key as the file spells it: "rope_scaling.factor".
   std::string key(std::string_view field) const;
 
-  // Whether the file has what is asked in rope_parameters, as transformers 5 spells it, or there in an entry of a layer type.
+  // Whether the file has what is asked in rope_parameters, as transformers 5 spells it, or there in
+  // an entry of a layer type.
   bool is_new_spelling(std::string_view field) const;
   bool is_by_layer_type(std::string_view field) const;
 
@@ -100,8 +102,8 @@ extern const EngineProfile transformers_profile, transformers5_12_profile, trans
 
 // What transformers 5 refuses when it reads a configuration, and with it all who read by it.
 void refuse_with_transformers(EngineRope& rope);
-// A scaling that goes by the length of each text, as one that is made for the longest: dynamic NTK's base grown for
-// s·M positions; longrope's long list (`beyond`) or its short one.
+// A scaling that depends on the length of each text, as one that is made for the longest: dynamic
+// NTK's base grown for s·M positions; longrope's long list (`beyond`) or its short one.
 void fix_dynamic(EngineRope& rope);
 void fix_longrope(EngineRope& rope, bool beyond);
 // attention_factor is not read: the amplitude follows from the factor (and mscale).
@@ -121,13 +123,15 @@ void default_base(EngineRope& rope, double theta);
 void lose_partial(EngineRope& rope);
 // Of type and rope_type that differ the first is read.
 void read_type_first(EngineRope& rope);
-// Nothing of rope_parameters is read, only rope_scaling and a rope_theta beside it; `theta` is the class's own.
+// Nothing of rope_parameters is read, only rope_scaling and a rope_theta beside it; `theta` is the
+// class's own.
 void lose_rope_parameters(EngineRope& rope, double theta);
 // longrope's mscales are read where transformers passes over them.
 void read_mscales(EngineRope& rope);
 // Of longrope's amplitude only M/L is read: no factor, no attention_factor.
 void lose_longrope_amplitude(EngineRope& rope);
-// mscale is 1 and mscale_all_dim 0 where the file has none, instead of neither where one is missing.
+// mscale is 1 and mscale_all_dim 0 where the file has none, instead of neither where one is
+// missing.
 void default_mscales(EngineRope& rope);
 // The trained length, where the scaling does not have it itself.
 void default_original_length(EngineRope& rope, std::int64_t length);

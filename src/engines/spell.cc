@@ -317,7 +317,7 @@ SpelledRope sayable(const Model& model, const LayerGroup& group, Spelling spelli
   }
   if (const auto* parts = std::get_if<NtkByParts>(&rope.scaling)) {
     say(notes, Kind::approximated,
-        "ntk_by_parts is said as yarn, whose ramp goes by pairs and not by turns");
+        "ntk_by_parts is said as yarn, whose ramp counts pairs and not turns");
     rope.scaling = Yarn{.factor = parts->factor,
                         .original_max_position_embeddings = parts->original_max_position_embeddings,
                         .beta_fast = parts->beta,

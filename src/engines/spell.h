@@ -18,11 +18,13 @@ struct SpelledRope {
       false;  // sliding layers of Gemma, for which transformers 4 has a key (rope_local_base_freq)
 };
 
-// The model's ropes, made sayable: frequencies that no words have become the nearest that some have. Notes say what was lost.
+// The model's ropes, made sayable: frequencies that no words have become the nearest that some
+// have. Notes say what was lost.
 SpelledRope sayable(const Model& model, const LayerGroup& group, Spelling spelling,
                     std::int64_t length, std::vector<EngineNote>& notes);
 
-// The words for all kinds of layers together, of a model with a context; `length` is what an engine is started for.
+// The words for all kinds of layers together, of a model with a context; `length` is what an engine
+// is started for.
 std::string spelled(const std::vector<SpelledRope>& ropes, Spelling spelling, std::int64_t context,
                     std::int64_t length, std::vector<EngineNote>& notes);
 

@@ -1,5 +1,6 @@
-// TensorRT-LLM's PyTorch backend: RopeParams.from_config, then tables of cosines and sines in float32 made when it starts.
-// Its package is on no public index, so that this profile was read and never run.
+// TensorRT-LLM's PyTorch backend: RopeParams.from_config, then tables of cosines and sines in
+// float32 made when it starts. Its package is on no public index, so that this profile was read and
+// never run.
 #include "src/engines/profile.h"
 
 namespace posenc::detail {

@@ -1,5 +1,5 @@
-// The profile of TensorRT-LLM, whose package is on no public index: each test is a line of RopeParams.from_config or of the table
-// that it makes, worked out by hand.
+// The profile of TensorRT-LLM, whose package is on no public index: each test is a line of
+// RopeParams.from_config or of the table that it makes, worked out by hand.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Text Generation Inference: PositionRotaryEmbedding.static, whose tables grow with the longest text
-// so far. ROPE_SCALING and ROPE_FACTOR, which the launcher sets, stand above the file.
+// Text Generation Inference: PositionRotaryEmbedding.static, whose tables grow with the longest
+// text so far. ROPE_SCALING and ROPE_FACTOR, which the launcher sets, stand above the file.
 #include "src/engines/profile.h"
 
 namespace posenc::detail {

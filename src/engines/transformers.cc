@@ -1,5 +1,5 @@
-// transformers 5: what posenc itself follows, so that nothing of a config.json is left to say; 5.12 to 5.16 lost a part of
-// the head in one family; transformers 4 knows the old spelling alone.
+// transformers 5: what posenc itself follows, so that nothing of a config.json is left to say; 5.12
+// to 5.16 lost a part of the head in one family; transformers 4 knows the old spelling alone.
 #include "src/engines/profile.h"
 
 namespace posenc::detail {
@@ -7,7 +7,8 @@ namespace {
 
 void transformers_reads(EngineRope& rope) {
   if (rope.format() == FileFormat::gguf) {
-    // integrations/ggml.py maps rope.freq_base and the dimensions; scalings are rebuilt for gpt-oss alone.
+    // integrations/ggml.py maps rope.freq_base and the dimensions; scalings are rebuilt for gpt-oss
+    // alone.
     if (!rope.scaling<Unscaled>() && !rope.model_is("gpt_oss"))
       lose_scaling(rope, "its reader of GGUF takes the base alone");
     if (!rope.rope.frequency_factors.empty()) {

@@ -50,8 +50,8 @@ constexpr FormatTarget format_targets[] = {
 constexpr Engine onnx{"onnx", "", "ONNX", "opset 23",
                       "onnxruntime/core/graph/contrib_ops/bert_defs.cc"};
 
-// What max_position_embeddings says where a target has it: under YaRN the length that is reached, by which exllamav3 finds the
-// factor.
+// What max_position_embeddings says where a target has it: under YaRN the length that is reached,
+// by which exllamav3 finds the factor.
 std::int64_t context_to_say(const Model& model, const Rope& rope) {
   const auto* yarn = std::get_if<Yarn>(&rope.scaling);
   if (!yarn || !yarn->factor) return model.context;

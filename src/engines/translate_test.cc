@@ -174,7 +174,8 @@ Expected<Model> gguf_with(const std::string& keys, std::int64_t head_dim) {
   return read_gguf(std::as_bytes(std::span(b.text)), "m.gguf");
 }
 
-// Every model of the zoo whose text rotates by one kind of RoPE: its keys, read again, give its frequencies.
+// Every model of the zoo whose text rotates by one kind of RoPE: its keys, read again, give its
+// frequencies.
 class Zoo : public testing::TestWithParam<std::string> {};
 
 // Why a target's keys are not read again here; "" where they are.

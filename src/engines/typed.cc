@@ -1,5 +1,6 @@
-// Ollama's Modelfile, LM Studio's settings, koboldcpp's flags and tabbyAPI's config.yml: each has words
-// for a context, some for a base and a linear scale, none for YaRN, which must stand in the file.
+// Ollama's Modelfile, LM Studio's settings, koboldcpp's flags and tabbyAPI's config.yml: each has
+// words for a context, some for a base and a linear scale, none for YaRN, which must stand in the
+// file.
 #include "src/engines/typed.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// What a person types into a program that runs one of the engines: a Modelfile, settings, a few flags.
+// What a person types into a program that runs one of the engines: a Modelfile, settings, a few
+// flags.
 #pragma once
 
 #include <optional>

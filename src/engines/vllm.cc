@@ -19,7 +19,8 @@ std::int64_t rows_of(EngineRope& rope) {
   return context;
 }
 
-// deepseek_scaling_rope.py: an attention_factor of 1 stands for the variant without YaRN's magnitudes.
+// deepseek_scaling_rope.py: an attention_factor of 1 stands for the variant without YaRN's
+// magnitudes.
 void read_deepseek_yarn(EngineRope& rope, Yarn& yarn) {
   if (yarn.attention_factor == 1) {
     rope.approximated(rope.key("attention_factor") + " 1 also takes the magnitude from the logits");
@@ -39,7 +40,8 @@ void vllm_reads(EngineRope& rope) {
   if (auto* longrope = rope.scaling<LongRope>()) {
     lose_longrope_amplitude(rope);
     read_mscales(rope);
-    // Started without --max-model-len it serves the trained length, where that stands beside the scaling.
+    // Started without --max-model-len it serves the trained length, where that stands beside the
+    // scaling.
     const std::int64_t trained = longrope->original_max_position_embeddings;
     const bool beside = !rope.key("original_max_position_embeddings").contains('.');
     fix_longrope(rope, (rope.asked == 0 && beside ? trained : rope.length) > trained);

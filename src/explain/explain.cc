@@ -59,8 +59,8 @@ void warn_of_length(const LayerGroup& group, const Plan& plan, std::int64_t aske
     warnings.push_back(std::move(warning));
 }
 
-// The length that the model is made for: its context, or as far as a scaling stretches the trained length where the
-// file promises less (Qwen's documented YaRN leaves the context as it was).
+// The length that the model is made for: its context, or as far as a scaling stretches the trained
+// length where the file promises less (Qwen's documented YaRN leaves the context as it was).
 std::int64_t reach(const Model& model) {
   double longest = static_cast<double>(model.context);
   for (const LayerGroup& group : model.groups) {

@@ -55,7 +55,7 @@ TEST(Explain, TurnsAreCountedInBothContexts) {
   EXPECT_DOUBLE_EQ(first.turns_asked, 8192 / (2 * std::acos(-1.0)));
 }
 
-// Where positions are counted anew, a logit goes by more than the distance.
+// Where positions are counted anew, a logit depends on more than the distance.
 TEST(Explain, DistanceMapsComeBeforeWhatALogitDependsOn) {
   const auto words_of = [](const Rope& rope) {
     std::string text;

@@ -104,7 +104,7 @@ std::vector<FormulaLine> formula_lines(const Subject& subject) {
   if (subject.group.mixer != Mixer::attention) return lines;
   for (const Scheme& scheme : subject.group.schemes) {
     const Rope* rope = std::get_if<Rope>(&scheme);
-    // Of a distance map no logit goes by i−j alone.
+    // Of a distance map no logit depends on i−j alone.
     const bool mapped = rope && !std::holds_alternative<NoMap>(rope->distance_map);
     lines.push_back({std::string(info(scheme).name),
                      mapped ? "pair r rotates by p′·f_r, f_r = b^(−2r/d), p′ as counted for this "

@@ -32,7 +32,7 @@ void each_kind(const std::variant<Kind...>&, auto&& visit) {
   (visit(std::type_identity<Kind>()), ...);
 }
 
-// --- out ------------------------------------------------------------------------------------------
+// --- out -----------------------------------------------------------------------------------------
 
 // The one axis each pair takes; nothing if a pair takes several or heads differ.
 std::optional<std::vector<std::int64_t>> axis_of_pair(const Rotate& rotate) {
@@ -211,7 +211,7 @@ class Writer {
   bool with_valid_;
 };
 
-// --- and back -------------------------------------------------------------------------------------
+// --- and back ------------------------------------------------------------------------------------
 
 class Reader {
  public:

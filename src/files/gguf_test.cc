@@ -1,4 +1,5 @@
-// GGUF files made byte by byte, most of them wrong; tests/data/files has some of the official writer.
+// GGUF files made byte by byte, most of them wrong; tests/data/files has some of the official
+// writer.
 #include <chrono>
 #include <cstdlib>
 #include <cstring>

@@ -1,7 +1,8 @@
-// What llama.cpp saves of a context: llama_state_seq_save_file (a slot of llama-server) and llama_state_save_file
-// (--prompt-cache). A magic, a version, the prompt's tokens, then each cache: its cells, and of each layer first all keys, then all
-// values. Neither lengths nor the kind of model are said, so that a cache is read in each of the ways that there are, until one
-// fits. Format: llama_kv_cache::state_write.
+// What llama.cpp saves of a context: llama_state_seq_save_file (a slot of llama-server) and
+// llama_state_save_file (--prompt-cache). A magic, a version, the prompt's tokens, then each cache:
+// its cells, and of each layer first all keys, then all values. Neither lengths nor the kind of
+// model are said, so that a cache is read in each of the ways that there are, until one fits.
+// Format: llama_kv_cache::state_write.
 #include <algorithm>
 #include <cstring>
 #include <iterator>

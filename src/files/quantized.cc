@@ -44,8 +44,8 @@ void q8_0(Block block, float* out) {
   for (int i = 0; i < 32; ++i) out[i] = static_cast<float>(block.signed_byte(2 + i)) * step;
 }
 
-// Of the eight runs of 32 numbers in a block of Q4_K or Q5_K: a scale and a least value of six bits each, packed into
-// the twelve bytes behind the block's own two.
+// Of the eight runs of 32 numbers in a block of Q4_K or Q5_K: a scale and a least value of six bits
+// each, packed into the twelve bytes behind the block's own two.
 struct Run {
   float step, least;
 };
@@ -83,8 +83,8 @@ void q5_k(Block block, float* out) {
   }
 }
 
-// Two halves of 128 numbers, each of four runs of 32: 64 bytes of nibbles, 32 of upper pairs of bits, eight scales for 16
-// numbers each.
+// Two halves of 128 numbers, each of four runs of 32: 64 bytes of nibbles, 32 of upper pairs of
+// bits, eight scales for 16 numbers each.
 void q6_k(Block block, float* out) {
   constexpr int upper = 128, scales = 192, whole = 208;
   for (int half = 0; half < 2; ++half) {

@@ -1,4 +1,4 @@
-// Which axis of the positions each pair goes by.
+// Which axis of the positions each pair depends on.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@ namespace posenc::detail {
 struct AxisLine : AngleLine {
   std::int64_t axis = 0;  // -1: several explain the angles as well
 };
-// The line of the axis that explains a pair's angles best. Nothing where no two tokens are neighbours on any axis.
+// The line of the axis that explains a pair's angles best. Nothing where no two tokens are
+// neighbours on any axis.
 std::optional<AxisLine> fit_axes(const std::vector<std::vector<std::int64_t>>& positions,
                                  const Turning& turning);
 

@@ -72,8 +72,8 @@ class BesideModel {
                          .cure = std::move(cure)});
   }
 
-  // Beside latent attention, whose rotated channels are a tensor of their own, the indexer's queries and
-  // keys are wider, and rotate their first channels in halves.
+  // Beside latent attention, whose rotated channels are a tensor of their own, the indexer's
+  // queries and keys are wider, and rotate their first channels in halves.
   bool is_of_the_indexer() {
     if (!group_.picked || !group_.cache_note.contains("MLA") || found_.first_dim != 0 ||
         found_.dim <= rotate_.slice.rotary_dim)
@@ -186,7 +186,7 @@ class BesideModel {
     return true;
   }
 
-  // Of several axes the one that a pair of the model goes by.
+  // Of several axes the one that a pair of the model depends on.
   std::int64_t axis_of(std::int64_t pair) const {
     std::int64_t axis = 0;
     while (axis < rotate_.frequencies.axes - 1 && rotate_.at(0, axis, pair) == 0) ++axis;
@@ -211,7 +211,7 @@ class BesideModel {
     if (alike) return;
     detail::share_axes(rotate_.frequencies.axes, model);
     add("mrope", detail::axes_text(model), detail::axes_text(found_),
-        "pairs go by another axis than the model's",
+        "pairs depend on another axis than the model's",
         "share the pairs out as mrope_section and mrope_interleaved of the file tell");
   }
 

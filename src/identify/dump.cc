@@ -1,5 +1,6 @@
-// Which channels of a dump rotate together. A pair (a, b) is a complex number w = a + ib; rotation multiplies it by one number
-// z for all heads of a token, and |z| is the same at all tokens. Wrong partners break both.
+// Which channels of a dump rotate together. A pair (a, b) is a complex number w = a + ib; rotation
+// multiplies it by one number z for all heads of a token, and |z| is the same at all tokens. Wrong
+// partners break both.
 #include "src/identify/dump.h"
 
 #include <algorithm>

@@ -14,7 +14,8 @@ namespace posenc::detail {
 struct Dump {
   std::int64_t heads = 0, tokens = 0, dim = 0;
   std::vector<double> before = {}, after = {};  // [head][token][dim]
-  // [axis][token], of repeated tokens from that of the first; what was taken off them on the first axis.
+  // [axis][token], of repeated tokens from that of the first; what was taken off them on the first
+  // axis.
   std::vector<std::vector<std::int64_t>> positions = {};
   std::int64_t origin = 0;
   double noise = 0;  // rounding of a number of `after`, as a share of it
@@ -49,24 +50,27 @@ struct ChannelPair {
 // Each channel with the partner that rotates with it, where there is one.
 std::vector<ChannelPair> find_pairs(const Dump& dump, const std::vector<std::int64_t>& channels);
 
-// How much of what changed in the channels the pairs have, what rotation leaves unexplained of that, and of all that changed.
+// How much of what changed in the channels the pairs have, what rotation leaves unexplained of
+// that, and of all that changed.
 struct Explained {
   double share = 0, within = 1, residual = 1;
   double chance =
-      0.1;  // with less left within, partners are none by chance: fewer vectors fit them more easily
+      // with less left within, partners are none by chance: fewer vectors fit them more easily
+      0.1;
   bool rotates() const { return share >= 0.9 && within < chance; }
 };
 Explained explained(const Dump& dump, const std::vector<std::int64_t>& channels,
                     const std::vector<ChannelPair>& pairs);
 
-// The best partner leaves less than this of what changed unexplained: 0.01 or less where the noise is small. Wrong ones
-// leave 0.18 and more, and are not the best.
+// The best partner leaves less than this of what changed unexplained: 0.01 or less where the noise
+// is small. Wrong ones leave 0.18 and more, and are not the best.
 inline constexpr double partners = 0.25;
 
 // Σ |after − before|² of a channel.
 double change(const Dump& dump, std::int64_t channel);
 
-// What rotation leaves of the pairs' numbers, as a share of them: rounding, and whatever else an engine adds to it.
+// What rotation leaves of the pairs' numbers, as a share of them: rounding, and whatever else an
+// engine adds to it.
 double noise_of(const Dump& dump, const std::vector<ChannelPair>& pairs);
 
 // What the best rotation of two channels leaves unexplained; 1 where nothing changed.

@@ -66,7 +66,8 @@ class Explanation {
  private:
   void say(std::string sentence) { out_.cannot_tell.push_back(std::move(sentence)); }
 
-  // Pairs that stand still where their neighbours' frequencies would show do not turn at all. Returns how many do.
+  // Pairs that stand still where their neighbours' frequencies would show do not turn at all.
+  // Returns how many do.
   std::int64_t try_proportional(const std::vector<Measured>& measured,
                                 std::vector<FrequencyFit>& fits) {
     const std::int64_t pairs = out_.rotary_dim / 2, last = measured.back().pair + 1;
@@ -103,7 +104,8 @@ class Explanation {
          .cure = "rotate once: a cache of rotated keys is not rotated again when it is read"});
   }
 
-  // Each axis with frequencies of its own, from 1 on: the first pair of each is fast, so that where it begins is seen.
+  // Each axis with frequencies of its own, from 1 on: the first pair of each is fast, so that where
+  // it begins is seen.
   void try_restart(const std::vector<Measured>& measured, std::vector<FrequencyFit>& fits) {
     const std::int64_t pairs = out_.rotary_dim / 2, axes = std::ssize(out_.axis_pairs);
     if (axes < 2) return;
@@ -231,8 +233,8 @@ class Explanation {
     return forms_of(fit, out_.rotary_dim, positions, in_.repeated, measured, in_.spread);
   }
 
-  // Neighbours do not tell where a slice ends whose last pairs are too slow to be seen: of the slices that may be
-  // meant, the one whose base people would write.
+  // Neighbours do not tell where a slice ends whose last pairs are too slow to be seen: of the
+  // slices that may be meant, the one whose base people would write.
   std::vector<FrequencyFit> fitted(const std::vector<Measured>& measured) {
     std::vector<FrequencyFit> best = fit_frequencies(measured, out_.rotary_dim);
     const std::int64_t room = in_.dump.dim - out_.first_dim;

@@ -1,4 +1,5 @@
-// What may have made the frequencies of a dump's pairs: base, scaling, and the arithmetic of the angles.
+// What may have made the frequencies of a dump's pairs: base, scaling, and the arithmetic of the
+// angles.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,8 @@ struct Measurement {
 // Of the pairs' channels: which pair of the slice they are.
 std::int64_t pair_index(const Identified& found, const IdentifiedPair& pair);
 
-// Fills frequencies, runner_up, angles, and says what the dump leaves open; rotary_dim grows where slower channels follow.
+// Fills frequencies, runner_up, angles, and says what the dump leaves open; rotary_dim grows where
+// slower channels follow.
 void explain(const Measurement& measured, Identified& out);
 
 }  // namespace posenc::detail

@@ -1,5 +1,6 @@
-// Each scaling is a hypothesis that is compiled as the library compiles it, and compared with what was measured. Of llama3 and
-// YaRN the fastest pairs tell the base, the slowest the factor, and those between the trained length.
+// Each scaling is a hypothesis that is compiled as the library compiles it, and compared with what
+// was measured. Of llama3 and YaRN the fastest pairs tell the base, the slowest the factor, and
+// those between the trained length.
 #include "src/identify/frequency_fit.h"
 
 #include <algorithm>

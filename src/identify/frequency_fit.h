@@ -16,8 +16,9 @@ struct Measured {
   double frequency = 0, resolution = 0;  // both positive
 };
 
-// Hypotheses by what they leave unexplained, the best first: each kind of scaling once. A simpler one that explains as much
-// stands before. Frequencies that were rounded to `kept` tell their base less well, so that it is one of few digits.
+// Hypotheses by what they leave unexplained, the best first: each kind of scaling once. A simpler
+// one that explains as much stands before. Frequencies that were rounded to `kept` tell their base
+// less well, so that it is one of few digits.
 std::vector<FrequencyFit> fit_frequencies(const std::vector<Measured>& measured,
                                           std::int64_t rotary_dim, DType kept = DType::f64);
 

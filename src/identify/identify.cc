@@ -1,5 +1,6 @@
-// Which convention an engine rotated by, from tensors that it showed: the pairs first, then their frequencies, then what may
-// have made these. What a dump does not show is said, with the dump that would.
+// Which convention an engine rotated by, from tensors that it showed: the pairs first, then their
+// frequencies, then what may have made these. What a dump does not show is said, with the dump that
+// would.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -76,8 +77,8 @@ class Identification {
     }
   }
 
-  // Which slice of the head the pairs are, and how it is cut. Slow channels hardly change, and then any partner does:
-  // those that changed most tell the slice, and its pairs are taken from it.
+  // Which slice of the head the pairs are, and how it is cut. Slow channels hardly change, and then
+  // any partner does: those that changed most tell the slice, and its pairs are taken from it.
   void lay_out() {
     std::map<std::int64_t, double> energy_of_stride;
     double all = 0;

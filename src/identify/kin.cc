@@ -1,6 +1,8 @@
-// A table laid out for one pairing and applied with the other turns the two channels of a pair by different angles:
+// A table laid out for one pairing and applied with the other turns the two channels of a pair by
+// different angles:
 //   u_a = x_a cos α − x_b sin α,  u_b = x_b cos β + x_a sin β.
-// Two heads or more give α and β, a channel at a time. A rotation by the head's index is one of heads in place of tokens.
+// Two heads or more give α and β, a channel at a time. A rotation by the head's index is one of
+// heads in place of tokens.
 #include "src/identify/kin.h"
 
 #include <algorithm>
@@ -42,7 +44,8 @@ std::optional<Finding> by_head(const Dump& dump) {
                      "way round"};
 }
 
-// How fast one channel turns, were it the lower or the upper one of a pair with `other`; nothing where it does not turn.
+// How fast one channel turns, were it the lower or the upper one of a pair with `other`; nothing
+// where it does not turn.
 std::optional<AngleLine> channel_line(const Dump& dump, std::int64_t channel, std::int64_t other) {
   Turning turning;
   turning.spread = 2 * dump.noise / std::sqrt(static_cast<double>(dump.heads));

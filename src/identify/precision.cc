@@ -1,4 +1,5 @@
-// Engines form angles in float, or from frequencies or positions of 16 bits. Each way is computed anew and compared.
+// Engines form angles in float, or from frequencies or positions of 16 bits. Each way is computed
+// anew and compared.
 #include "src/identify/precision.h"
 
 #include <algorithm>
@@ -27,7 +28,8 @@ std::optional<AngleRows> of_plan(const Rope& rope, std::int64_t dim, Angles angl
   return rows;
 }
 
-// Float products of frequencies that a type has rounded; with `all` positions and products are rounded too.
+// Float products of frequencies that a type has rounded; with `all` positions and products are
+// rounded too.
 AngleRows of_rounded(const std::vector<double>& frequency, DType kept, bool all,
                      const Positions& positions) {
   AngleRows rows;
@@ -91,7 +93,8 @@ std::vector<std::string> forms_of(const FrequencyFit& fit, std::int64_t rotary_d
       std::ranges::min_element(ways, {}, [](const auto& way) { return way.second; })->second;
   std::vector<std::string> explain;
   if (least > 3 * spread) return explain;
-  // Thousands of angles: a way that is off by less than they can tell differs by a few parts in a hundred.
+  // Thousands of angles: a way that is off by less than they can tell differs by a few parts in a
+  // hundred.
   for (const auto& [name, off] : ways)
     if (off <= 1.2 * least + 1e-12) explain.push_back(name);
   return explain;

@@ -16,8 +16,9 @@ struct MeasuredAngles {
   std::vector<double> angle = {};  // [token]
 };
 
-// The ways of FrequencyFit that explain the angles as well as the best one does, by the names of posenc precision; empty where
-// none does. `first_is_zero`: angles count from that of the first token.
+// The ways of FrequencyFit that explain the angles as well as the best one does, by the names of
+// posenc precision; empty where none does. `first_is_zero`: angles count from that of the first
+// token.
 std::vector<std::string> forms_of(const FrequencyFit& fit, std::int64_t rotary_dim,
                                   std::span<const std::int64_t> positions, bool first_is_zero,
                                   std::span<const MeasuredAngles> measured, double spread);

@@ -1,5 +1,6 @@
-// Tensors as llama-eval-callback prints them: a header with the shape, then of every axis the first three and the last three
-// entries, with four decimals. Of a head's channels neighbours are among them, partners half a head away are not.
+// Tensors as llama-eval-callback prints them: a header with the shape, then of every axis the first
+// three and the last three entries, with four decimals. Of a head's channels neighbours are among
+// them, partners half a head away are not.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -128,7 +129,8 @@ class EvalCallback {
     now_ = {};
   }
 
-  // Its source is what was printed last under that name: before and after are often called the same.
+  // Its source is what was printed last under that name: before and after are often called the
+  // same.
   void rotated() {
     const auto before = last_.find(now_.source);
     if (before == last_.end() || !std::ranges::equal(before->second.extent, now_.extent)) return;

@@ -1,5 +1,5 @@
-// Engines made up at random, each kind of dump by turns. POSENC_ENGINES=10000 build/release/posenc_tests
-// --gtest_filter=RandomEngines.* prints the table of docs/identify.md.
+// Engines made up at random, each kind of dump by turns. POSENC_ENGINES=10000
+// build/release/posenc_tests --gtest_filter=RandomEngines.* prints the table of docs/identify.md.
 #include <unistd.h>
 
 #include <array>
@@ -15,7 +15,8 @@
 namespace posenc {
 namespace {
 
-// What was said of an engine: all of it right; less than all, and that with a sentence of doubt; something wrong without one.
+// What was said of an engine: all of it right; less than all, and that with a sentence of doubt;
+// something wrong without one.
 enum class Answer { right, doubted, wrong };
 
 Answer answer(bool right, bool named, const std::vector<std::string>& cannot_tell) {

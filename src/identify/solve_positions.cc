@@ -1,6 +1,6 @@
-// Where tokens stand, when the rotation is known: each token's pairs are turned by one angle a pair,
-// and of all positions one makes these angles. A cache that was merged, wrapped, shifted or padded
-// shows as a jump.
+// Where tokens stand, when the rotation is known: each token's pairs are turned by one angle a
+// pair, and of all positions one makes these angles. A cache that was merged, wrapped, shifted or
+// padded shows as a jump.
 #include <algorithm>
 #include <cmath>
 #include <string>

@@ -1,4 +1,5 @@
-// Tables are dumps of vectors that are known: what a table of cosines and sines makes of (1, 0) in every pair.
+// Tables are dumps of vectors that are known: what a table of cosines and sines makes of (1, 0) in
+// every pair.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

@@ -1,6 +1,6 @@
 // The kernel of what is added to embeddings. Waves that go to neighbouring channels are written, or
-// added, from registers (AddDirectly). All else is made in a buffer that stays in the first cache, a
-// token's vector at a time, then written or added for every sequence that shares it (AddAll).
+// added, from registers (AddDirectly). All else is made in a buffer that stays in the first cache,
+// a token's vector at a time, then written or added for every sequence that shares it (AddAll).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/kernels/add.cc"
 #include "hwy/foreach_target.h"
@@ -27,15 +27,16 @@ HWY_INLINE C Channel(const Tensor& tensor, std::int64_t offset) {
   return static_cast<C>(tensor.get(offset));
 }
 
-// Whether a table is so large that it would only drive other data out of the caches: it goes past them.
+// Whether a table is so large that it would only drive other data out of the caches: it goes past
+// them.
 HWY_INLINE bool streams(const AddJob& job) {
   return !job.x &&
          job.out.size() * static_cast<std::int64_t>(size_of(job.out.dtype)) >= streamed_bytes;
 }
 HWY_INLINE bool aligned(const void* to) { return reinterpret_cast<std::uintptr_t>(to) % 64 == 0; }
 
-// out[i] = x[i] · scale + vector[i], or the vector alone where there is no x. Asks for the memory of the
-// next token, `ahead` elements on, which then arrives while that token's vector is made.
+// out[i] = x[i] · scale + vector[i], or the vector alone where there is no x. Asks for the memory
+// of the next token, `ahead` elements on, which then arrives while that token's vector is made.
 template <class T, class How = Kept>
 HWY_INLINE void Write(const T* x, Compute<T> scale, const Compute<T>* vector, T* out,
                       std::int64_t count, std::int64_t ahead) {
@@ -191,7 +192,8 @@ class WaveMaker {
   C* apart_;
 };
 
-// Makes the waves of real positions, in `vector`: an angle is formed in double, and each row by itself.
+// Makes the waves of real positions, in `vector`: an angle is formed in double, and each row by
+// itself.
 template <class C>
 class RealWaveMaker {
  public:
@@ -338,7 +340,8 @@ struct WideAlone : Alone<T, false, How> {
   }
 };
 
-// Whether every row is written once, and to neighbouring channels: whole vectors of sines, and of cosines.
+// Whether every row is written once, and to neighbouring channels: whole vectors of sines, and of
+// cosines.
 HWY_INLINE bool writes_directly(const AddJob& job) {
   const auto* waves = std::get_if<Waves>(&job.part->kind);
   return waves != nullptr && !job.at &&
@@ -349,8 +352,8 @@ HWY_INLINE bool writes_directly(const AddJob& job) {
          (!job.x || job.x.stride[2] == 1);
 }
 
-// How many rows are made together, and how many pairs of one before the next row follows: few enough that the
-// factors they share stay in the first cache.
+// How many rows are made together, and how many pairs of one before the next row follows: few
+// enough that the factors they share stay in the first cache.
 constexpr std::int64_t rows_together = 8, pairs_together = 128;
 
 // Makes and writes one row, or eight.
@@ -372,8 +375,8 @@ void AddDirectly(const AddJob& job, std::int64_t first, std::int64_t last) {
   const std::int64_t seq = out.shape[1], width = out.shape[2];
   using F = std::conditional_t<sizeof(T) == 2, float, double>;
   CosSinRows<F> cos_sin(CosSinRule::of(waves));
-  // Whole vectors of pairs that have both of their channels; the rest of a row takes a buffer, in which the
-  // last pair of an odd width may have its cosine behind the row's end.
+  // Whole vectors of pairs that have both of their channels; the rest of a row takes a buffer, in
+  // which the last pair of an odd width may have its cosine behind the row's end.
   const std::int64_t pairs = std::min(cos_sin.count, width / 2) / cos_sin.lanes * cos_sin.lanes;
   const std::int64_t waves_end = std::min(2 * cos_sin.count, width);
   const AlignedDoubles memory = Buffer<float>(std::max(2 * cos_sin.size, width));

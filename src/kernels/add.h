@@ -20,8 +20,9 @@ struct AddJob {
   std::int64_t tokens() const { return shared ? out.shape[1] : out.shape[0] * out.shape[1]; }
 };
 
-// Whether the kernel takes the job. false for Ramp plans, for mixed float64/other dtypes and for whole positions of waves that
-// are not of one axis and one block (pieces_of in waves.h): those use the reference.
+// Whether the kernel takes the job. false for Ramp plans, for mixed float64/other dtypes and for
+// whole positions of waves that are not of one axis and one block (pieces_of in waves.h): those use
+// the reference.
 bool adds(const AddJob& job);
 
 // Writes tokens [first, last).

@@ -1,15 +1,17 @@
-// Whether a loop over memory asks for it ahead of its use (prefetch), and for which cache. An Intel Xeon that is not
-// asked leaves a third of its memory's speed unused. An AMD EPYC finds out by itself in plain loops, which asking for
-// the first cache slows by a quarter; its sums with waves, which compute much, gain a sixth. So it is measured, in
-// turns on the caller's own memory, during the first calls that are large enough; afterwards the fastest way stays.
-// No number that is computed depends on it.
+// Whether a loop over memory asks for it ahead of its use (prefetch), and for which cache. An Intel
+// Xeon that is not asked leaves a third of its memory's speed unused. An AMD EPYC finds out by
+// itself in plain loops, which asking for the first cache slows by a quarter; its sums with waves,
+// which compute much, gain a sixth. So it is measured, in turns on the caller's own memory, during
+// the first calls that are large enough; afterwards the fastest way stays. No number that is
+// computed depends on it.
 #pragma once
 
 #include <cstdint>
 
 namespace posenc::detail {
 
-// Loops that choose each for itself. Scaling is the limit that the benchmark measures rotations and sums against.
+// Loops that choose each for itself. Scaling is the limit that the benchmark measures rotations and
+// sums against.
 enum class Loop { rotation, sum, scaling };
 
 // Not at all, or for the first or the second cache.

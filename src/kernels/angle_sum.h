@@ -1,6 +1,6 @@
-// A running sum of steps times a factor, as an angle. Rotations meet differences of such sums, and a difference is as good
-// as the larger of the two: what has grown large is kept without its full turns, which no rotation sees, so that a step of
-// 1e20 radians spoils nothing behind it.
+// A running sum of steps times a factor, as an angle. Rotations meet differences of such sums, and
+// a difference is as good as the larger of the two: what has grown large is kept without its full
+// turns, which no rotation sees, so that a step of 1e20 radians spoils nothing behind it.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// rotation_angles: the angles themselves, exact or as an engine forms them, of whole or real positions.
+// rotation_angles: the angles themselves, exact or as an engine forms them, of whole or real
+// positions.
 #include <algorithm>
 #include <cmath>
 #include <string>

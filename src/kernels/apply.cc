@@ -1,5 +1,5 @@
-// The verbs of apply.h but bias: checks the arguments, then calls the kernel that takes them, or the
-// reference where none does.
+// The verbs of apply.h but bias: checks the arguments, then calls the kernel that takes them, or
+// the reference where none does.
 #include "posenc/apply.h"
 
 #include <array>
@@ -39,7 +39,8 @@ Tensor channels_of(Tensor tensor, const detail::WavePiece& piece) {
   return tensor;
 }
 
-// By the kernel; false where it does not take the part. Real positions, or whole ones where `at` is absent.
+// By the kernel; false where it does not take the part. Real positions, or whole ones where `at` is
+// absent.
 bool added_by_kernel(const Add& part, const Positions* positions, const Tensor& at,
                      const AddArguments& arguments, Threads threads) {
   const int count = detail::thread_count(threads, detail::bytes_of(arguments.out));
@@ -232,8 +233,8 @@ Expected<void> rotate(const Plan& plan, const Tensor& q, const Tensor& k,
         std::to_string(key.x.shape[0]), "rotate them one by one");
   }
 #if POSENC_SIMD
-  // Rows of queries that grow and keys that shrink differ, and so do those of a side that has phases, and those of
-  // double, float and 16 bits.
+  // Rows of queries that grow and keys that shrink differ, and so do those of a side that has
+  // phases, and those of double, float and 16 bits.
   const bool alike = query.rotates && !plan.rotate->growth() && !plan.rotate->phase() &&
                      !plan.rotate->polar() && detail::is_by_rows(*plan.rotate);
   if (alike && size_of(query.x.dtype) == size_of(key.x.dtype)) {

@@ -30,7 +30,8 @@ struct RealAddArguments {
 Expected<RealAddArguments> add_arguments(const Plan& plan, const Tensor* embedding,
                                          const Tensor& at, const Tensor& out);
 
-// The row that a position on an axis reads. Errors: it does not fit 64 bits, or is not in a learned table.
+// The row that a position on an axis reads. Errors: it does not fit 64 bits, or is not in a learned
+// table.
 Expected<std::int64_t> row_at(const Waves& waves, std::int64_t position, std::int64_t axis = 0);
 Expected<std::int64_t> row_at(const Rows& rows, std::int64_t position, std::int64_t axis = 0);
 // The first row of an axis, of rows that have several.

@@ -13,7 +13,8 @@ namespace posenc::detail {
 // The bias is for this many heads, and its table is there.
 Expected<void> check_bias(std::string_view where, const Bias& bias, std::int64_t heads);
 
-// Axes of the positions that a plan reads by rotation or bias; 0: no plan of several axes, the first of any is read.
+// Axes of the positions that a plan reads by rotation or bias; 0: no plan of several axes, the
+// first of any is read.
 std::int64_t axes_of(const Plan& plan);
 
 // Two tokens of a sequence.

@@ -1,5 +1,5 @@
-// Kernels stay within their tensors, and give the reference's numbers, at every width: tensors lie between pages that
-// nobody may touch.
+// Kernels stay within their tensors, and give the reference's numbers, at every width: tensors lie
+// between pages that nobody may touch.
 #include <gtest/gtest.h>
 
 #include <algorithm>

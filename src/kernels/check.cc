@@ -15,9 +15,9 @@ namespace {
 
 std::string number(std::int64_t value) { return std::to_string(value); }
 
-// Whether some steps along the axes of x that are in `axes`, a bit each, no more than it has elements, lead `rest`
-// elements further. The widest steps come first: in all but made-up strides the others together stay below one of
-// them, so that the count is the quotient or its neighbour.
+// Whether some steps along the axes of x that are in `axes`, a bit each, no more than it has
+// elements, lead `rest` elements further. The widest steps come first: in all but made-up strides
+// the others together stay below one of them, so that the count is the quotient or its neighbour.
 bool reaches(const Tensor& x, unsigned axes, std::int64_t rest) {
   if (axes == 0) return rest == 0;
   std::size_t widest = 0;

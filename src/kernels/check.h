@@ -32,7 +32,8 @@ Expected<void> check_out(std::string_view where, const Tensor& x, const Tensor& 
 Expected<void> check_positions(std::string_view where, const Positions& positions,
                                std::int64_t batch, std::int64_t seq, std::int64_t axes);
 
-// Real positions, [axis][batch][seq] of any dtype. Errors: another shape, a number that is not finite.
+// Real positions, [axis][batch][seq] of any dtype. Errors: another shape, a number that is not
+// finite.
 Expected<Tensor> real_positions(std::string_view where, const Tensor& at, std::int64_t axes,
                                 std::int64_t batch, std::int64_t seq);
 
@@ -40,8 +41,8 @@ Expected<Tensor> real_positions(std::string_view where, const Tensor& at, std::i
 // lower end: a part of a long text does not tell how long the whole is.
 Expected<void> check_length(std::string_view where, const Plan& plan, const Positions& positions);
 
-// The rotation's numbers are as many as it says, and it fits `heads` heads of head_dim channels of that side. (Of
-// values, or where both sides are meant, no phases are counted.)
+// The rotation's numbers are as many as it says, and it fits `heads` heads of head_dim channels of
+// that side. (Of values, or where both sides are meant, no phases are counted.)
 Expected<void> check_rotation(std::string_view where, const Rotate& rotate, Side side,
                               std::int64_t heads, std::int64_t head_dim);
 

@@ -1,5 +1,5 @@
-// Angles as models make them of what tokens say: a step of each token and pair, gated, summed in double and multiplied by the
-// plan's frequencies, and the gradients of all of them.
+// Angles as models make them of what tokens say: a step of each token and pair, gated, summed in
+// double and multiplied by the plan's frequencies, and the gradients of all of them.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -264,8 +264,10 @@ Expected<void> content_angles(const AngleForm& form, const SaidAngles& given, co
   return {};
 }
 
-// With G_t the gradient by a token's angles, R_s = Σ G_t over the tokens whose angles have its step,
-//   ∂step_s = f·R_s·gate_s,   ∂gate_s = f·R_s·step_s,   ∂f = Σ_s R_s·step_s·gate_s,   ∂start = Σ_t G_t
+// With G_t the gradient by a token's angles, R_s = Σ G_t over the tokens whose angles have its
+// step,
+//   ∂step_s = f·R_s·gate_s,   ∂gate_s = f·R_s·step_s,   ∂f = Σ_s R_s·step_s·gate_s,   ∂start = Σ_t
+//                             G_t
 Expected<void> content_angles_gradient(const AngleForm& form, const SaidAngles& given,
                                        const Tensor& angles_gradient,
                                        const SaidGradients& gradients) {

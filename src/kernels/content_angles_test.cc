@@ -1,4 +1,5 @@
-// Angles by the forms of models: what they are of equal steps, what a logit goes by, decoding, gradients.
+// Angles by the forms of models: what they are of equal steps, what a logit depends on, decoding,
+// gradients.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -31,7 +31,8 @@ HWY_INLINE void ComplexMultiply(V& c, V& s, V d, V e) {
   c = cosine;
 }
 
-// --- Factors: made once for a row or for eight, hence out of line, compiled once for all the kinds of
+// --- Factors: made once for a row or for eight, hence out of line, compiled once for all the kinds
+//   of
 // rows that MakeRow() and MakeEightRows() write below.
 
 // cos[size] and sin[size] of position · frequency, from the product's exact value.
@@ -188,7 +189,8 @@ HWY_NOINLINE Factors<F> ProductOfAxes(CosSinRows<F>& cos_sin, const std::int64_t
   return {product, nullptr};
 }
 
-// The row of angles that are given, [size] with zeros behind the last: what position 1 gives at such frequencies.
+// The row of angles that are given, [size] with zeros behind the last: what position 1 gives at
+// such frequencies.
 HWY_NOINLINE inline Factors<double> FactorsOfAngles(CosSinRows<double>& cos_sin,
                                                     const double* angle) {
   CosSinRows<double>::Axis axis;
@@ -202,7 +204,7 @@ HWY_NOINLINE inline Factors<double> FactorsOfAngles(CosSinRows<double>& cos_sin,
   return {cos_sin.all_axes, nullptr};
 }
 
-// --- How a row is written: as whole vectors of what is computed with -----------------------------------
+// --- How a row is written: as whole vectors of what is computed with -----------------------------
 
 // Vectors of F, which make one of C.
 #if HWY_TARGET == HWY_SCALAR
@@ -251,7 +253,8 @@ template <class D, class V>
 HWY_INLINE void StoreAlternating(D d, V c, V s, double* wave) {
   hn::StoreInterleaved2(s, c, d, wave);
 }
-// Cos and sin of pairs as interleaved channels want them, c c ... and -s s ..., of the lower and of the upper lanes.
+// Cos and sin of pairs as interleaved channels want them, c c ... and -s s ..., of the lower and of
+// the upper lanes.
 template <class D, class V>
 struct EachTwice {
   V c[2], s[2];
@@ -301,10 +304,11 @@ struct Alternating {
   }
 };
 
-// --- Rows ------------------------------------------------------------------------------------------
+// --- Rows ----------------------------------------------------------------------------------------
 
-// A Put takes cos and sin of pairs from `i` on, as whole vectors: (d, i, c, s). One that is `wide` also takes two vectors
-// of each, (d, i, c, s, next c, next s), since its elements are half as wide.
+// A Put takes cos and sin of pairs from `i` on, as whole vectors: (d, i, c, s). One that is `wide`
+// also takes two vectors of each, (d, i, c, s, next c, next s), since its elements are half as
+// wide.
 template <class Put>
 constexpr int vectors_of = requires { Put::wide; } ? 2 : 1;
 
@@ -338,7 +342,8 @@ HWY_INLINE void PutRow(const CosSinRows<F>& cos_sin, const Factors<F>& row, std:
   if (all > one && i < end) PutVectors<C, 1>(size, row, i, put);
 }
 
-// The same of the rows j steps after and before one that both share: of (c ± i s) · (d + i e) four products serve both.
+// The same of the rows j steps after and before one that both share: of (c ± i s) · (d + i e) four
+// products serve both.
 template <class C, int vectors, class F, class Put>
 HWY_INLINE void PutVectorsOfBoth(std::int64_t size, const Factors<F>& rows, std::int64_t i,
                                  const Put& after, const Put& before) {
@@ -381,8 +386,8 @@ HWY_INLINE void MakeRow(CosSinRows<F>& cos_sin, const std::int64_t* position, st
   PutRow<C>(cos_sin, RowAt(cos_sin, position), begin, end, put);
 }
 
-// How many of `most` rows are made together: eight whose positions follow each other from 8m - 3 on, else one.
-// position_of(i) is that of row i.
+// How many of `most` rows are made together: eight whose positions follow each other from 8m - 3
+// on, else one. position_of(i) is that of row i.
 template <class At>
 HWY_INLINE std::int64_t RowsTogether(std::int64_t most, const At& position_of) {
   const std::int64_t position = position_of(0);
@@ -392,8 +397,9 @@ HWY_INLINE std::int64_t RowsTogether(std::int64_t most, const At& position_of) {
   return 8;
 }
 
-// The same as MakeRow(), bit for bit, for the eight positions from 8m - 3 on, along one axis: put[r] takes position + r.
-// What they share is read, or made, once. Growth is not the same on both sides of 8m.
+// The same as MakeRow(), bit for bit, for the eight positions from 8m - 3 on, along one axis:
+// put[r] takes position + r. What they share is read, or made, once. Growth is not the same on both
+// sides of 8m.
 template <class C, class F, class Put>
 HWY_INLINE void MakeEightRows(CosSinRows<F>& cos_sin, std::int64_t position, std::int64_t begin,
                               std::int64_t end, const Put (&put)[8]) {

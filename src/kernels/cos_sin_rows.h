@@ -1,18 +1,19 @@
 // Rows of cos and sin of position · frequency, made one position at a time and never stored as a
 // table over positions.
 //
-// Position p is j steps from the nearest multiple of 8, p = 8m + j with j from -3 to 4. Its row is a product
-// of unit complex numbers,
+// Position p is j steps from the nearest multiple of 8, p = 8m + j with j from -3 to 4. Its row is
+// a product of unit complex numbers,
 //   row(p) = base(64⌊m/8⌋) · coarse(8(m mod 8)) · fine(j),
-// each factor the cos and sin of its own exact position · frequency. A recurrence from one position to
-// the next would be shorter, but its errors add up, and its bits depend on where it began. With three
-// factors the bits depend on p alone, so a range may be cut anywhere and shared among threads; and it
-// takes sines for one row in 64, besides 14 rows made once. fine(-j) is fine(j) conjugate: two rows on both
-// sides of 8m have four of their eight products in common.
+// each factor the cos and sin of its own exact position · frequency. A recurrence from one position
+// to the next would be shorter, but its errors add up, and its bits depend on where it began. With
+// three factors the bits depend on p alone, so a range may be cut anywhere and shared among
+// threads; and it takes sines for one row in 64, besides 14 rows made once. fine(-j) is fine(j)
+// conjugate: two rows on both sides of 8m have four of their eight products in common.
 //
-// The last product, which every row needs, is of a type F. Rows of doubles and floats multiply doubles, and float rows
-// are rounded once. What is rounded to 16 bits afterwards multiplies base · coarse and fine rounded to float: within
-// 2^-22.4 of the exact row (cos_sin_rows_test.cc), in half the vectors and without conversions.
+// The last product, which every row needs, is of a type F. Rows of doubles and floats multiply
+// doubles, and float rows are rounded once. What is rounded to 16 bits afterwards multiplies base ·
+// coarse and fine rounded to float: within 2^-22.4 of the exact row (cos_sin_rows_test.cc), in half
+// the vectors and without conversions.
 #pragma once
 
 #include <cstddef>
@@ -40,8 +41,8 @@ struct CosSinRule {
   const XposDecay* growth = nullptr;
   bool shrinks = false;                // keys: growth to the negative power
   std::span<const double> phase = {};  // [row or 1][pair], added to every angle; empty: none
-  // Whose mixtures of these cosines and sines rotate instead, of heads from mix_first on; null: none. There is one row of
-  // angles then.
+  // Whose mixtures of these cosines and sines rotate instead, of heads from mix_first on; null:
+  // none. There is one row of angles then.
   const Mix* mix = nullptr;
   std::int64_t mix_first = 0, mix_heads = 1;
 
@@ -70,13 +71,15 @@ class AlignedDoubles {
   std::unique_ptr<double[], Free> memory_;
 };
 
-// Whether rows for elements of a dtype have float factors: not those of several axes, whose rows are products
-// of more, not those that xPos' growth takes beyond a float, and not those that are mixed.
+// Whether rows for elements of a dtype have float factors: not those of several axes, whose rows
+// are products of more, not those that xPos' growth takes beyond a float, and not those that are
+// mixed.
 inline bool has_float_factors(DType dtype, const CosSinRule& rule) {
   return size_of(dtype) == 2 && rule.axes == 1 && rule.growth == nullptr && rule.mix == nullptr;
 }
 
-// The factors cached from the last position for the next. Belongs to one thread, whose scratch it uses.
+// The factors cached from the last position for the next. Belongs to one thread, whose scratch it
+// uses.
 template <class F>
 struct CosSinRows {
   static constexpr std::int64_t none = std::int64_t{1} << 62;  // Sentinel: no row is cached yet.
@@ -107,12 +110,13 @@ struct CosSinRows {
   // m of a position.
   static std::int64_t centre_of(std::int64_t position) { return (position + 3) >> 3; }
 
-  // Multiplies a row by the amplitude and by xPos' growth over `position` steps. The amplitude belongs
-  // to one of the three factors only: the base.
+  // Multiplies a row by the amplitude and by xPos' growth over `position` steps. The amplitude
+  // belongs to one of the three factors only: the base.
   void scale_row(double* row, double position, double amplitude) const;
   // Turns a row by the phases; like the amplitude they belong to the base.
   void shift_row(double* row) const;
-  // Of a row backward, (cos, −sin): multiplies by i, so that it is (sin, cos). Belongs to the base too.
+  // Of a row backward, (cos, −sin): multiplies by i, so that it is (sin, cos). Belongs to the base
+  // too.
   void swap_row(double* row) const;
   // cos and sin one by one, for angles too large for the argument reduction of SinCos().
   void exact_row_slowly(const Axis& axis, std::int64_t position, double* row) const;

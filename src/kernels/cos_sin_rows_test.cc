@@ -136,8 +136,8 @@ TEST_P(CosSinRows, OfRandomFrequenciesAreExact) {
   expect_exact(frequency, ids);
 }
 
-// The bound of apply.h for 16 bits, in steps of 2^-25: half an ulp of the cos and sin of both factors, 2 √2 together, and
-// of what is rounded in their product, 3 without fused multiply-add.
+// The bound of apply.h for 16 bits, in steps of 2^-25: half an ulp of the cos and sin of both
+// factors, 2 √2 together, and of what is rounded in their product, 3 without fused multiply-add.
 void expect_float_rows_near(const std::vector<double>& frequency,
                             const std::vector<std::int64_t>& ids) {
   const auto pairs = static_cast<std::int64_t>(frequency.size());
@@ -161,8 +161,8 @@ void expect_float_rows_near(const std::vector<double>& frequency,
   EXPECT_LE(worst, 1);
 }
 
-// Found by a search through all positions below 2^24: there a cos or sin is off by 2^-22.70 to 2^-22.84 with fused
-// multiply-add, at the last by 2^-22.64 without.
+// Found by a search through all positions below 2^24: there a cos or sin is off by 2^-22.70 to
+// 2^-22.84 with fused multiply-add, at the last by 2^-22.64 without.
 TEST_P(CosSinRows, OfSixteenBitTensorsAreNearTheExactOnesAtTheWorstPositions) {
   const std::pair<double, std::int64_t> worst[] = {
       {1e4, 7181630}, {5e5, 9734}, {1e6, 14221293}, {1e7, 8832332}, {1e4, 9134727}};

@@ -28,8 +28,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 HWY_INLINE void Fetch(const void* address) { __builtin_prefetch(address, 1); }
 HWY_INLINE void FetchToSecond(const void* address) { __builtin_prefetch(address, 0, 2); }
 
-// How a vector is written: to the caches, or past them where nobody reads it soon. The latter wants an
-// address that is a multiple of the vector's size, and fences at the end (hwy::FlushStream).
+// How a vector is written: to the caches, or past them where nobody reads it soon. The latter wants
+// an address that is a multiple of the vector's size, and fences at the end (hwy::FlushStream).
 struct Kept {
   template <class V, class D, class T>
   HWY_INLINE void operator()(V v, D d, T* to) const {
@@ -79,7 +79,8 @@ template <class D>
 HWY_INLINE hn::Vec<D> LoadElements(D d, const BFloat16* from) {
   return hn::BitCast(d, hn::ShiftLeft<16>(LoadBits(d, &from->bits)));
 }
-// A float's bits, of which the upper half is rounded to nearest, ties to even. A NaN with many bits overflows.
+// A float's bits, of which the upper half is rounded to nearest, ties to even. A NaN with many bits
+// overflows.
 template <class D>
 HWY_INLINE hn::Vec<hn::RebindToUnsigned<D>> RoundedNumber(D, hn::Vec<D> v) {
   const hn::RebindToUnsigned<D> du;
@@ -153,8 +154,9 @@ HWY_INLINE void StoreElements(hn::Vec<D> v, D d, Half* to) {
 
 #endif
 
-// The same of what arithmetic makes of elements T and finite numbers. A NaN of it has the bits that came in, or the one
-// that arithmetic makes: nothing in the lower half, whose rounding then does not overflow, and nothing to make quiet.
+// The same of what arithmetic makes of elements T and finite numbers. A NaN of it has the bits that
+// came in, or the one that arithmetic makes: nothing in the lower half, whose rounding then does
+// not overflow, and nothing to make quiet.
 template <class How = Kept, class D, class T>
 HWY_INLINE void StoreResult(hn::Vec<D> v, D d, T* to) {
   StoreElements<How>(v, d, to);
@@ -164,8 +166,8 @@ HWY_INLINE void StoreResult(hn::Vec<D> v, D d, BFloat16* to) {
   StoreBits<How>(hn::ShiftRight<16>(RoundedNumber(d, v)), d, &to->bits);
 }
 
-// Two such vectors that follow each other. Where an element is half of what it is computed in, one shuffle
-// packs both.
+// Two such vectors that follow each other. Where an element is half of what it is computed in, one
+// shuffle packs both.
 template <class How = Kept, class D, class T>
 HWY_INLINE void StoreTwoResults(hn::Vec<D> v, hn::Vec<D> next, D d, T* to) {
   StoreResult<How>(v, d, to);
@@ -181,8 +183,9 @@ HWY_INLINE void StoreTwoResults(hn::Vec<D> v, hn::Vec<D> next, D d, BFloat16* to
 }
 #endif
 
-// Neighbours of bfloat16 fall apart in whole words: the first is its lower half moved up, the second the upper half as it
-// stands. No shuffles; and where they are a pair, its cos and sin need not stand twice.
+// Neighbours of bfloat16 fall apart in whole words: the first is its lower half moved up, the
+// second the upper half as it stands. No shuffles; and where they are a pair, its cos and sin need
+// not stand twice.
 template <class T>
 constexpr bool words_are_pairs = HWY_TARGET != HWY_SCALAR && std::is_same_v<T, BFloat16>;
 

@@ -1,6 +1,6 @@
-// Up to six rows of c and a panel's width of its columns stay in registers while all of the depth is added
-// to them: 6 x 4 vectors fill 32 registers, 6 x 2 fill 16. The depth is never cut, so the order of a
-// number's sum depends on nothing but its depth.
+// Up to six rows of c and a panel's width of its columns stay in registers while all of the depth
+// is added to them: 6 x 4 vectors fill 32 registers, 6 x 2 fill 16. The depth is never cut, so the
+// order of a number's sum depends on nothing but its depth.
 #include "src/kernels/gemm.h"
 
 #if POSENC_SIMD

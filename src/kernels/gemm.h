@@ -5,8 +5,8 @@
 
 namespace posenc::detail {
 
-// c[row][column] = Σ_k a(row, k) · b(k, column), k in order, whatever else is computed beside it. Steps
-// are in numbers.
+// c[row][column] = Σ_k a(row, k) · b(k, column), k in order, whatever else is computed beside it.
+// Steps are in numbers.
 template <class T>
 struct Gemm {
   T* c = nullptr;
@@ -16,10 +16,12 @@ struct Gemm {
   const T* b = nullptr;  // b(k, column) = b[k · b_step + column], or of panels:
   std::int64_t b_step = 0;
   std::int64_t depth = 0;
-  // Columns lie in panels of panel_columns(), one matrix behind the other, `panel_step` apart; 0: in one.
+  // Columns lie in panels of panel_columns(), one matrix behind the other, `panel_step` apart; 0:
+  // in one.
   std::int64_t panel_step = 0;
   bool adds = false;  // to what c holds
-  // [row] of [column]: added to the whole of each sum, as it is stored; null: nothing. Not with `adds` or `skips_zeros`.
+  // [row] of [column]: added to the whole of each sum, as it is stored; null: nothing. Not with
+  // `adds` or `skips_zeros`.
   const T* const* plus = nullptr;
   bool skips_zeros =
       false;  // a factor a(row, k) of 0 adds nothing, even where b holds NaN or infinity
@@ -45,8 +47,9 @@ void transpose(const float* x, std::int64_t step, std::int64_t rows, std::int64_
 void transpose(const double* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
                double* to, std::int64_t to_step);
 
-// The transpose of x [rows][step], of which `columns` matter, as panels: [panel][column][panel_columns()],
-// each panel_columns() · columns numbers. Behind the last row stand zeros.
+// The transpose of x [rows][step], of which `columns` matter, as panels:
+// [panel][column][panel_columns()], each panel_columns() · columns numbers. Behind the last row
+// stand zeros.
 void transpose_to_panels(const float* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
                          float* panels);
 void transpose_to_panels(const double* x, std::int64_t step, std::int64_t rows,

@@ -1,4 +1,5 @@
-// The matrix product beside one in double, by every instruction set, shape by shape around its tiles.
+// The matrix product beside one in double, by every instruction set, shape by shape around its
+// tiles.
 #include "src/kernels/gemm.h"
 
 #include <gtest/gtest.h>
@@ -97,7 +98,8 @@ TEST_P(Gemm, AddsRowsThatLieAnywhere) {
   }
 }
 
-// x [keys][depth] as panels: rows of a by keys, as many of each as tiles have and some more and fewer.
+// x [keys][depth] as panels: rows of a by keys, as many of each as tiles have and some more and
+// fewer.
 template <class T>
 void expect_products_by_panels(std::int64_t rows, std::int64_t keys) {
   constexpr std::int64_t depth = 5;

@@ -1,5 +1,5 @@
-// Rows of cos and sin that are mixtures of others, as FoPE (2412.17739) rotates by them: made in double, rounded to what is
-// computed with. Included once per instruction set.
+// Rows of cos and sin that are mixtures of others, as FoPE (2412.17739) rotates by them: made in
+// double, rounded to what is computed with. Included once per instruction set.
 #if defined(POSENC_MIXED_ROWS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef POSENC_MIXED_ROWS_INL_H
 #undef POSENC_MIXED_ROWS_INL_H
@@ -32,8 +32,9 @@ HWY_INLINE auto AsFloats(hn::Vec<Doubles> v) {
 // Tokens whose sums are formed side by side.
 constexpr std::int64_t mixed_tokens = 4;
 
-// Sums of one vector of columns of a mixture, whose rows lie `step` apart, for up to mixed_tokens tokens, whose cosines, and
-// then sines behind them by `size`, lie 2·size apart. They go to pair `to` of rows row_size apart.
+// Sums of one vector of columns of a mixture, whose rows lie `step` apart, for up to mixed_tokens
+// tokens, whose cosines, and then sines behind them by `size`, lie 2·size apart. They go to pair
+// `to` of rows row_size apart.
 template <class C>
 HWY_INLINE void MixColumns(const double* cosine, const double* sine, std::int64_t step,
                            std::int64_t inputs, const double* base, std::int64_t size,
@@ -67,8 +68,8 @@ HWY_INLINE void MixColumns(const double* cosine, const double* sine, std::int64_
   write(3, c3, s3);
 }
 
-// Rows of mixtures, of `count` tokens whose own cosines and sines are `base`. What a vector writes beyond its columns
-// is written again by what comes behind it.
+// Rows of mixtures, of `count` tokens whose own cosines and sines are `base`. What a vector writes
+// beyond its columns is written again by what comes behind it.
 template <class C>
 HWY_NOINLINE void MixRows(const CosSinRule& rule, const double* base, std::int64_t size,
                           std::int64_t count, std::int64_t row_size, Apart<C> put) {
@@ -81,7 +82,8 @@ HWY_NOINLINE void MixRows(const CosSinRule& rule, const double* base, std::int64
       AsFloats<C>(hn::Set(d, rule.amplitude * (rule.backward ? -mix.rest_sine : mix.rest_sine)));
   Scratch scratch;
   const std::int64_t of_head = mix.inputs * mix.outputs;
-  // Less than a vector of columns is made one. The last vector of more begins where it ends with them.
+  // Less than a vector of columns is made one. The last vector of more begins where it ends with
+  // them.
   const bool narrow = mix.outputs < lanes;
   const std::int64_t step = narrow ? lanes : mix.outputs;
   double* const wide = narrow ? scratch.take_zeros<double>(2 * mix.inputs * step) : nullptr;

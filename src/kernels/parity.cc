@@ -3,16 +3,17 @@
 // Hugging Face (modeling_llama.py and its many copies, eager): angle = float(p)·f rounded to float;
 // cos and sin of it, times the attention factor, in float; both are cast to the tensor's dtype, and
 //   x·cos + rotate_half(x)·sin
-// rounds each product and the sum to that dtype. A float64 tensor is thus rotated in double by cos and
-// sin that are floats. (Some families convert queries to float first, as Cohere, Llama 4 and the
-// vision towers; in 16 bits they round once where Llama rounds three times.)
+// rounds each product and the sum to that dtype. A float64 tensor is thus rotated in double by cos
+// and sin that are floats. (Some families convert queries to float first, as Cohere, Llama 4 and
+// the vision towers; in 16 bits they round once where Llama rounds three times.)
 //
-// ggml (CPU, rope_f32 and rope_f16): the angle steps from pair to pair by a float product, cos and sin
-// are floats, and the pair is rotated in float and rounded once to the tensor's type.
+// ggml (CPU, rope_f32 and rope_f16): the angle steps from pair to pair by a float product, cos and
+// sin are floats, and the pair is rotated in float and rounded once to the tensor's type.
 //
-// torch's and libm's float cosines are within an ulp of ours, which are rounded correctly. Compilers fuse
-// a product of ggml's into the sum behind it where the machine can: in YaRN's angle that is seen from
-// far, and done here too; in the rotation itself it changes the last place, and is left out.
+// torch's and libm's float cosines are within an ulp of ours, which are rounded correctly.
+// Compilers fuse a product of ggml's into the sum behind it where the machine can: in YaRN's angle
+// that is seen from far, and done here too; in the rotation itself it changes the last place, and
+// is left out.
 #include "src/kernels/parity.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
-// Rotations in another engine's float arithmetic (Rotate::angles). Slower than exact ones and off by
-// what that engine is off: they are for serving a model as it was trained, and for showing the error.
+// Rotations in another engine's float arithmetic (Rotate::angles). Slower than exact ones and off
+// by what that engine is off: they are for serving a model as it was trained, and for showing the
+// error.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@
 
 namespace posenc::detail {
 
-// The rotation is one that its engine has, and a float holds every position. Nothing is asked of a plan
-// with exact angles.
+// The rotation is one that its engine has, and a float holds every position. Nothing is asked of a
+// plan with exact angles.
 Expected<void> check_engine(std::string_view where, const Rotate& rotate,
                             const Positions& positions);
 
@@ -23,7 +24,8 @@ Expected<void> check_engine(std::string_view where, const Rotate& rotate,
 void engine_angles(const Rotate& rotate, const Positions& positions, std::int64_t token,
                    std::int64_t sequence, std::span<float> angle);
 
-// cos and sin of those angles as the engine has them in float, times the amplitude (values have none).
+// cos and sin of those angles as the engine has them in float, times the amplitude (values have
+// none).
 void engine_row(const Rotate& rotate, const Positions& positions, std::int64_t token,
                 std::int64_t sequence, Side side, std::span<float> cosine, std::span<float> sine);
 

@@ -147,8 +147,8 @@ void narrow_rows(const Rotate& rotate, std::int64_t head_dim, const T* plain,
   }
 }
 
-// Tokens of a head that are rotated at a time: what they share of cos and sin is worth making, and their rows
-// stay in the second cache.
+// Tokens of a head that are rotated at a time: what they share of cos and sin is worth making, and
+// their rows stay in the second cache.
 constexpr std::int64_t most_tokens = 256;
 
 template <class T>

@@ -1,5 +1,5 @@
-// Polar rotations (PoPE, 2509.10534): channels as the lengths of pairs. Rows that are computed with are made wide in
-// place, and then rotated as any other.
+// Polar rotations (PoPE, 2509.10534): channels as the lengths of pairs. Rows that are computed with
+// are made wide in place, and then rotated as any other.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace posenc::detail {
 
-// `count` rows of head_dim numbers, `step` apart, become wide ones, zeros behind them up to the next whole vector:
-// a channel x of the slice becomes (softplus(x), 0).
+// `count` rows of head_dim numbers, `step` apart, become wide ones, zeros behind them up to the
+// next whole vector: a channel x of the slice becomes (softplus(x), 0).
 void widen(const Rotate& rotate, std::int64_t head_dim, float* rows, std::int64_t step,
            std::int64_t count);
 void widen(const Rotate& rotate, std::int64_t head_dim, double* rows, std::int64_t step,

@@ -67,8 +67,8 @@ void vector_at(const Ramp& ramp, const Positions& positions, std::int64_t t, std
 
 // --- rotating query and key ---------------------------------------------------------------------
 
-// A pair's 2 x 2 matrix [[cosine, −sine], [sine, cosine]], magnitude included; the second row may be
-// of another angle.
+// A pair's 2 x 2 matrix [[cosine, −sine], [sine, cosine]], magnitude included; the second row may
+// be of another angle.
 struct PairMatrix {
   double cosine = 1, sine = 0, second_cosine = cosine, second_sine = sine;
 };

@@ -1,4 +1,5 @@
-// Tables of a grid for a grid of another size: taps of each axis, made once, and sums of rows of the table over them.
+// Tables of a grid for a grid of another size: taps of each axis, made once, and sums of rows of
+// the table over them.
 #include "posenc/resample.h"
 
 #include <algorithm>
@@ -28,7 +29,8 @@ double cubic(double x, double a) {
 }
 double linear(double x) { return std::max(0.0, 1 - std::abs(x)); }
 
-// An axis that shrinks by `ratio`, its kernel stretched by as much, and cut and normalised at the edges.
+// An axis that shrinks by `ratio`, its kernel stretched by as much, and cut and normalised at the
+// edges.
 std::vector<Tap> antialiased(std::int64_t i, std::int64_t size, double ratio, bool is_cubic) {
   const double stretch = std::max(1.0, ratio), centre = ratio * (static_cast<double>(i) + 0.5);
   const double support = (is_cubic ? 2 : 1) * stretch;

@@ -59,7 +59,8 @@ TEST(ResampleGrid, OfOneNumberEverywhereKeepsIt) {
   }
 }
 
-// Away from the edges a slope stays one between two taps, and between four only of the kernel with a = −0.5.
+// Away from the edges a slope stays one between two taps, and between four only of the kernel with
+// a = −0.5.
 TEST(ResampleGrid, BilinearKeepsASlopeAndBicubicDoesNot) {
   std::vector<double> slope;
   for (int x = 0; x < 8; ++x) slope.push_back(x);

@@ -1,6 +1,6 @@
-// The rotation kernel. For a block of tokens it makes rows of cos and sin in a buffer that stays in the
-// first cache, then rotates every head of every token by them, in the order of memory: no table over
-// positions exists, and what is read and written is the tensor alone.
+// The rotation kernel. For a block of tokens it makes rows of cos and sin in a buffer that stays in
+// the first cache, then rotates every head of every token by them, in the order of memory: no table
+// over positions exists, and what is read and written is the tensor alone.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/kernels/rotate.cc"
 #include "hwy/foreach_target.h"
@@ -90,8 +90,8 @@ HWY_INLINE void RotateHalves(const T* a, const T* b, T* a_out, T* b_out, const C
   std::memcpy(b_out + i, y, bytes);
 }
 
-// Rotates pairs (x[2i], x[2i + 1]) by cos c[i] and sin s[i], `channels` of them: with each cos and sin standing
-// twice, one exchange of neighbours and one multiply-add do for both channels.
+// Rotates pairs (x[2i], x[2i + 1]) by cos c[i] and sin s[i], `channels` of them: with each cos and
+// sin standing twice, one exchange of neighbours and one multiply-add do for both channels.
 template <class T>
 HWY_INLINE void RotateInterleaved(const T* x, T* out, const Compute<T>* c, const Compute<T>* s,
                                   std::int64_t channels) {
@@ -155,8 +155,8 @@ HWY_INLINE std::int64_t RotateHeadsInterleaved(const Heads<T>&, const Compute<T>
 // In which order cos and sin of pairs stand in registers.
 enum class Order { given, twice, words };
 
-// Cos and sin of some pairs, kept in registers across heads: reloading costs 10 %, because the loads
-// alias (4 KiB) with the stores just made.
+// Cos and sin of some pairs, kept in registers across heads: reloading costs 10 %, because the
+// loads alias (4 KiB) with the stores just made.
 template <class C, int count>
 struct RowPart {
   static constexpr hn::ScalableTag<C> d = {};
@@ -164,7 +164,8 @@ struct RowPart {
   static constexpr std::int64_t size = count * lanes;
   hn::Vec<hn::ScalableTag<C>> c[count], s[count];
 
-  // Of `count` vectors of pairs or, where each stands twice, of half as many. By words: even pairs, then odd ones.
+  // Of `count` vectors of pairs or, where each stands twice, of half as many. By words: even pairs,
+  // then odd ones.
   HWY_INLINE RowPart(const C* cosine, const C* sine, Order order) {
     for (int r = 0; r < count && order == Order::given; ++r) {
       c[r] = hn::LoadU(d, cosine + r * lanes);
@@ -196,7 +197,8 @@ HWY_INLINE void ForHeads(const Heads<T>& heads, std::int64_t channels, const Act
   }
 }
 
-// Two vectors of elements that follow each other, in the order that suits their width: that of Order::words, or as given.
+// Two vectors of elements that follow each other, in the order that suits their width: that of
+// Order::words, or as given.
 template <class T, class D, class V>
 HWY_INLINE void LoadBoth(D d, const T* from, V& first, V& second) {
   if constexpr (words_are_pairs<T>) {
@@ -337,7 +339,8 @@ class Rotator {
         }
         continue;
       }
-      // Tokens lie within heads: of a head all tokens that one stride connects, each by its own row.
+      // Tokens lie within heads: of a head all tokens that one stride connects, each by its own
+      // row.
       const std::int64_t connected = shared_ || seq == 1 ? count : 1;
       const std::size_t axis = shared_ || seq > 1 ? 2 : 0;
       for (std::int64_t h = 0; h < heads; ++h) {
@@ -350,8 +353,8 @@ class Rotator {
 
  private:
   // Rotates `count` vectors from (b, h, t) on along an axis, each by the row `row_step` further on.
-  // Out of line: inlined at both calls, all kernels below would be compiled twice, and the loops around
-  // the calls would take registers from theirs.
+  // Out of line: inlined at both calls, all kernels below would be compiled twice, and the loops
+  // around the calls would take registers from theirs.
   HWY_NOINLINE void Vectors(std::int64_t b, std::int64_t h, std::int64_t t, std::size_t axis,
                             std::int64_t count, const C* row, std::int64_t row_step) {
     const T* x = static_cast<const T*>(x_.data) + x_.offset(b, h, t);
@@ -457,7 +460,8 @@ inline void ReadAngles(const RotateJob& job, std::int64_t token, double* angle) 
   }
 }
 
-// Rows of angles that are given: a loop of its own, since the one over positions slows with all that is in it.
+// Rows of angles that are given: a loop of its own, since the one over positions slows with all
+// that is in it.
 template <class C>
 HWY_NOINLINE void MakeGivenRows(const RotateJob& job, std::int64_t first_token, std::int64_t count,
                                 CosSinRows<double>& cos_sin, double* angle, C* rows,
@@ -478,8 +482,8 @@ void RotateAll(const RotateJob& job, std::int64_t first_token, std::int64_t last
   const std::int64_t apart = job.rule.heads_with_rows() * job.rule.pairs;
   const std::int64_t sines = (apart + overrun - 1) / overrun * overrun + overrun;
   const std::int64_t row_size = 2 * sines;
-  // As many rows as take half of a first cache of 32 KiB, eight rather than a few less: the tensor passes
-  // through the other half.
+  // As many rows as take half of a first cache of 32 KiB, eight rather than a few less: the tensor
+  // passes through the other half.
   constexpr auto room = static_cast<std::int64_t>(16 * 1024 / sizeof(C));
   const std::int64_t fit = mix != nullptr ? 16 : std::max(room / row_size, std::int64_t{1});
   const std::int64_t block = std::min(fit >= 16  ? std::int64_t{16}
@@ -598,7 +602,8 @@ struct WideRotated : Rotated<T, false> {
   }
 };
 
-// Whether each row serves one vector alone: then it goes from registers to the rotation and is never stored.
+// Whether each row serves one vector alone: then it goes from registers to the rotation and is
+// never stored.
 HWY_INLINE bool rotates_directly(const RotateJob& job) {
   const Rotate& plan = *job.plan;
   const Tensor &x = job.x[0], &out = job.out[0];

@@ -33,8 +33,8 @@ struct RotateJob {
 // Rotates tokens [first, last).
 void rotate_tokens(const RotateJob& job, std::int64_t first, std::int64_t last);
 
-// The rows that 16-bit tensors are rotated by, for tests: of each position cos[pairs], then sin[pairs], both in
-// whole multiples of CosSinRows::lanes.
+// The rows that 16-bit tensors are rotated by, for tests: of each position cos[pairs], then
+// sin[pairs], both in whole multiples of CosSinRows::lanes.
 void float_rows(const CosSinRule& rule, std::span<const std::int64_t> positions, float* to);
 
 }  // namespace posenc::detail

@@ -50,7 +50,8 @@ Expected<Tensor> viewed_angles(std::string_view where, std::string_view name, co
               shape_text(given), "see rotation_angles()");
 }
 
-// Where angle [b, h, t] of all sequences and heads stands; those that share one have it at the same place.
+// Where angle [b, h, t] of all sequences and heads stands; those that share one have it at the same
+// place.
 std::int64_t shared_offset(const Tensor& angles, std::int64_t b, std::int64_t h, std::int64_t t) {
   return angles.offset(angles.shape[0] == 1 ? 0 : b, angles.shape[1] == 1 ? 0 : h, t);
 }

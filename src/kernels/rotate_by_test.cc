@@ -1,4 +1,5 @@
-// Rotation by given angles: against rotation by positions, against the plain formula, and its gradient.
+// Rotation by given angles: against rotation by positions, against the plain formula, and its
+// gradient.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -180,7 +181,7 @@ TEST_P(RotateBy, HasTheSameBitsForAnyNumberOfThreads) {
   EXPECT_EQ(one, many);
 }
 
-// --- real positions ---------------------------------------------------------------------------------
+// --- real positions ------------------------------------------------------------------------------
 
 TEST(AnglesAt, AreTheSumOverAxesOfPositionTimesFrequency) {
   Plan plan = plan_of(Pairing::halves, 8);
@@ -217,7 +218,7 @@ TEST(AnglesAt, RefuseAPositionThatIsNotFinite) {
   EXPECT_EQ(done.error().rule, "positions must be finite");
 }
 
-// --- gradient and refusals --------------------------------------------------------------------------
+// --- gradient and refusals -----------------------------------------------------------------------
 
 TEST(AngleGradient, IsTheSlopeOfTheLoss) {
   const Plan plan = plan_of(Pairing::interleaved, 6, 2, 1.5);

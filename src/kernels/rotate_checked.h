@@ -1,4 +1,5 @@
-// Rotation of arguments that are known to fit, for loops that rotate some rows of one head at a time.
+// Rotation of arguments that are known to fit, for loops that rotate some rows of one head at a
+// time.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,9 @@ namespace posenc::detail {
 void rotate_checked(const Rotate* rotate, const Tensor& x, const Positions& positions, Side side,
                     Action action, const Tensor& out, Threads threads);
 
-// The same in place for some heads of those that the rotation is of, on the caller's thread: the first head
-// of x is the rotation's `first_head`. Of a mixture heads are counted as key heads, which query heads share.
+// The same in place for some heads of those that the rotation is of, on the caller's thread: the
+// first head of x is the rotation's `first_head`. Of a mixture heads are counted as key heads,
+// which query heads share.
 void rotate_heads(const Rotate& rotate, std::int64_t first_head, const Tensor& x,
                   const Positions& positions, Side side, Action action);
 

@@ -1,5 +1,5 @@
-// Gradients by what rotations learn. A pair (a, b) is what its angle φ made of it, so ∂(a, b)/∂φ = (−b, a)
-// and ∂L/∂φ = b' a − a' b for its gradient (a', b'); φ is linear in each frequency.
+// Gradients by what rotations learn. A pair (a, b) is what its angle φ made of it, so ∂(a, b)/∂φ =
+// (−b, a) and ∂L/∂φ = b' a − a' b for its gradient (a', b'); φ is linear in each frequency.
 #include "src/kernels/rotate_gradient.h"
 
 #include <string>
@@ -60,7 +60,8 @@ void add_phase_gradient(const Rotate& rotate, const Tensor& rotated, const Tenso
              });
 }
 
-// (a, b) became (a c − b s, a s + b c), so that ∂L/∂c = a' a + b' b and ∂L/∂s = b' a − a' b for its gradient (a', b').
+// (a, b) became (a c − b s, a s + b c), so that ∂L/∂c = a' a + b' b and ∂L/∂s = b' a − a' b for its
+// gradient (a', b').
 void add_mix_gradient(const Rotate& rotate, const Positions& positions, const Tensor& x,
                       const Tensor& gradient, const MixSums& sums) {
   const Mix& mix = *rotate.mix();

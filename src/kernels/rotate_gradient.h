@@ -11,9 +11,9 @@
 
 namespace posenc::detail {
 
-// Adds sign · the gradient by the frequencies to `sum` [head or 1][axis][pair], given what was rotated
-// and the gradient by it, [batch, head, seq, head_dim], all of it checked. The sign is −1 where it was
-// rotated back.
+// Adds sign · the gradient by the frequencies to `sum` [head or 1][axis][pair], given what was
+// rotated and the gradient by it, [batch, head, seq, head_dim], all of it checked. The sign is −1
+// where it was rotated back.
 void add_frequency_gradient(const Rotate& rotate, const Positions& positions, const Tensor& rotated,
                             const Tensor& gradient, double sign, std::vector<double>& sum);
 
@@ -24,8 +24,8 @@ struct MixSums {
   std::vector<double>* frequency = nullptr;  // [axis][pair]
 };
 
-// Adds the gradients by a mixture and by the frequencies that it mixes, out of tokens x before they were rotated and the
-// gradient by what they became.
+// Adds the gradients by a mixture and by the frequencies that it mixes, out of tokens x before they
+// were rotated and the gradient by what they became.
 void add_mix_gradient(const Rotate& rotate, const Positions& positions, const Tensor& x,
                       const Tensor& gradient, const MixSums& sums);
 

@@ -279,8 +279,8 @@ TEST_P(RotateKernel, QueriesAndKeysTogetherEachHaveTheirPhases) {
   }
 }
 
-// A mixture of some pairs' cosines, of each key head or one for all; what a pair takes adds up to 1 at most, since errors grow
-// with it.
+// A mixture of some pairs' cosines, of each key head or one for all; what a pair takes adds up to 1
+// at most, since errors grow with it.
 Plan with_mixture(Plan plan, std::int64_t heads, std::int64_t inputs, std::int64_t outputs) {
   Mix mix{.heads = heads, .inputs = inputs, .outputs = outputs, .rest_sine = 0.75};
   const auto share = static_cast<double>(inputs);
@@ -521,8 +521,9 @@ TEST_P(RotateKernel, EverySixteenBitNumberIsItselfAtPositionZero) {
   }
 }
 
-// Where the exact result is a tie's neighbour it may fall to the other side of it, and nowhere else: what comes out is what
-// some number within the bound of apply.h (2^-22.4 of a row, and the rounding of its product) rounds to.
+// Where the exact result is a tie's neighbour it may fall to the other side of it, and nowhere
+// else: what comes out is what some number within the bound of apply.h (2^-22.4 of a row, and the
+// rounding of its product) rounds to.
 TEST_P(RotateKernel, EverySixteenBitNumberRotatesAsInTheReference) {
   constexpr std::int64_t position = 12345;
   const double turned[] = {std::cos(double{position}), std::sin(double{position})};

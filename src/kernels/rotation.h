@@ -14,8 +14,8 @@
 
 namespace posenc::detail {
 
-// Which matrix rotate, rotate_transpose and rotate_inverse multiply a pair by: its own, transposed, or
-// inverted. The last two differ by the square of the amplitude and of xPos' growth.
+// Which matrix rotate, rotate_transpose and rotate_inverse multiply a pair by: its own, transposed,
+// or inverted. The last two differ by the square of the amplitude and of xPos' growth.
 enum class Action { forward, transpose, inverse };
 
 // An angle as the unrounded sum of two doubles. A product position · frequency alone is off by half
@@ -72,7 +72,8 @@ inline std::int64_t heads_apart(const Rotate& rotate, Side side) {
                               : rotate.frequencies.heads;
 }
 
-// Whether rows of cos and sin say all that the rotation does to a pair; else the reference computes it.
+// Whether rows of cos and sin say all that the rotation does to a pair; else the reference computes
+// it.
 inline bool is_by_rows(const Rotate& rotate) {
   struct {
     bool operator()(const Plain&) const { return true; }

@@ -1,4 +1,5 @@
-// Loading, storing and scanning rows of head_dim, for every dtype and both numbers that are computed with.
+// Loading, storing and scanning rows of head_dim, for every dtype and both numbers that are
+// computed with.
 #include "src/kernels/rows.h"
 
 #include "src/kernels/elements.h"

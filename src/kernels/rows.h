@@ -1,5 +1,5 @@
-// Rows of tensors as the numbers that are computed with, and back; and the loops over such rows that are
-// no matrix product. T is float or double.
+// Rows of tensors as the numbers that are computed with, and back; and the loops over such rows
+// that are no matrix product. T is float or double.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ constexpr std::int64_t padded(std::int64_t count) {
   return (count + row_lanes - 1) / row_lanes * row_lanes;
 }
 
-// `rows` rows [seq][head_dim] of x, of any dtype, from element `from` on; x.stride[2] leads to the next.
-// Numbers from head_dim up to padded(head_dim) become 0.
+// `rows` rows [seq][head_dim] of x, of any dtype, from element `from` on; x.stride[2] leads to the
+// next. Numbers from head_dim up to padded(head_dim) become 0.
 void load_rows(const Tensor& x, std::int64_t from, std::int64_t rows, float* to,
                std::int64_t to_step);
 void load_rows(const Tensor& x, std::int64_t from, std::int64_t rows, double* to,
@@ -42,8 +42,8 @@ void add_products(const double* a, const double* b, std::int64_t count, double* 
 float dot(const float* a, const float* b, std::int64_t count);
 double dot(const double* a, const double* b, std::int64_t count);
 
-// to[j] = q · k[j] for `keys` rows of keys. `values` [key][v_step], if given, are asked for as well: memory
-// is what a single query waits for, and its values are read next.
+// to[j] = q · k[j] for `keys` rows of keys. `values` [key][v_step], if given, are asked for as
+// well: memory is what a single query waits for, and its values are read next.
 void dots(const float* q, const float* k, std::int64_t k_step, std::int64_t keys,
           std::int64_t head_dim, const float* values, std::int64_t v_step, float* to);
 void dots(const double* q, const double* k, std::int64_t k_step, std::int64_t keys,

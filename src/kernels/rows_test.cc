@@ -45,7 +45,8 @@ TEST_P(Rows, EntriesBeyondATablesEndsAreItsEnds) {
   expect(1.0);
 }
 
-// Three rows of a few channels in every dtype, also where neighbours lie apart: loaded, then stored again.
+// Three rows of a few channels in every dtype, also where neighbours lie apart: loaded, then stored
+// again.
 TEST_P(Rows, ComeBackAsTheyWent) {
   constexpr std::int64_t rows = 3;
   for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16}) {

@@ -1,5 +1,5 @@
-// Memory that a thread uses again from call to call, so that after the first nothing is allocated: what a
-// decoding step needs is little beside what it reads, but allocating it is not.
+// Memory that a thread uses again from call to call, so that after the first nothing is allocated:
+// what a decoding step needs is little beside what it reads, but allocating it is not.
 #pragma once
 
 #include <algorithm>

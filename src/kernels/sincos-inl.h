@@ -18,9 +18,9 @@ constexpr double largest_angle = 1e8;
 // sin and cos of high + low, |high| < largest_angle, |low| half an ulp of high at most; each within
 // 0.6 ulp of max(|value|, 2^-26).
 //
-// Cody and Waite: π/2 is cut into three pieces of 27 bits and a rest, so that n · piece is exact with
-// or without a fused multiply-add. The first two differences are exact too; the third rounds, and
-// what it loses is kept in `tail`.
+// Cody and Waite: π/2 is cut into three pieces of 27 bits and a rest, so that n · piece is exact
+// with or without a fused multiply-add. The first two differences are exact too; the third rounds,
+// and what it loses is kept in `tail`.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE void SinCos(D d, V high, V low, V& sine, V& cosine) {
   using hn::Add, hn::BitCast, hn::Mul, hn::MulAdd, hn::NegMulAdd, hn::Set, hn::Sub, hn::Xor;

@@ -53,7 +53,8 @@ TEST(SummedAngles, GoOnWhereTheTokensBeforeEnded) {
       EXPECT_NEAR(parts[static_cast<std::size_t>(i)], whole[static_cast<std::size_t>(i)], 1e-13);
 }
 
-// A step larger than a double can hold beside others: what is between two tokens behind it is what they say.
+// A step larger than a double can hold beside others: what is between two tokens behind it is what
+// they say.
 TEST(SummedAngles, BehindASteepStepKeepTheirDifferences) {
   const std::vector<double> factor = {1, 0.5, -2};
   for (const double steep : {1e9, -1e20, 3.4e38, -1.7e308}) {

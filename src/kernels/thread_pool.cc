@@ -1,5 +1,5 @@
-// A list of work in progress, and threads that sleep until there is some. POSIX threads: std::thread throws where
-// none can be started, and nothing here may.
+// A list of work in progress, and threads that sleep until there is some. POSIX threads:
+// std::thread throws where none can be started, and nothing here may.
 #include "src/kernels/thread_pool.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
-// Shares work out among threads. Kernels give the same bits wherever a range is cut, so the number of
-// threads changes no result. Whose threads they are is a choice of the build (POSENC_THREADS), and known to
-// threads.cc alone.
+// Shares work out among threads. Kernels give the same bits wherever a range is cut, so the number
+// of threads changes no result. Whose threads they are is a choice of the build (POSENC_THREADS),
+// and known to threads.cc alone.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +25,8 @@ inline const void* this_thread() {
   return &mine;
 }
 
-// Calls part(act, first, last) for consecutive parts that make up [0, count), on up to `threads` threads, and
-// returns when all are done.
+// Calls part(act, first, last) for consecutive parts that make up [0, count), on up to `threads`
+// threads, and returns when all are done.
 using Part = void (*)(const void* act, std::int64_t first, std::int64_t last);
 void run_parts(std::int64_t count, int threads, Part part, const void* act);
 

@@ -1,4 +1,5 @@
-// Where the sine and the cosine of a pair of waves go, and waves of several axes as pieces of one axis each.
+// Where the sine and the cosine of a pair of waves go, and waves of several axes as pieces of one
+// axis each.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,8 @@ struct WavePiece {
   std::int64_t first_channel = 0, axis = 0;
 };
 
-// The pieces of all channels, none where the waves are one. Absent: a block has a pair of several axes, or of others than its neighbours.
+// The pieces of all channels, none where the waves are one. Absent: a block has a pair of several
+// axes, or of others than its neighbours.
 std::optional<std::vector<WavePiece>> pieces_of(const Waves& waves);
 
 }  // namespace posenc::detail

@@ -1,5 +1,5 @@
-// Layouts as stretches of tokens, so that any of them takes memory by its pieces and not by its tokens; and pairs of
-// queries and keys, counted.
+// Layouts as stretches of tokens, so that any of them takes memory by its pieces and not by its
+// tokens; and pairs of queries and keys, counted.
 #include "posenc/layout.h"
 
 #include <algorithm>
@@ -45,8 +45,8 @@ std::int64_t keys_seen(const Mask& mask, std::int64_t query, std::int64_t length
   return prefix + std::max<std::int64_t>(last - std::max(first, prefix), 0);
 }
 
-// The ends of texts whose positions count 0, 1, 2, ... from where each begins; none where they do not. `documents` has the
-// first token of each, and the number of all at the end.
+// The ends of texts whose positions count 0, 1, 2, ... from where each begins; none where they do
+// not. `documents` has the first token of each, and the number of all at the end.
 bool count_from_zero(const Positions& whole, std::vector<std::int64_t>& documents) {
   if (whole.axes() != 1 || whole.batch() != 1) return false;
   if (whole.contiguous()) {

@@ -123,7 +123,7 @@ TEST(Layout, AMaskChooses) {
   EXPECT_EQ(*Layout::for_mask({}, packed, 4), *Layout::by_document(packed, 4));
 }
 
-// --- what each has to do ---------------------------------------------------------------------------------
+// --- what each has to do -------------------------------------------------------------------------
 
 TEST(Pairs, AreThoseThatTheMaskShows) {
   for (const Mask mask :

@@ -12,7 +12,8 @@ namespace posenc::detail {
 
 std::int64_t layers_of(const Model& model, Stack stack);
 const Rope* rope_of(const LayerGroup& group);  // null: none of its schemes rotates
-// The furthest length that a scaling of the model is made for: factor times trained length; 0 where none says.
+// The furthest length that a scaling of the model is made for: factor times trained length; 0 where
+// none says.
 std::int64_t reach(const Model& model);
 
 std::string scheme_text(const LayerGroup& group);  // "rope + learned"

@@ -59,7 +59,8 @@ std::string type_of_class(std::string_view name) {
   return find_family(whole) ? whole : type;
 }
 
-// Of a file without model_type: the family of the class that it names, or a refusal that says what to write.
+// Of a file without model_type: the family of the class that it names, or a refusal that says what
+// to write.
 std::string type_by_class(Reading& reading, const Section& whole) {
   const Json* list = whole.raw("architectures");
   const auto* names = list ? list->get<Json::Array>() : nullptr;

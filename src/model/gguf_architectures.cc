@@ -76,8 +76,8 @@ void window_of_largest(GgufTranslation& gguf) {
   if (gguf.layers() != 64) gguf.nothing_slides();
 }
 
-// A window of 0 means Llama 4 without chunks, where llama.cpp has no length for the temperature that
-// its graph asks for, and stops.
+// A window of 0 means Llama 4 without chunks, where llama.cpp has no length for the temperature
+// that its graph asks for, and stops.
 void chunks_are_needed(GgufTranslation& gguf) {
   const auto window = gguf.number("attention.sliding_window");
   if (window && *window == 0) {

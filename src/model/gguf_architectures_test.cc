@@ -1,5 +1,5 @@
-// Every architecture of llama.cpp's list, and layers that are not alike, against what its loaders and graphs make of the
-// same files (0.3.36 of llama-cpp-python).
+// Every architecture of llama.cpp's list, and layers that are not alike, against what its loaders
+// and graphs make of the same files (0.3.36 of llama-cpp-python).
 #include <algorithm>
 #include <string>
 #include <vector>

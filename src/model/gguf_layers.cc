@@ -80,8 +80,8 @@ void put_list(GgufTranslation& gguf, std::string_view name, const LayerNumbers& 
   gguf.put(name, {std::move(list)}, gguf.path(key));
 }
 
-// The number that all layers share, and a list where they share none. The compressed cache of latent
-// attention counts as one head, and is not what a layer has.
+// The number that all layers share, and a list where they share none. The compressed cache of
+// latent attention counts as one head, and is not what a layer has.
 void translate_heads(GgufTranslation& gguf) {
   put_heads(gguf, head_key, "num_attention_heads");
   if (!gguf.latent()) put_heads(gguf, kv_head_key, "num_key_value_heads");

@@ -1,4 +1,5 @@
-// What a GGUF's rotation and logits are in llama.cpp, where keys and architectures make them special.
+// What a GGUF's rotation and logits are in llama.cpp, where keys and architectures make them
+// special.
 #include <cmath>
 
 #include "src/model/small_gguf_test.h"
@@ -105,8 +106,8 @@ TEST(GgufRotation, TheTrainedLengthBeginsMistrals) {
   EXPECT_EQ(group_of(model, 0).logits.floor, 1024);
   EXPECT_TRUE(says(model, "gguf_key_not_read", "attention.temperature_length"));
 }
-// amplitude 1 on cos and sin and (0.1 ln s + 1)² on the logits where the file has a multiplier of 0.1; without one YaRN's
-// own amplitude on both.
+// amplitude 1 on cos and sin and (0.1 ln s + 1)² on the logits where the file has a multiplier of
+// 0.1; without one YaRN's own amplitude on both.
 TEST(GgufRotation, DeepSeeksLogitsHaveYarnsAmplitudeSquared) {
   SmallGguf file("deepseek2");
   file.set("attention.key_length_mla", 192).set("attention.kv_lora_rank", 512);

@@ -50,7 +50,8 @@ void expect_same_rotation(const Rotate& a, const Rotate& b) {
         << i;
 }
 
-// The window, where a text of the model's length reaches beyond it; llama.cpp knows no other for Phi 3.
+// The window, where a text of the model's length reaches beyond it; llama.cpp knows no other for
+// Phi 3.
 std::optional<std::int64_t> cuts(const LayerGroup& group, const Model& model) {
   return group.window && *group.window < model.context ? group.window : std::nullopt;
 }

@@ -289,7 +289,8 @@ class ParamsReader {
     }
   }
 
-  // Where the engine's default hangs on the file, and where two files of one model look different.
+  // Where the engine's default depends on the file, and where two files of one model look
+  // different.
   void tell_defaults(const Section& config) {
     const std::string window =
         config.has("sliding_window") ? ", with a window" : ", without a window";

@@ -1,5 +1,5 @@
-// params.json. Values of Mistral 7B v0.1 and Mistral Large 3 (without what has no part in position) are
-// the published ones; the others are made up, and say so.
+// params.json. Values of Mistral 7B v0.1 and Mistral Large 3 (without what has no part in position)
+// are the published ones; the others are made up, and say so.
 #include <cmath>
 #include <string>
 

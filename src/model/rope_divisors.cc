@@ -1,7 +1,8 @@
 // The fit. With t the share of the frequency that a pair keeps,
 //   1/divisor = (1 − t)/s + t   and   t = (L·f/2π − low)/(high − low):
-// t is a straight line in f. The largest divisor is s; the line through two pairs gives low/(high − low) and L; what
-// these are, rounded to the numbers that a person would write, must then give every divisor again.
+// t is a straight line in f. The largest divisor is s; the line through two pairs gives low/(high −
+// low) and L; what these are, rounded to the numbers that a person would write, must then give
+// every divisor again.
 #include "src/model/rope_divisors.h"
 
 #include <algorithm>

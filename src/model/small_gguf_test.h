@@ -1,4 +1,5 @@
-// Models of eight layers as GGUF files without weights, and questions that tests of architectures ask.
+// Models of eight layers as GGUF files without weights, and questions that tests of architectures
+// ask.
 #pragma once
 
 #include <algorithm>
@@ -101,8 +102,8 @@ inline bool says(const Model& model, std::string_view code, std::string_view tex
   });
 }
 
-// What a layer does with positions, as a letter: neighbours or halves rotate, nothing (o) does; a bias (a: ALiBi, b:
-// buckets), a table (t); . has no attention. Upper case has a window.
+// What a layer does with positions, as a letter: neighbours or halves rotate, nothing (o) does; a
+// bias (a: ALiBi, b: buckets), a table (t); . has no attention. Upper case has a window.
 inline char letter_of(const LayerGroup& group) {
   const Scheme& scheme = group.schemes.at(0);
   if (group.mixer != Mixer::attention) return '.';

@@ -52,7 +52,8 @@ std::optional<Slot> slot_of(Scheme& scheme, const Geometry& geometry) {
   return {};
 }
 
-// The rope that a group's learned factors belong to, while it is without; null for every other group.
+// The rope that a group's learned factors belong to, while it is without; null for every other
+// group.
 Rope* without_factors(LayerGroup& group) {
   if (!group.learned_factors) return nullptr;
   for (Scheme& scheme : group.schemes) {
@@ -70,7 +71,8 @@ Fope* without_mixture(LayerGroup& group) {
   }
   return nullptr;
 }
-// The rows and columns of a group's patches, while its weights have not given them; null where it has none.
+// The rows and columns of a group's patches, while its weights have not given them; null where it
+// has none.
 Learned* without_axes(LayerGroup& group) {
   for (Scheme& scheme : group.schemes) {
     if (auto* learned = std::get_if<Learned>(&scheme);
@@ -79,7 +81,8 @@ Learned* without_axes(LayerGroup& group) {
   }
   return nullptr;
 }
-// Pix2Struct's and Kosmos-2.5's two tables; Gemma 4's one, [2][rows][width], in which columns come first.
+// Pix2Struct's and Kosmos-2.5's two tables; Gemma 4's one, [2][rows][width], in which columns come
+// first.
 constexpr std::string_view patch_rows = "row_embedder.weight",
                            patch_columns = "column_embedder.weight",
                            columns_and_rows = "position_embedding_table";
@@ -204,7 +207,8 @@ void fill(Model& model, LayerGroup& group, const Slot& slot, std::span<const Sto
        place + ": " + tensor.name);
 }
 
-// The file stores the logarithms of what frequencies are multiplied by; frequency_factors divide them.
+// The file stores the logarithms of what frequencies are multiplied by; frequency_factors divide
+// them.
 void fill_factors(Model& model, LayerGroup& group, Rope& rope,
                   std::span<const StoredTensor> tensors, std::string_view file) {
   const std::string place(file);
@@ -266,7 +270,8 @@ void fill_mixture(Model& model, LayerGroup& group, Fope& fope,
     refuse("table_shape", plan.error().message());
 }
 
-// Rows of the patch's row, then of its column, in memory of their own: files have them apart, or the other way round.
+// Rows of the patch's row, then of its column, in memory of their own: files have them apart, or
+// the other way round.
 void fill_by_axis(Model& model, LayerGroup& group, Learned& learned,
                   std::span<const StoredTensor> tensors, std::string_view file) {
   const std::string place(file);

@@ -1,4 +1,5 @@
-// Learned tables and factors of frequencies out of a model's weights: which tensor holds the one that a scheme lacks.
+// Learned tables and factors of frequencies out of a model's weights: which tensor holds the one
+// that a scheme lacks.
 #pragma once
 
 #include <memory>
@@ -11,8 +12,8 @@
 
 namespace posenc::detail {
 
-// Whether any scheme of the model is without the table or the factors it reads. Most rotary models are not, and
-// their weights need not be opened.
+// Whether any scheme of the model is without the table or the factors it reads. Most rotary models
+// are not, and their weights need not be opened.
 bool needs_tables(const Model& model);
 
 // Whether a tensor of that name may be a table that the model reads.
@@ -23,7 +24,8 @@ bool may_hold_table(Model& model, std::string_view name);
 // `lender` (what holds the tensors' bytes) is shared by every such table; others are copied. A
 // table that is missing, of another shape than the configuration means, of a type posenc does not
 // compute with, or that differs from layer to layer, is a warning, and stays unset. `file` is the
-// weights' name for messages. A Rope whose group has learned_factors gets its frequency_factors alike: e^-alpha.
+// weights' name for messages. A Rope whose group has learned_factors gets its frequency_factors
+// alike: e^-alpha.
 void give_tables(Model& model, std::span<const StoredTensor> tensors,
                  const std::shared_ptr<const void>& lender, std::string_view file);
 

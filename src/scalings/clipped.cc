@@ -1,10 +1,12 @@
-// Clipped RoPE ("CoPE", 2602.05258): the slow pairs, which make less than a turn within the trained length L, fade out. Of R
-// pairs the last n are multiplied by half a Hann window,
+// Clipped RoPE ("CoPE", 2602.05258): the slow pairs, which make less than a turn within the trained
+// length L, fade out. Of R pairs the last n are multiplied by half a Hann window,
 //   f_r·(1 + cos(π·i/(n − 1)))/2,  i = r − (R − n) = 0 .. n−1,
-// so the first of them keeps its frequency and the last stands still. A hard cut at R − n would ring in the logits.
+// so the first of them keeps its frequency and the last stands still. A hard cut at R − n would
+// ring in the logits.
 //
-// The authors' code has n as a number (clip_low_n = 20 for Llama 3's 64 pairs). Where none is given, n is the number of pairs
-// with 2π/f_r > L, as the pull request to mlx-lm chooses it. One pair alone stays as it is, as torch.linspace gives it.
+// The authors' code has n as a number (clip_low_n = 20 for Llama 3's 64 pairs). Where none is
+// given, n is the number of pairs with 2π/f_r > L, as the pull request to mlx-lm chooses it. One
+// pair alone stays as it is, as torch.linspace gives it.
 #include "src/scalings/scaling.h"
 
 namespace posenc {

@@ -1,6 +1,7 @@
 // LongRoPE (2402.13753): a divisor λ_r for each pair, found by search, in two lists:
 //   f′_r = f_r / λ_r,  λ = long_factor if length > L (strictly) else short_factor
-//   cos, sin × A:  A = attention_factor if given, else √(1 + ln s/ln L) for s > 1, else 1, for both lists
+//   cos, sin × A:  A = attention_factor if given, else √(1 + ln s/ln L) for s > 1, else 1, for both
+//                  lists
 //   (Phi-3.5-MoE gives short_mscale and long_mscale instead);  s = factor, or M/L.
 //
 // The lists switch when the length crosses L, and keys rotated before are stale: a plan says on

@@ -148,7 +148,8 @@ TEST(Proportional, IsNotAPartialRotation) {
   EXPECT_EQ(proportional[16], 0.0);
 }
 
-// By the formula of the authors' modeling_cope.py, in Python: Llama 3's 64 pairs, of which they clip 20.
+// By the formula of the authors' modeling_cope.py, in Python: Llama 3's 64 pairs, of which they
+// clip 20.
 TEST(Clipped, FadesOutAsManyPairsAsItsAuthorsDo) {
   const Rope rope{.rope_theta = 5e5,
                   .scaling = Clipped{.original_max_position_embeddings = 8192, .clip_low_n = 20}};

@@ -1,10 +1,11 @@
 // YaRN as its authors' code does it (2309.00071; Hugging Face, ggml, MLX, DeepSeek have this ramp):
 //   c(n)   = d·ln(L/(2πn)) / (2 ln b)             pair index that makes n turns within L
-//   low    = max(⌊c(β_fast)⌋, 0),  high = min(⌈c(β_slow)⌉, d − 1)     (no rounding: truncate = false)
+//   low    = max(⌊c(β_fast)⌋, 0),  high = min(⌈c(β_slow)⌉, d − 1)  (truncate false: no rounding)
 //   ramp_r = clamp((r − low)/(high − low), 0, 1)                       (low = high: high += 0.001)
 //   f′_r   = ramp_r·f_r/s + (1 − ramp_r)·f_r
-//   cos, sin × A:  A = attention_factor if given, else g(s, mscale)/g(s, mscale_all_dim) if both are
-//   given and not zero, else g(s, 1);   g(s, m) = 0.1·m·ln s + 1 for s > 1, else 1.
+//   cos, sin × A:  A = attention_factor if given, else g(s, mscale)/g(s, mscale_all_dim) if both
+//                  are given and not zero, else g(s, 1);
+//                  g(s, m) = 0.1·m·ln s + 1 for s > 1, else 1.
 // DeepSeek also multiplies the logits by g(s, mscale_all_dim)² (scale_logits).
 //
 // Where peers differ we follow Hugging Face: an explicit attention_factor is absolute, mscale alone

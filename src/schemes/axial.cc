@@ -12,20 +12,22 @@
 //   Kimi K2.5 vision         b = 10000, halves, width first, in turns
 //   Gemma 4 vision           b = 100,   halves, width first, blocks: an axis pairs its own half
 //   DINOv3                   b = 100,   halves, height first, normalised
-//   SAM 3                    b = 10000, interleaved, width first, position_scale window/grid in layers without windows
+//   SAM 3                    b = 10000, interleaved, width first, position_scale window/grid in
+//                            layers without windows
 // Pitfall: swapping the axes goes unnoticed on square pictures until the loss is looked at.
 //
 // Normalised (DINOv3): the angle is 2π·c·b^(−4r/d) with the patch centre c = (2i + 1 − G)/G in
 // [−1, 1], G the patches along the axis. So the position is the integer 2i + 1 − G, the frequency
-// 2π/(G·b^(4r/d)). Positions here are not negative: pass 2i + 1. Every token then rotates by the same
-// G·f more, and logits do not change; tokens that DINOv3 leaves alone (class, registers) stand in
-// the centre and have (G_h, G_w). Patches of another picture size need another plan.
+// 2π/(G·b^(4r/d)). Positions here are not negative: pass 2i + 1. Every token then rotates by the
+// same G·f more, and logits do not change; tokens that DINOv3 leaves alone (class, registers) stand
+// in the centre and have (G_h, G_w). Patches of another picture size need another plan.
 //
 // Tiled (V-JEPA 2, axes_dim of time, height and width): channel c of an axis' D has the frequency
 // b^(−2(c mod D/2)/D), and pairs are neighbours, so that the two channels of a pair have two.
 //
-// axes_dim (diffusion transformers: Flux 16, 56, 56 of time, height, width): axis a has the next D_a/2 pairs, and their
-// frequencies b_a^(−2k/D_a) begin anew. Positions have as many axes; channels beyond Σ D_a do not rotate.
+// axes_dim (diffusion transformers: Flux 16, 56, 56 of time, height, width): axis a has the next
+// D_a/2 pairs, and their frequencies b_a^(−2k/D_a) begin anew. Positions have as many axes;
+// channels beyond Σ D_a do not rotate.
 #include <array>
 #include <numbers>
 #include <string>

@@ -143,8 +143,8 @@ TEST(AxialScheme, GgmlVisionTurnsTheSame) {
   golden::expect_close(got, golden::numbers<double>(record.at("y")), golden::rotation_f32(9));
 }
 
-// V-JEPA 2's function, channel by channel: x·cos + y·sin with y the neighbours turned, and tables that
-// are laid out for halves. head_dim 16 leaves 3 · 4 channels that rotate.
+// V-JEPA 2's function, channel by channel: x·cos + y·sin with y the neighbours turned, and tables
+// that are laid out for halves. head_dim 16 leaves 3 · 4 channels that rotate.
 std::vector<double> as_vjepa2(const std::vector<double>& x, const std::array<double, 3>& at) {
   constexpr std::size_t own = 4;
   std::vector<double> y = x;

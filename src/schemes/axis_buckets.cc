@@ -1,11 +1,14 @@
-// A learned bias of the text's order and one of each axis of a page, summed, all by T5's buckets: LayoutLM v2 and v3
-// (2012.14740, 2204.08387) and UDOP (2212.02623). With p⁰ the place in the text, p¹ and p² those on the page:
-//   logit_ij += B⁰_h[bucket(p⁰_j − p⁰_i)] + Σ_a B^a_h[bucket((p^a_j − p^a_i)/unit)],  divided by √head_dim in LayoutLM v3
+// A learned bias of the text's order and one of each axis of a page, summed, all by T5's buckets:
+// LayoutLM v2 and v3 (2012.14740, 2204.08387) and UDOP (2212.02623). With p⁰ the place in the text,
+// p¹ and p² those on the page:
+//   logit_ij += B⁰_h[bucket(p⁰_j − p⁰_i)] + Σ_a B^a_h[bucket((p^a_j − p^a_i)/unit)],  divided by
+//                                                                                     √head_dim in
+//                                                                                     LayoutLM v3
 // Both ways, /unit towards zero. The plan's one table has the rows of B⁰, then those of each B^a.
 //
-// Pitfalls: LayoutLM reads a word's left and its lower edge (bbox[0] and bbox[3]) in thousandths, UDOP the middles of its box
-// in hundredths, unit 20 of x₀ + x₁ in thousandths, where its float32 may cut 0.29 · 100 to 28. v3 adds the biases before it
-// divides by √head_dim, v2 after.
+// Pitfalls: LayoutLM reads a word's left and its lower edge (bbox[0] and bbox[3]) in thousandths,
+// UDOP the middles of its box in hundredths, unit 20 of x₀ + x₁ in thousandths, where its float32
+// may cut 0.29 · 100 to 28. v3 adds the biases before it divides by √head_dim, v2 after.
 #include <cmath>
 #include <utility>
 #include <vector>

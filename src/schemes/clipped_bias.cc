@@ -1,5 +1,7 @@
-// A learned bias of the clipped distance, without buckets (the encoder of sound of Phi-4-multimodal, 2503.01743):
-//   logit_ij += b_h[c],  c = clip(j − i, −left, right) + left;  rows run the other way with query_minus_key
+// A learned bias of the clipped distance, without buckets (the encoder of sound of
+// Phi-4-multimodal, 2503.01743):
+//   logit_ij += b_h[c],  c = clip(j − i, −left, right) + left;  rows run the other way with
+//                        query_minus_key
 // A table [left + 1 + right][heads].
 #include <string>
 #include <utility>

@@ -1,5 +1,5 @@
-// From a scheme to its plan: the fields checked, the scheme's own compiled(), another engine's angles where
-// they are asked for, and the plan checked as one written by hand would be.
+// From a scheme to its plan: the fields checked, the scheme's own compiled(), another engine's
+// angles where they are asked for, and the plan checked as one written by hand would be.
 #include <string>
 #include <utility>
 

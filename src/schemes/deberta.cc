@@ -1,6 +1,7 @@
 // DeBERTa's disentangled attention (2006.03654; log buckets from DeBERTa-v2):
 //   logit_ij = (q_i·k_j + q_i·K[row(i−j)] + k_j·Q[row(i−j)]) / √(d·(1 + c2p + p2c))
-//   row(δ) = clamp(bucket(δ) + span, 0, 2·span − 1),  span = position_buckets, or max_relative_positions
+//   row(δ) = clamp(bucket(δ) + span, 0, 2·span − 1),  span = position_buckets, or
+//                                                     max_relative_positions
 // K and Q are [heads][2·span][head_dim]: the one relative embedding under each layer's projections.
 //   bucket(δ), m = ⌊position_buckets/2⌋, M = max_relative_positions:
 //   |δ| ≤ m: δ;  otherwise sign(δ)·(m + ⌈ln(|δ|/m)/ln((M−1)/m)·(m−1)⌉)

@@ -1,10 +1,13 @@
-// Decomposed relative vectors (MViT v2, 2112.01526; ViTDet, 2203.16527; SAM), of H × W patches, Δ = query − key:
+// Decomposed relative vectors (MViT v2, 2112.01526; ViTDet, 2203.16527; SAM), of H × W patches, Δ =
+// query − key:
 //   logit_ij = q_i·k_j/√d + q_i·R^h[Δy + H − 1] + q_i·R^w[Δx + W − 1]
-// A distance of grid_positions() names both rows, in a list each. The two vectors meet the query as it came, not divided by
-// √d. A plan's vectors by distance stand before the scale, hence one table of the rows √d R^h, then √d R^w.
+// A distance of grid_positions() names both rows, in a list each. The two vectors meet the query as
+// it came, not divided by √d. A plan's vectors by distance stand before the scale, hence one table
+// of the rows √d R^h, then √d R^w.
 //
-// Pitfalls: SAM resamples tables of another size to 2·max(H, W) − 1 rows first (linear); give what it makes of them. MViT adds
-// a third term for frames, and scales Δ where keys are pooled: not here.
+// Pitfalls: SAM resamples tables of another size to 2·max(H, W) − 1 rows first (linear); give what
+// it makes of them. MViT adds a third term for frames, and scales Δ where keys are pooled: not
+// here.
 #include <cmath>
 #include <utility>
 #include <vector>

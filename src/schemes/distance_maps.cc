@@ -1,10 +1,11 @@
-// Distance maps of a query at i and a key at j, as the regions that rotate for them. With w = window, k = growth or group and
-// c = chunk_size − local_size:
-//   rerope       i − j below w, then w: the query at w, the key at 0; leaky (k > 1) w + (i − j − w)/k: frequencies over k, the
-//                query w·(k − 1) further on
+// Distance maps of a query at i and a key at j, as the regions that rotate for them. With w =
+// window, k = growth or group and c = chunk_size − local_size:
+//   rerope       i − j below w, then w: the query at w, the key at 0; leaky (k > 1) w + (i − j −
+//                w)/k: frequencies over k, the query w·(k − 1) further on
 //   self_extend  i − j below w, then ⌊i/k⌋ + w − ⌊w/k⌋ − ⌊j/k⌋
-//   dual_chunk   keys at p mod c; queries at p mod c for keys of their chunk, at min(p mod c + c, chunk_size) for those of the
-//                one before, at min(2c − 1, chunk_size) for those before that
+//   dual_chunk   keys at p mod c; queries at p mod c for keys of their chunk, at min(p mod c + c,
+//                chunk_size) for those of the one before, at min(2c − 1, chunk_size) for those
+//                before that
 #include <string>
 
 #include "posenc/distance_maps.h"

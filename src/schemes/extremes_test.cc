@@ -1,4 +1,5 @@
-// Sizes and numbers that nobody means, in every field of every scheme and of the geometry: a plan or an error, soon.
+// Sizes and numbers that nobody means, in every field of every scheme and of the geometry: a plan
+// or an error, soon.
 #include <gtest/gtest.h>
 
 #include <ctime>

@@ -1,14 +1,15 @@
-// FoPE (2412.17739): a layer's linear maps and activations mix the wave of each pair with others and with their
-// harmonics, so that a pair carries a spectrum and not one frequency. FoPE rotates by such a spectrum from the start,
+// FoPE (2412.17739): a layer's linear maps and activations mix the wave of each pair with others
+// and with their harmonics, so that a pair carries a spectrum and not one frequency. FoPE rotates
+// by such a spectrum from the start,
 //   cos_r(p) = Σ_u cos(p f_u)·C[u][r],  sin_r(p) = Σ_u sin(p f_u)·S[u][r],  f_u = b^(−2u/d)
-// with C and S near the identity, by key head or shared, drawn at random and kept or learned. Frequencies that do not turn
-// once within the trained length L, f ≤ 2π/L, were seen in part of their arc only and are left out, and the pairs that have
-// no mixture do not turn.
+// with C and S near the identity, by key head or shared, drawn at random and kept or learned.
+// Frequencies that do not turn once within the trained length L, f ≤ 2π/L, were seen in part of
+// their arc only and are left out, and the pairs that have no mixture do not turn.
 //
-// Of these pairs cosine *and sine* are 1 in the paper's code and in what Intern-S1-Pro was trained with (XTuner): a turn by
-// 45° and a stretch by √2 at every position, which doubles their share of a logit. The paper's text means a frequency of 0,
-// hence a sine of 0: rest_sine. The paper's code divides each column of C and S by its sum before use; Intern-S1-Pro's
-// does not.
+// Of these pairs cosine *and sine* are 1 in the paper's code and in what Intern-S1-Pro was trained
+// with (XTuner): a turn by 45° and a stretch by √2 at every position, which doubles their share of
+// a logit. The paper's text means a frequency of 0, hence a sine of 0: rest_sine. The paper's code
+// divides each column of C and S by its sum before use; Intern-S1-Pro's does not.
 #include <cmath>
 #include <numbers>
 #include <string>
@@ -20,7 +21,8 @@
 namespace posenc {
 namespace {
 
-// Frequency u alone for pair r, or every second, third one where there are fewer pairs, as the paper's code begins.
+// Frequency u alone for pair r, or every second, third one where there are fewer pairs, as the
+// paper's code begins.
 std::vector<double> identity(std::int64_t inputs, std::int64_t outputs) {
   std::vector<double> own(static_cast<std::size_t>(inputs * outputs));
   const std::int64_t step = outputs == 0 ? 1 : (inputs + outputs - 1) / outputs;

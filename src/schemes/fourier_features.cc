@@ -1,12 +1,12 @@
-// Random Fourier features (Rahimi and Recht 2007; for coordinates Tancik and others, 2006.10739): a point p of real coordinates
-// has the vector
+// Random Fourier features (Rahimi and Recht 2007; for coordinates Tancik and others, 2006.10739): a
+// point p of real coordinates has the vector
 //   sin(2π·Σ_a p_a·B[a][r]), cos(the same)      r = 0 .. d/2−1, B[a][r] ~ N(0, σ²)
-// whose dot product with another point's is close to a Gaussian of their distance, d/2·exp(−2π²σ²|p − q|²), since
-// sin a sin b + cos a cos b = cos(a − b) is averaged over B.
+// whose dot product with another point's is close to a Gaussian of their distance, d/2·exp(−2π²σ²|p
+// − q|²), since sin a sin b + cos a cos b = cos(a − b) is averaged over B.
 //
-// B is drawn once and then part of the checkpoint: SAM's clicks and boxes, in coordinates from −1 to 1, and with one axis the
-// noise levels of score-based diffusion. Where none is given we draw one of a fixed seed, good for pictures and for training
-// anew, and of no use to a checkpoint.
+// B is drawn once and then part of the checkpoint: SAM's clicks and boxes, in coordinates from −1
+// to 1, and with one axis the noise levels of score-based diffusion. Where none is given we draw
+// one of a fixed seed, good for pictures and for training anew, and of no use to a checkpoint.
 #include <cmath>
 #include <numbers>
 #include <string>

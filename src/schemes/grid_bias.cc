@@ -1,10 +1,13 @@
-// A learned bias by rows and columns (Swin, 2103.14030; BEiT, 2106.08254; LeViT, 2104.01136), H × W patches, Δ = query − key:
-//   logit_ij += b_h[(Δy + H − 1)(2W − 1) + Δx + W − 1]      [(2H − 1)(2W − 1)][heads], Swin's relative_position_index
-//   absolute:   b_h[|Δy|·W + |Δx|]                          [H·W][heads], LeViT's; it keeps [heads][H·W]
+// A learned bias by rows and columns (Swin, 2103.14030; BEiT, 2106.08254; LeViT, 2104.01136), H × W
+// patches, Δ = query − key:
+//   logit_ij += b_h[(Δy + H − 1)(2W − 1) + Δx + W − 1]      [(2H − 1)(2W − 1)][heads], Swin's
+//                                                           relative_position_index
+//   absolute:   b_h[|Δy|·W + |Δx|]                          [H·W][heads]; LeViT: [heads][H·W]
 // A class token has three rows behind: it as a query, it as a key, it with itself (BEiT).
 //
-// grid_positions() puts a patch at y(2W − 1) + x: the distance of two is Δy(2W − 1) + Δx, and no other pair of Δ has it, so
-// that a table by distance says it all. A grid of another width than the positions' reads other rows, and nothing fails.
+// grid_positions() puts a patch at y(2W − 1) + x: the distance of two is Δy(2W − 1) + Δx, and no
+// other pair of Δ has it, so that a table by distance says it all. A grid of another width than the
+// positions' reads other rows, and nothing fails.
 #include <string>
 #include <utility>
 #include <vector>

@@ -1,4 +1,5 @@
-// Biases and vectors of a grid: rows of tables as Swin, BEiT and LeViT count them, Swin v2's network, SAM's two tables.
+// Biases and vectors of a grid: rows of tables as Swin, BEiT and LeViT count them, Swin v2's
+// network, SAM's two tables.
 #include <gtest/gtest.h>
 
 #include <cmath>

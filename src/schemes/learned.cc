@@ -4,9 +4,10 @@
 // far the table reaches. OPT and RoBERTa read row p + 2: their tables are two rows longer than the
 // longest text (2050 and 514), and a reader that takes `rows` for the length is off by two.
 //
-// Of several axes a token reads a row of each, and their sum is added: Pix2Struct's and Kosmos-2.5's rows and columns,
-// Gemma 4's tower (its table is [2][rows][width], which lies as [2·rows][width] here). The longest axis says how far `valid`
-// reaches; what each has is checked where it is read.
+// Of several axes a token reads a row of each, and their sum is added: Pix2Struct's and
+// Kosmos-2.5's rows and columns, Gemma 4's tower (its table is [2][rows][width], which lies as
+// [2·rows][width] here). The longest axis says how far `valid` reaches; what each has is checked
+// where it is read.
 #include <algorithm>
 #include <cmath>
 #include <string>

@@ -1,11 +1,15 @@
-// The log-spaced continuous position bias of Swin v2 (2111.09883), for windows of H × W patches, Δ = query − key:
-//   c_y = sign(Δy)·log₂(1 + |8 Δy/(n_y − 1)|)/log₂ 8, c_x alike; n the window in training (pretrained_window_size)
+// The log-spaced continuous position bias of Swin v2 (2111.09883), for windows of H × W patches, Δ
+// = query − key:
+//   c_y = sign(Δy)·log₂(1 + |8 Δy/(n_y − 1)|)/log₂ 8, c_x alike; n the window in training
+//     (pretrained_window_size)
 //   logit_ij += 16 σ(Σ_k W₂[h][k] · max(0, W₁[k]·(c_y, c_x) + b[k]))
-// Two layers are evaluated once for each Δ, when the plan is compiled, so that attention reads a table as it does Swin's.
+// Two layers are evaluated once for each Δ, when the plan is compiled, so that attention reads a
+// table as it does Swin's.
 //
-// Pitfalls: Swin v2's logits are cosines times a learned scale of each head, clamped: normalise q and k outside, multiply q by
-// scale·√d, and this bias stands beside. Of a window of one row or column Hugging Face divides by n − 1 as the paper has it
-// only where n > 1; there 0/0 does not arise, since Δ is 0.
+// Pitfalls: Swin v2's logits are cosines times a learned scale of each head, clamped: normalise q
+// and k outside, multiply q by scale·√d, and this bias stands beside. Of a window of one row or
+// column Hugging Face divides by n − 1 as the paper has it only where n > 1; there 0/0 does not
+// arise, since Δ is 0.
 #include <cmath>
 #include <numeric>
 #include <utility>

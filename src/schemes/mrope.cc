@@ -1,8 +1,11 @@
 // M-RoPE's two ways to deal pairs to the axes (t, h, w):
-//   sections (Qwen2-VL, 2409.12191): the first section[0] pairs take t, the next section[1] h, then w;
-//   interleaved (Qwen3-VL): pair r takes h if r mod 3 = 1 and r < 3·section[h], w if r mod 3 = 2 and
+//   sections (Qwen2-VL, 2409.12191): the first section[0] pairs take t, the next section[1] h, then
+//     w;
+//   interleaved (Qwen3-VL): pair r takes h if r mod 3 = 1 and r < 3·section[h], w if r mod 3 = 2
+//     and
 //   r < 3·section[w], else t. For [24, 20, 20] pairs 60 to 63 take t; ggml gives 61 and 62 to a
-//   fourth stream that is zero for text, about 0.1 rad apart at 262k positions. We do as the model's
+//   fourth stream that is zero for text, about 0.1 rad apart at 262k positions. We do as the
+//     model's
 //   own code does.
 #include "src/schemes/mrope.h"
 

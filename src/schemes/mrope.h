@@ -1,5 +1,5 @@
-// M-RoPE (Qwen2-VL, 2409.12191): one set of frequencies, but each pair rotates by the position of its
-// own axis: time, height or width. Text has the same position on all three and behaves as plain
+// M-RoPE (Qwen2-VL, 2409.12191): one set of frequencies, but each pair rotates by the position of
+// its own axis: time, height or width. Text has the same position on all three and behaves as plain
 // RoPE.
 #pragma once
 

@@ -1,7 +1,7 @@
 // Rotations as other engines compute them. Hugging Face's frequencies are rope_frequencies<float>:
-// every scaling is a template on the number type and does its operations in Hugging Face's order. The
-// remaining difference is torch's vectorised pow, which is not correctly rounded: of some 19,000
-// published float32 frequencies about one in a hundred is one unit in the last place away.
+// every scaling is a template on the number type and does its operations in Hugging Face's order.
+// The remaining difference is torch's vectorised pow, which is not correctly rounded: of some
+// 19,000 published float32 frequencies about one in a hundred is one unit in the last place away.
 // ggml's numbers are in parity_ggml.cc.
 #include "src/schemes/parity.h"
 

@@ -5,8 +5,8 @@
 
 namespace posenc::detail {
 
-// Turns the exact rotation that `scheme` compiled to into the engine's: its frequencies in float, its
-// numbers, its amplitude. Errors: the engine has no code for the scheme.
+// Turns the exact rotation that `scheme` compiled to into the engine's: its frequencies in float,
+// its numbers, its amplitude. Errors: the engine has no code for the scheme.
 Expected<void> take_angles(const Scheme& scheme, const Geometry& geometry, Angles angles,
                            Rotate& rotate);
 

@@ -1,13 +1,15 @@
-// PoPE (2509.10534): channel c of a head is a complex number of its own, whose length is softplus of what the
-// projection gave and whose angle is the position's alone,
+// PoPE (2509.10534): channel c of a head is a complex number of its own, whose length is softplus
+// of what the projection gave and whose angle is the position's alone,
 //   q_c -> sp(q_c)·e^(i p f_c),  k_c -> sp(k_c)·e^(i (p f_c + δ_c)),  f_c = b^(−c/d),  c = 0 .. d−1
 //   q·k = Re Σ q_c conj(k_c) = Σ_c sp(q_c)·sp(k_c)·cos((i−j)·f_c − δ_c)
-// so that content decides how much a channel says, and position alone at which distance: in RoPE the angle between a
-// query's pair and a key's is content too. There are d frequencies where RoPE has d/2, twice as dense. δ is learned, one
-// for each key head and channel (or shared), and clamped to [−2π, 0]; it begins at 0, or spread evenly.
+// so that content decides how much a channel says, and position alone at which distance: in RoPE
+// the angle between a query's pair and a key's is content too. There are d frequencies where RoPE
+// has d/2, twice as dense. δ is learned, one for each key head and channel (or shared), and clamped
+// to [−2π, 0]; it begins at 0, or spread evenly.
 //
-// Rotated, a head is twice as wide (here [cosines, sines], PoPE-pytorch interleaves them: no logit differs); the logits'
-// scale stays 1/√head_dim. Fewer channels than the head has: the others are multiplied as they come, without softplus.
+// Rotated, a head is twice as wide (here [cosines, sines], PoPE-pytorch interleaves them: no logit
+// differs); the logits' scale stays 1/√head_dim. Fewer channels than the head has: the others are
+// multiplied as they come, without softplus.
 #include <algorithm>
 #include <numbers>
 #include <string>

@@ -1,15 +1,17 @@
-// Profiles: every token of a head says in u numbers how it looks by distance, and a table mixes them:
-//   logit_ij += Σ_u r_iu·P_u[row(i−j)]  (of_keys: s_ju),  after the 1/√d, times the temperature of the logits alone
+// Profiles: every token of a head says in u numbers how it looks by distance, and a table mixes
+// them:
+//   logit_ij += Σ_u r_iu·P_u[row(i−j)]  (of_keys: s_ju),  after the 1/√d, times the temperature of
+//                                       the logits alone
 // r = W_r x [batch][heads][tokens][u] comes with q and k: ProfileTensors of attention.h.
 //
-//   distances  P [u][extent] shared by the heads; keys ahead, and those extent or more behind, get nothing (Inkling:
-//              u = 16, extent 1024, in layers with a window that)
-//   buckets    T5's buckets (t5.cc), a row of u numbers for each head (WavLM, 2110.13900: u = 1, 320 buckets, 800;
-//              its number is a gate, a(b·c_h − 1) + 2, and its table T5's)
+//   distances  P [u][extent] shared by the heads; keys ahead, and those extent or more behind, get
+//              nothing (Inkling: u = 16, extent 1024, in layers with a window that)
+//   buckets    T5's buckets (t5.cc), a row of u numbers for each head (WavLM, 2110.13900: u = 1,
+//              320 buckets, 800; its number is a gate, a(b·c_h − 1) + 2, and its table T5's)
 //   ramp       P = −(i − j), one number: ALiBi whose slope each token sets (GRAPE-A, 2512.07805)
 //
-// Pitfalls: Inkling divides q·k by d, not by √d (Logits::multiplier), and this by nothing. What a profile is made of (scales,
-// clips, gates) is the model's, outside.
+// Pitfalls: Inkling divides q·k by d, not by √d (Logits::multiplier), and this by nothing. What a
+// profile is made of (scales, clips, gates) is the model's, outside.
 #include <algorithm>
 #include <string>
 #include <utility>

@@ -52,7 +52,7 @@ constexpr std::array<std::string_view, 3> words<AxisFrequencies>{"shared", "alte
 template <class... S>
 constexpr std::array<std::string_view, sizeof...(S)> words<std::variant<S...>>{S::name...};
 
-// --- a field as data: one loop reads, checks and writes the fields of every struct ------------------
+// --- a field as data: one loop reads, checks and writes the fields of every struct ---------------
 
 template <class T>
 constexpr bool is_optional = false;
@@ -79,7 +79,8 @@ constexpr FieldKind kind_of() {
 
 struct Row;
 
-// A value that is one of several words: an enum, or a variant of structs that have rows of their own.
+// A value that is one of several words: an enum, or a variant of structs that have rows of their
+// own.
 struct Choice {
   std::span<const std::string_view> words;
   std::size_t (*chosen)(const void* member);
@@ -366,7 +367,8 @@ std::vector<Spot> spots(const About& about, void* object) {
   return all;
 }
 
-// The field by that name is set; false if there is none. One of a struct that is not chosen may be given its default.
+// The field by that name is set; false if there is none. One of a struct that is not chosen may be
+// given its default.
 Expected<bool> set_if_named(const About& about, const SchemeInfo& info, void* object,
                             std::string_view name, const FieldValue& value) {
   const FieldInfo* const field = find_field(info, name);

@@ -6,15 +6,15 @@
 //
 // Partial: the first ⌊p·head_dim⌋ channels rotate, with the exponent over that number. Where it is
 // odd, Hugging Face makes ⌈n/2⌉ frequencies with denominator n, and 2·⌈n/2⌉ channels rotate.
-// Rotated heads: the first ones rotate, the others have frequencies of 0. Each needs a key head of its own.
-// Values that stay: what DeepSeek-V4 rotates back in the output is left as it is, Σ_j α_ij R_j v_j, so that the output tells
-// where its keys stand and not how far off.
-// Reversed: −f_r, for code that subtracts where others add. The logits are those of other weights, in which a pair's
-// channels have changed places.
-// Imaginary heads (RoPE++, 2512.07525): the query is rotated by p·f_r − π/2, so that its logits are the imaginary part of
-// the complex products whose real part others have. Phase and frequencies turn the same way.
-// Trailing: the last channels rotate (DeepSeek: 128 without position, then 64 rotated). Frequency
-// factors (GGUF rope_freqs) divide the frequencies beside any scaling.
+// Rotated heads: the first ones rotate, the others have frequencies of 0. Each needs a key head of
+// its own. Values that stay: what DeepSeek-V4 rotates back in the output is left as it is, Σ_j α_ij
+// R_j v_j, so that the output tells where its keys stand and not how far off.
+// Reversed: −f_r, for code that subtracts where others add. The logits are those of other weights,
+// in which a pair's channels have changed places.
+// Imaginary heads (RoPE++, 2512.07525): the query is rotated by p·f_r − π/2, so that its logits are
+// the imaginary part of the complex products whose real part others have. Phase and frequencies
+// turn the same way. Trailing: the last channels rotate (DeepSeek: 128 without position, then 64
+// rotated). Frequency factors (GGUF rope_freqs) divide the frequencies beside any scaling.
 #include "src/scalings/scaling.h"
 #include "src/schemes/common.h"
 #include "src/schemes/mrope.h"

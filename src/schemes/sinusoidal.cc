@@ -4,18 +4,22 @@
 // The published programs differ, and a checkpoint works with its own only:
 //   layout    interleaved as printed (DistilBERT, XLM), or all sines before all cosines (Marian,
 //             RoFormer, Whisper, fairseq, tensor2tensor)
-//   spacing   width: base^(−2r/d) as printed, so the last wavelength is 2π·base^((d−2)/d): 47,117 at
-//             d = 64 and not 62,832; ends: base^(−r/(d/2−1)), which does end at 2π·base (Whisper,
-//             fairseq, tensor2tensor; its comment admits the difference)
-//   odd d     a sine more than cosines (Marian), or a zero in the last channel (fairseq, tensor2tensor)
-//   rows      fairseq counts from padding_idx + 1 and keeps row padding_idx zero: row_offset, padding_idx
-//   scale     token embeddings are multiplied by √d first, in the paper and where the config says so; Canary divides the
-//             vectors by √d as well
-//   order     all cosines before all sines (MusicGen, and the time steps of diffusion: flip_sin_to_cos)
+//   spacing   width: base^(−2r/d) as printed, so the last wavelength is 2π·base^((d−2)/d): 47,117
+//             at d = 64 and not 62,832; ends: base^(−r/(d/2−1)), which does end at 2π·base
+//             (Whisper, fairseq, tensor2tensor; its comment admits the difference)
+//   odd d     a sine more than cosines (Marian), or a zero in the last channel (fairseq,
+//             tensor2tensor)
+//   rows      fairseq counts from padding_idx + 1 and keeps row padding_idx zero: row_offset,
+//             padding_idx
+//   scale     token embeddings are multiplied by √d first, in the paper and where the config says
+//             so; Canary divides the vectors by √d as well
+//   order     all cosines before all sines (MusicGen, and the time steps of diffusion:
+//             flip_sin_to_cos)
 //
-// Of several axes each has D_a channels side by side, and the series of an embedding that is D_a wide: pictures half and half,
-// the rows first (RT-DETR, DETR) or the columns (MAE, diffusers), videos a quarter for the time (CogVideoX). Both a shift and a distance
-// then go by axis: PE(p + k) = M_k·PE(p) with a block of M_k for each.
+// Of several axes each has D_a channels side by side, and the series of an embedding that is D_a
+// wide: pictures half and half, the rows first (RT-DETR, DETR) or the columns (MAE, diffusers),
+// videos a quarter for the time (CogVideoX). Both a shift and a distance then act by axis: PE(p +
+// k) = M_k·PE(p) with a block of M_k for each.
 //
 // What we chose: one cosine less counts as a pair, so `ends` divides by (pairs − 1) with any odd.
 #include <algorithm>

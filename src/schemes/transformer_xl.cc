@@ -1,14 +1,18 @@
 // Transformer-XL's relative attention (1901.02860), as Conformers have it (2005.08100):
-//   logit_ij = [(q_i + u)·k_j + (q_i + v)·r_{i−j}]/√d,  r_δ = W_R s_δ by heads,  s_δ a sinusoid of the model's width
-// In a plan: a key table r, a query table that is u at every distance, and a bias v·r_δ/√d. W_R, u and v are the layer's.
+//   logit_ij = [(q_i + u)·k_j + (q_i + v)·r_{i−j}]/√d,  r_δ = W_R s_δ by heads,  s_δ a sinusoid of
+//                                                       the model's width
+// In a plan: a key table r, a query table that is u at every distance, and a bias v·r_δ/√d. W_R, u
+// and v are the layer's.
 //
-//   layout  concatenated: all sines, then all cosines (Transformer-XL, XLNet); interleaved (Conformers: wav2vec2-conformer,
-//           Parakeet)
-//   biases  without u and v: r alone meets the query (Gemma's encoder of sound, whose sinusoid is another)
+//   layout  concatenated: all sines, then all cosines (Transformer-XL, XLNet); interleaved
+//           (Conformers: wav2vec2-conformer, Parakeet)
+//   biases  without u and v: r alone meets the query (Gemma's encoder of sound, whose sinusoid is
+//           another)
 //
-// Pitfalls: their code shifts a product with all distances by one column a row ("rel_shift"), which is how r_{i−j} is read;
-// distances run from L − 1 down. XLNet adds a third term, whether two tokens are of one segment, which is no position.
-// Distances grow with the text, and so does the table: compile for the length.
+// Pitfalls: their code shifts a product with all distances by one column a row ("rel_shift"), which
+// is how r_{i−j} is read; distances run from L − 1 down. XLNet adds a third term, whether two
+// tokens are of one segment, which is no position. Distances grow with the text, and so does the
+// table: compile for the length.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

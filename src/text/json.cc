@@ -66,7 +66,8 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   bool parse_error(std::size_t read, const std::string& last,
                    const nlohmann::json::exception& what) override {
     const bool overflow = what.id == 406;  // the one error of a lexically correct number
-    // A whole word in a wrong place is shown from its first byte on, what is no word by the byte that breaks it.
+    // A whole word in a wrong place is shown from its first byte on, what is no word by the byte
+    // that breaks it.
     const std::string_view why = what.what();
     const bool is_word = overflow || why.contains("unexpected string literal") ||
                          why.contains("unexpected number literal");

@@ -13,8 +13,8 @@ struct JsonPlace {
   std::size_t key = 0, key_end = 0, value = 0, value_end = 0;
 };
 
-// The member at a path of keys ("rope_scaling.factor"), in a text that parse_json() has accepted. Nothing: none is there, or a
-// key is written with escapes.
+// The member at a path of keys ("rope_scaling.factor"), in a text that parse_json() has accepted.
+// Nothing: none is there, or a key is written with escapes.
 std::optional<JsonPlace> find_member(std::string_view text, std::string_view path);
 
 // The text without that member, or with one more behind it: written as its neighbours are.

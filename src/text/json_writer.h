@@ -1,6 +1,6 @@
-// JSON as text, member by member in the order written, without blanks. Numbers are the shortest that read
-// back the same, with a point or an exponent where they are real; what is not finite is null. Bytes that
-// are no UTF-8 become U+FFFD; what a terminal obeys is escaped.
+// JSON as text, member by member in the order written, without blanks. Numbers are the shortest
+// that read back the same, with a point or an exponent where they are real; what is not finite is
+// null. Bytes that are no UTF-8 become U+FFFD; what a terminal obeys is escaped.
 #pragma once
 
 #include <concepts>

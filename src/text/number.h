@@ -20,8 +20,8 @@ Digits rounded_digits(double number, int significant);
 // As printf's %g with so many significant digits, in any locale.
 std::string rounded_text(double number, int significant);
 
-// As JSON writes a real number that is finite: the fewest digits that read back the same, with a point or an
-// exponent even where it is whole: 4.0, 1e-05.
+// As JSON writes a real number that is finite: the fewest digits that read back the same, with a
+// point or an exponent even where it is whole: 4.0, 1e-05.
 std::string real_text(double number);
 
 // The shortest decimal that rounds to the float, as the double nearest to it: 0.1f gives 0.1.

@@ -1,4 +1,5 @@
-// An adapter beside its base: which rotation it was trained with, as its trainer's settings tell, and what the base has.
+// An adapter beside its base: which rotation it was trained with, as its trainer's settings tell,
+// and what the base has.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -25,7 +26,8 @@ std::string_view without(std::string_view text, std::string_view characters) {
   return text.substr(first, text.find_last_not_of(characters) + 1 - first);
 }
 
-// The value of a key that stands at the start of a line, as trainers write their YAML; nothing if there is none, or null.
+// The value of a key that stands at the start of a line, as trainers write their YAML; nothing if
+// there is none, or null.
 std::optional<std::string_view> setting(std::string_view yaml, std::string_view key) {
   while (!yaml.empty()) {
     const std::size_t end = std::min(yaml.find('\n'), yaml.size());
@@ -56,7 +58,8 @@ Expected<std::int64_t> trained_length(std::string_view settings) {
   return 0;
 }
 
-// LLaMA-Factory's model_utils/rope.py: the factor is the number of contexts that the length fills, rounded up.
+// LLaMA-Factory's model_utils/rope.py: the factor is the number of contexts that the length fills,
+// rounded up.
 Expected<Model> as_trained(const Model& base, std::string_view type, std::int64_t length,
                            std::vector<Finding>& findings) {
   const double factor = std::ceil(static_cast<double>(length) / static_cast<double>(base.context));

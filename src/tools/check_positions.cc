@@ -1,5 +1,5 @@
-// Position ids against those that a rule gives. Each known slip is a rule too: the one that makes the ids that were
-// found, all of them, is named.
+// Position ids against those that a rule gives. Each known slip is a rule too: the one that makes
+// the ids that were found, all of them, is named.
 #include <algorithm>
 #include <string>
 #include <utility>

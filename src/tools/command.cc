@@ -1,4 +1,5 @@
-// What an engine's command line makes of a model: keys of the configuration are put in, and the engine's profile reads the rest.
+// What an engine's command line makes of a model: keys of the configuration are put in, and the
+// engine's profile reads the rest.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -264,8 +265,9 @@ Expected<std::int64_t> asked_length(const CommandLine& line) {
   return 0;
 }
 
-// A scaling that the line asks for is one finding with what follows from it, and no cure undoes it. It is
-// good to know where the text that is asked for needs it, and deserves a look where none does.
+// A scaling that the line asks for is one finding with what follows from it, and no cure undoes it.
+// It is good to know where the text that is asked for needs it, and deserves a look where none
+// does.
 void tell_as_asked(const Model& model, const Model& told, std::int64_t length,
                    std::vector<Finding>& differ) {
   const auto scaling = std::ranges::find_if(differ, [](const Finding& one) {

@@ -106,8 +106,9 @@ struct KnownFlag {
   std::string_view engine, name, alias = {};
   bool is_switch = false;  // stands alone, without a value
 };
-// arguments of llama.cpp's common/arg.cpp, of vllm/engine/arg_utils.py (--rope-scaling and --rope-theta up to 0.11.0), of
-// sglang/srt/server_args.py, of Megatron-LM's megatron/training/arguments.py, and of LMDeploy's and TensorRT-LLM's servers.
+// arguments of llama.cpp's common/arg.cpp, of vllm/engine/arg_utils.py (--rope-scaling and
+// --rope-theta up to 0.11.0), of sglang/srt/server_args.py, of Megatron-LM's
+// megatron/training/arguments.py, and of LMDeploy's and TensorRT-LLM's servers.
 constexpr KnownFlag known_flags[] = {
     {"llama.cpp", "--rope-scaling"},
     {"llama.cpp", "--rope-scale"},
@@ -230,7 +231,8 @@ std::vector<std::string_view> names_of(std::string_view engine) {
   return names;
 }
 
-// A flag of position that the engine does not know would be refused by it, or be passed over here without a word.
+// A flag of position that the engine does not know would be refused by it, or be passed over here
+// without a word.
 Expected<void> check_spelling(std::string_view engine, std::string_view word) {
   const std::string name = flag_name(word);
   if (!name.starts_with("--") || name.size() < 8) return {};

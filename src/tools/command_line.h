@@ -1,4 +1,5 @@
-// An engine's command line as text: its words as a shell would hand them on, and the flags among them that position goes by.
+// An engine's command line as text: its words as a shell would hand them on, and the flags among
+// them that position depends on.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +25,10 @@ struct CommandLine {
   const CommandFlag* find(std::string_view name) const;
 };
 
-// The command of a text: `llama-server`, `vllm serve`, `python -m sglang.launch_server` with whatever stands before (docker run,
-// variables), or flags alone. Flags that have nothing to do with position are passed over. Errors: no engine that is known, a
-// quote that does not end, a flag without its value, a flag that is nearly one of those.
+// The command of a text: `llama-server`, `vllm serve`, `python -m sglang.launch_server` with
+// whatever stands before (docker run, variables), or flags alone. Flags that have nothing to do
+// with position are passed over. Errors: no engine that is known, a quote that does not end, a flag
+// without its value, a flag that is nearly one of those.
 Expected<CommandLine> read_command_line(std::string_view text);
 
 // A model as llama.cpp's loader has it, with the flags and overridden keys above that.
@@ -37,13 +39,13 @@ Expected<void> apply_llama_flags(Model& model, const CommandLine& line, std::int
 Expected<void> apply_megatron_flags(Model& model, const CommandLine& line,
                                     std::vector<Finding>& findings);
 
-// How many tokens one request may have where the line asks for `asked` (0: not said), and what is to be
-// said of that: slots, self-extend, caps, drafts, more than the model is made for.
+// How many tokens one request may have where the line asks for `asked` (0: not said), and what is
+// to be said of that: slots, self-extend, caps, drafts, more than the model is made for.
 Expected<std::int64_t> tokens_of_a_request(const Model& file, const Model& told,
                                            const CommandLine& line, std::int64_t asked,
                                            std::vector<Finding>& findings);
 
-// --- What readers of any engine's flags need ------------------------------------------------------
+// --- What readers of any engine's flags need -----------------------------------------------------
 
 Rope* mutable_rope(LayerGroup& group);  // null: none of its schemes rotates
 Expected<double> number_of_flag(const CommandFlag& flag);

@@ -1,4 +1,5 @@
-// Flags of llama.cpp's programs and keys that --override-kv sets: flags stand above keys, and those above the file.
+// Flags of llama.cpp's programs and keys that --override-kv sets: flags stand above keys, and those
+// above the file.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -204,7 +205,8 @@ class LlamaRun {
     return with_yarn(group, rope, yarn ? *yarn : Yarn{}, yarn != nullptr, s);
   }
 
-  // rope_freqs.weight was made for the base of the file, and divides whatever flags make of the frequencies.
+  // rope_freqs.weight was made for the base of the file, and divides whatever flags make of the
+  // frequencies.
   Expected<void> keep_divisors(const LayerGroup& group, Rope& rope) const {
     if (!std::holds_alternative<Llama3>(rope.scaling))
       return fail("command", "flags that scale must not meet this scaling",

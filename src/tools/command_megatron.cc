@@ -1,4 +1,5 @@
-// Arguments of Megatron-LM, which reads no configuration: a rotation that no argument asks for has Megatron's own defaults.
+// Arguments of Megatron-LM, which reads no configuration: a rotation that no argument asks for has
+// Megatron's own defaults.
 #include <cmath>
 #include <string>
 #include <utility>

@@ -292,7 +292,8 @@ TEST(EngineCommand, AScalingThatIsAskedForHasNoCureThatUndoesIt) {
   EXPECT_TRUE(findings->at(0).message.contains("1.13863")) << findings->at(0).message;
 }
 
-// What posenc translate writes is read again: every engine with a command line runs every bundled model as the translation says.
+// What posenc translate writes is read again: every engine with a command line runs every bundled
+// model as the translation says.
 TEST(EngineCommand, TranslationsAreReadBack) {
   const std::pair<std::string, int> least[] = {
       {"llama.cpp", 20}, {"vllm", 20}, {"sglang", 20}, {"megatron-core", 15}};

@@ -1,5 +1,5 @@
-// Where two models treat position differently: group by group of layers, by what their plans do rather than by how their
-// files spell it.
+// Where two models treat position differently: group by group of layers, by what their plans do
+// rather than by how their files spell it.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -29,7 +29,8 @@ std::string scaling_or_none(const Rope& rope) {
                                                         : detail::scaling_text(rope.scaling);
 }
 
-// Which pairs take which axis of pictures: "sections 16 24 24", "interleaved 24 20 20", "axes 1 2 1 2 0", "none".
+// Which pairs take which axis of pictures: "sections 16 24 24", "interleaved 24 20 20", "axes 1 2 1
+// 2 0", "none".
 std::string axes_text(const Rope& rope) {
   const bool listed = !rope.pair_axes.empty();
   const std::vector<std::int64_t>& numbers = listed ? rope.pair_axes : rope.mrope_section;
@@ -103,7 +104,8 @@ class Differences {
         model.groups, [](const LayerGroup& group) { return detail::rope_of(group) != nullptr; });
   }
 
-  // A cure that makes one model of another is none: only files of one size can be of one model.
+  // A cure that makes one model of another is none: files of one model have the same layers and
+  // heads.
   bool could_be_one_model() const {
     const LayerGroup *a = find_group(a_, 0, Stack::text), *b = find_group(b_, 0, Stack::text);
     if (a == nullptr || b == nullptr) return true;
@@ -151,8 +153,9 @@ class Differences {
             .severity = Severity::note,
             .expected = std::to_string(a),
             .found = std::to_string(b),
-            .message = "position does not go by it; two models may differ so, two files of one "
-                       "model may not"});
+            .message =
+                "this changes no position; two models may differ in it, two files of one model "
+                "may not"});
   }
 
   void compare(const LayerGroup& a, const LayerGroup& b) {
@@ -232,7 +235,8 @@ class Differences {
     return !found.empty();
   }
 
-  // Only files of one kind must agree in it: converters give the rows of q and k the order that their format wants.
+  // Only files of one kind must agree in it: converters give the rows of q and k the order that
+  // their format wants.
   void allow_for_formats(Finding& pairing) const {
     if (format_of(a_) == format_of(b_)) return;
     pairing.severity = Severity::note;

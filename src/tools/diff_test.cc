@@ -211,7 +211,8 @@ TEST(Finding, AsJson) {
       R"("pair":6,"position":1,"expected":"5e5","found":"1e4","message":"m","cure":"c","engines":[],"line":null})");
 }
 
-// The first release of Olmo 3 in transformers rotated its sliding layers by the file's base as well.
+// The first release of Olmo 3 in transformers rotated its sliding layers by the file's base as
+// well.
 TEST(DiffOfEngines, OlmoHadOneBaseInTransformers4) {
   const Model olmo = read(R"({"model_type": "olmo3", "hidden_size": 64, "num_hidden_layers": 4,
       "num_attention_heads": 4, "rope_theta": 1000000, "sliding_window": 8})");

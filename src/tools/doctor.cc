@@ -1,5 +1,5 @@
-// Evidence becomes runs, and runs are compared with the first model; findings of all of them stand in
-// one list, by their effect.
+// Evidence becomes runs, and runs are compared with the first model; findings of all of them stand
+// in one list, by their effect.
 #include "posenc/doctor.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 
 using detail::grouped;
 
-// --- what a text is --------------------------------------------------------------------------------
+// --- what a text is ------------------------------------------------------------------------------
 
 bool has_line_with(std::string_view text, std::string_view start) {
   return text.starts_with(start) || text.contains("\n" + std::string(start));
@@ -51,7 +51,7 @@ std::string first_line(std::string_view text) {
   return printable(text.substr(0, text.find('\n')), 60);
 }
 
-// --- what is said of it ----------------------------------------------------------------------------
+// --- what is said of it --------------------------------------------------------------------------
 
 class Doctor {
  public:

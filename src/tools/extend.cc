@@ -1,5 +1,6 @@
-// A plan for a longer context: each scaling compiled for the wanted length and compared with the rotation that training
-// has shown, pair by pair. What is recommended follows from these numbers by rules that have names.
+// A plan for a longer context: each scaling compiled for the wanted length and compared with the
+// rotation that training has shown, pair by pair. What is recommended follows from these numbers by
+// rules that have names.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -63,7 +64,8 @@ struct Shown {
   double angle(std::size_t r) const { return frequencies[r] * static_cast<double>(length); }
 };
 
-// A pair that stands still, or its frequencies one by one, are part of the model and no extension of it.
+// A pair that stands still, or its frequencies one by one, are part of the model and no extension
+// of it.
 bool extends(const Scaling& scaling) {
   return !std::holds_alternative<Unscaled>(scaling) &&
          !std::holds_alternative<Proportional>(scaling) &&
@@ -271,7 +273,8 @@ class Extending {
     const std::int64_t pairs = std::ssize(shown_.frequencies);
     if (std::holds_alternative<Explicit>(plain.scaling) || pairs < 2)
       return refuse("larger_base", "the frequencies do not follow from a base");
-    // The base that keeps the slowest pair within what training has shown, or more where the length asks for it.
+    // The base that keeps the slowest pair within what training has shown, or more where the length
+    // asks for it.
     const double exponent = static_cast<double>(pairs) / static_cast<double>(pairs - 1);
     const double kept =
         plain.rope_theta * std::pow(std::max(1.0, ratio(shown_.original)), exponent);
@@ -319,7 +322,8 @@ class Extending {
     return true;
   }
 
-  // The model with an option: all layers that rotate alike have it, since files say a rotation once.
+  // The model with an option: all layers that rotate alike have it, since files say a rotation
+  // once.
   Model extended(const ContextOption& option) const {
     Model model = model_;
     const Rope own = *detail::rope_of(group_);

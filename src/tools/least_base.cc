@@ -1,4 +1,5 @@
-// Base after base on a grid, distances from the far end on: a base that is too small fails there, after a few.
+// Base after base on a grid, distances from the far end on: a base that is too small fails there,
+// after a few.
 #include "src/tools/least_base.h"
 
 #include <algorithm>
@@ -12,8 +13,8 @@ constexpr std::int64_t most_cosines = std::int64_t{1} << 27;
 constexpr double largest_base = 1e12;
 constexpr int grid = 16;
 
-// Whether the sum stays at or above zero. cos and sin go from distance to distance by one complex product a pair; every
-// 4096 they are computed anew.
+// Whether the sum stays at or above zero. cos and sin go from distance to distance by one complex
+// product a pair; every 4096 they are computed anew.
 bool holds(const RotatedHead& head, double base, std::int64_t length) {
   const auto pairs = static_cast<std::size_t>(head.rotating);
   const double still = static_cast<double>(std::max(head.channels, 2 * head.pairs)) / 2 -

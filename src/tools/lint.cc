@@ -1,5 +1,5 @@
-// What deserves a look in a model's file: everything that reading it warned of, what engines do otherwise, and what
-// a conversion leaves behind.
+// What deserves a look in a model's file: everything that reading it warned of, what engines do
+// otherwise, and what a conversion leaves behind.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -23,7 +23,8 @@ struct LintRule {
 
 using enum Severity;
 
-// Every code of docs/warnings.md. An error is a file that says two things, or what no engine can do as it says.
+// Every code of docs/warnings.md. An error is a file that says two things, or what no engine can do
+// as it says.
 constexpr LintRule lint_rules[] = {
     {"beyond_context", warning, "add a scaling, or ask for less"},
     {"stale_keys", warning,
@@ -118,7 +119,8 @@ void lint_gguf(const Model& model, std::vector<Finding>& findings) {
     const auto at = std::ranges::find(group.provenance, "rope_theta", &Provenance::field);
     return at == group.provenance.end() ? nullptr : &*at;
   };
-  // A file that has the base leaves out only what its architecture fixes: that of layers which slide.
+  // A file that has the base leaves out only what its architecture fixes: that of layers which
+  // slide.
   for (const LayerGroup& group : model.groups)
     if (const Provenance* base = base_of(group); base && base->origin == Origin::file) return;
   for (const LayerGroup& group : model.groups) {
@@ -209,7 +211,8 @@ Expected<std::vector<Finding>> lint(const Model& model, const LintOptions& optio
     if (any && !differs.reading.reads_format) continue;
     for (Finding finding : differs.findings) {
       if (finding.severity == Severity::note) continue;
-      // A file is not wrong because one engine of many reads it otherwise, unless that is the one it is for.
+      // A file is not wrong because one engine of many reads it otherwise, unless that is the one
+      // it is for.
       if (any) finding.severity = Severity::warning;
       if (const std::string why = reasons(differs.reading); !why.empty())
         finding.message += ". " + why;

@@ -1,5 +1,5 @@
-// What an engine was told beside what the model's file says: the model with the told values put in is compared with the
-// model itself.
+// What an engine was told beside what the model's file says: the model with the told values put in
+// is compared with the model itself.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -123,8 +123,8 @@ class LogDifferences {
     rope.rotary_dim = told;
   }
 
-  // llama.cpp's divisors are tensors, of which no line tells: a scaling that is made of them is not compared unless a
-  // factor comes on top.
+  // llama.cpp's divisors are tensors, of which no line tells: a scaling that is made of them is not
+  // compared unless a factor comes on top.
   void scaling(Rope& rope) const {
     const LogSaid *scale = used("scale_used", "scale"), *factor = positive("factor"),
                   *type = log_.find("type");

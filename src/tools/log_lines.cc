@@ -52,7 +52,8 @@ std::optional<double> number_in(std::string_view text) {
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
-// Of a Python dict as its repr shows it, JSON; what stands behind the closing brace is left out. Nothing: no dict.
+// Of a Python dict as its repr shows it, JSON; what stands behind the closing brace is left out.
+// Nothing: no dict.
 std::optional<std::string> json_of_repr(std::string_view text) {
   if (!text.starts_with('{')) return {};
   text = text.substr(0, longest_value);
@@ -235,7 +236,8 @@ class LogReader {
     for (const char* name : {"max_seq_len=", "max_model_len=", "'max_model_len': "})
       if (number_after(line, name))
         say("n_ctx", line.substr(line.find(name) + std::string_view(name).size()));
-    // RotaryEmbedding(head_size=128, rotary_dim=128, max_position_embeddings=…, base=500000, is_neox_style=True)
+    // RotaryEmbedding(head_size=128, rotary_dim=128, max_position_embeddings=…, base=500000,
+    // is_neox_style=True)
     if (line.contains("head_size=") && line.contains("rotary_dim=") && line.contains("base=")) {
       say("rotary_dim", line.substr(line.find("rotary_dim=") + 11));
       say("base", line.substr(line.find("base=") + 5));

@@ -1,5 +1,5 @@
-// Cures that leave no choice, written into a configuration's text: each is made, read again, and kept where the warning is
-// gone and no other has come.
+// Cures that leave no choice, written into a configuration's text: each is made, read again, and
+// kept where the warning is gone and no other has come.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -51,7 +51,8 @@ struct Cure {
   bool same_rotation = true;  // it only says otherwise what was read before
 };
 
-// The field of a scaling whose name is a slip of the pen away from a key: one letter, or two exchanged.
+// The field of a scaling whose name is a slip of the pen away from a key: one letter, or two
+// exchanged.
 std::optional<std::string> meant_key(const Model& model, std::string_view key) {
   constexpr std::size_t shortest = 6, longest = 64, slip = 2;
   if (key.size() < shortest || key.size() > longest) return {};

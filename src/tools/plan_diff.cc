@@ -96,7 +96,8 @@ Apart apart(const Rotate& a, const Rotate& b) {
 // 1.9, 117, 1,075
 std::string few_digits(double x) { return x < 100 ? shown(x, 2) : grouped(std::llround(x)); }
 
-// "pairs 29–63 of 64 rotate otherwise; nothing shows before position 112; at 8,191 pair 29 is off by 7.3 rad (1.2 turns)"
+// "pairs 29–63 of 64 rotate otherwise; nothing shows before position 112; at 8,191 pair 29 is off
+// by 7.3 rad (1.2 turns)"
 std::string told(const Apart& apart, const Rotate& rotate, std::int64_t length) {
   const std::int64_t last = std::max<std::int64_t>(length - 1, 1);
   const double angle = apart.by * static_cast<double>(last);
@@ -490,8 +491,9 @@ Expected<std::vector<Finding>> differences(const Plan& expected, const Plan& fou
                    .severity = Severity::note,
                    .expected = lengths_text(expected.valid),
                    .found = lengths_text(found.valid),
-                   .message = "they hold for texts of other lengths, where a scaling goes by the "
-                              "length: compile both for the same one"});
+                   .message =
+                       "they hold for texts of other lengths, where a scaling depends on the "
+                       "length: compile both for the same one"});
   return all;
 }
 

@@ -11,8 +11,8 @@ namespace posenc::detail {
 
 inline constexpr std::int64_t usual_length = 8192;  // to tell a difference for, where none is asked
 
-// Where two plans do otherwise what both do, in the order of a plan's parts; the code of other frequencies is "frequency".
-// length: positions that it is told for.
+// Where two plans do otherwise what both do, in the order of a plan's parts; the code of other
+// frequencies is "frequency". length: positions that it is told for.
 std::vector<Finding> plan_differences(const Plan& expected, const Plan& found,
                                       std::int64_t head_dim, std::int64_t length);
 

@@ -1,6 +1,7 @@
 // Angles in float as engines form them, beside the same in long double.
-// A scan of a million positions would form hundreds of millions of angles, nearly all of them near the truth. Where an
-// engine's roundings bound how far an angle can be off, only those are formed that can be off by what is sought.
+// A scan of a million positions would form hundreds of millions of angles, nearly all of them near
+// the truth. Where an engine's roundings bound how far an angle can be off, only those are formed
+// that can be off by what is sought.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -67,7 +68,8 @@ class Truth {
     const auto p = static_cast<double>(position);
     return p * high_[pair] + p * low_[pair];
   }
-  // The angle less the true one. Positions are below 2^24, so that one product is exact and the other is nearly.
+  // The angle less the true one. Positions are below 2^24, so that one product is exact and the
+  // other is nearly.
   double off(double angle, std::int64_t position, std::size_t pair) const {
     const auto p = static_cast<double>(position);
     return (angle - p * high_[pair]) - p * low_[pair];
@@ -97,7 +99,8 @@ class Former {
       float_.push_back(static_cast<float>(frequency));
       narrow_.push_back(narrow(float_.back()));
     }
-    // Of powers of two ggml rounds as it does of 1, so that this is what its way from pair to pair drifts by.
+    // Of powers of two ggml rounds as it does of 1, so that this is what its way from pair to pair
+    // drifts by.
     std::vector<double> first;
     if (engine.angles != Angles::ggml_float || !form(1, 1, first)) return;
     for (std::size_t r = 0; r < first.size(); r++)
@@ -212,7 +215,8 @@ std::int64_t window_of(std::size_t pairs) {
   return std::clamp<std::int64_t>(most / static_cast<std::int64_t>(pairs), 1, PhaseErrors::window);
 }
 
-// The first positions from which on an angle is off by more than 16 bits round, and by one that shows.
+// The first positions from which on an angle is off by more than 16 bits round, and by one that
+// shows.
 Expected<void> find_firsts(const Former& former, const Truth& truth, std::int64_t end,
                            EngineError& out, const std::function<void(double)>& tell) {
   const std::size_t pairs = truth.pairs();
@@ -297,8 +301,8 @@ void note_window(const Truth& truth, std::int64_t begin, const std::vector<doubl
   }
 }
 
-// Of all engines, each added to its lists: in `window` positions before the mark, or in fewer that are spread over them
-// where there would be more than `most` angles.
+// Of all engines, each added to its lists: in `window` positions before the mark, or in fewer that
+// are spread over them where there would be more than `most` angles.
 Expected<void> measure_mark(std::int64_t mark, std::int64_t most, const Truth& truth,
                             const std::vector<Former>& formers, std::vector<EngineError>& engines) {
   const std::int64_t all = std::min(PhaseErrors::window, mark),

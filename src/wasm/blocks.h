@@ -1,7 +1,8 @@
-// Memory for malloc and free in a few hundred bytes of code: the C library's dlmalloc takes a twentieth of the
-// module. Blocks hold a power of two, so what vectors double into and what a panel asks for again fits a block that
-// was given back; pages of a block that nobody writes to are never made by the engine. (Knuth, "The Art of Computer
-// Programming", volume 1, 2.5, without the buddies: a module that runs for one page need not join blocks.)
+// Memory for malloc and free in a few hundred bytes of code: the C library's dlmalloc takes a
+// twentieth of the module. Blocks hold a power of two, so what vectors double into and what a panel
+// asks for again fits a block that was given back; pages of a block that nobody writes to are never
+// made by the engine. (Knuth, "The Art of Computer Programming", volume 1, 2.5, without the
+// buddies: a module that runs for one page need not join blocks.)
 #pragma once
 
 #include <bit>
@@ -12,8 +13,8 @@ namespace posenc::detail {
 
 class Blocks {
  public:
-  // The end of memory after it grew by at least so many bytes, or nullptr where it cannot. Memory grows in one
-  // piece, from `begin` on.
+  // The end of memory after it grew by at least so many bytes, or nullptr where it cannot. Memory
+  // grows in one piece, from `begin` on.
   using Grow = std::byte* (*)(std::size_t bytes);
 
   constexpr explicit Blocks(Grow grow) : grow_(grow) {}

@@ -1,4 +1,5 @@
-// The allocator of the WebAssembly module, natively and over memory that grows in pages as the module's does.
+// The allocator of the WebAssembly module, natively and over memory that grows in pages as the
+// module's does.
 #include "src/wasm/blocks.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
-// The C library's memory, and what the JSON parser calls of it, for numbers whose spelling it has checked. The
-// library's own bring an allocator for threads and for years, long doubles, their tables and all of printf.
+// The C library's memory, and what the JSON parser calls of it, for numbers whose spelling it has
+// checked. The library's own bring an allocator for threads and for years, long doubles, their
+// tables and all of printf.
 #include <cstdarg>
 #include <cstddef>
 #include <cstring>

@@ -10,7 +10,8 @@
 namespace posenc::detail {
 namespace {
 
-// A whole number, not negative. The longest is 10^1124 with 64 bits more, for a decimal of 800 digits.
+// A whole number, not negative. The longest is 10^1124 with 64 bits more, for a decimal of 800
+// digits.
 class Whole {
  public:
   explicit Whole(std::uint64_t value) {

@@ -1,7 +1,7 @@
-// Binary numbers as decimal digits and back, exactly, by whole numbers of any length (Steele and White,
-// "How to print floating-point numbers accurately", 1990; Clinger, "How to read floating point numbers
-// accurately", 1990). <charconv> does the same several times faster with 10 to 110 KB of tables, which is why
-// only WebAssembly uses these.
+// Binary numbers as decimal digits and back, exactly, by whole numbers of any length (Steele and
+// White, "How to print floating-point numbers accurately", 1990; Clinger, "How to read floating
+// point numbers accurately", 1990). <charconv> does the same several times faster with 10 to 110 KB
+// of tables, which is why only WebAssembly uses these.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ Digits shortest_digits(const Binary& number);
 // So many digits (at least 1), rounded to nearest even.
 Digits rounded_digits(const Binary& number, int significant);
 
-// The double nearest to "-12.5e-3" at the front of the text, a JSON number; *end is where it ends. Beyond the
-// largest double: infinity.
+// The double nearest to "-12.5e-3" at the front of the text, a JSON number; *end is where it ends.
+// Beyond the largest double: infinity.
 double read_decimal(const char* text, const char** end);
 
 }  // namespace posenc::detail

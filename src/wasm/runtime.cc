@@ -1,6 +1,6 @@
 // What the C and C++ libraries call of the system, and mathematics smaller than theirs, so that the
-// module imports nothing. Nothing is ever printed: a failed check of libc++ and memory that runs out
-// trap, and the C library, which would report a long double on stderr, finds no file there.
+// module imports nothing. Nothing is ever printed: a failed check of libc++ and memory that runs
+// out trap, and the C library, which would report a long double on stderr, finds no file there.
 #include <cmath>
 #include <version>  // the inline namespace of libc++
 
@@ -19,7 +19,8 @@ int __imported_wasi_snapshot_preview1_fd_close(int) { return bad_file; }
 int __imported_wasi_snapshot_preview1_fd_seek(int, long long, int, int) { return bad_file; }
 int __imported_wasi_snapshot_preview1_fd_write(int, int, int, int) { return bad_file; }
 
-// The C library's own bring 30 KB of tables for the same digits; its float functions go through double.
+// The C library's own bring 30 KB of tables for the same digits; its float functions go through
+// double.
 double exp(double x) { return posenc::detail::small_exp(x); }
 double exp2(double x) { return posenc::detail::small_exp2(x); }
 double log(double x) { return posenc::detail::small_log(x); }

@@ -198,7 +198,8 @@ int reduce_by_half_pi(double x, double rest[2]) {
   const auto bits = std::bit_cast<std::uint64_t>(x);
   const std::uint64_t mantissa = (bits & ((std::uint64_t{1} << 52) - 1)) | (std::uint64_t{1} << 52);
   const int exponent = static_cast<int>(bits >> 52) - 1075;  // x = mantissa·2^exponent
-  // Bits of 2/π that make whole turns (multiples of 8 halves of π) are left out: `first` and those after it count.
+  // Bits of 2/π that make whole turns (multiples of 8 halves of π) are left out: `first` and those
+  // after it count.
   const int first = exponent > 3 ? exponent - 3 : 0;
   const auto word = [&](int i) -> std::uint64_t {  // 32 bits of 2/π from first + 32 i
     const int at = first + 32 * i, index = at / 32, shift = at % 32;

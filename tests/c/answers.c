@@ -1,4 +1,5 @@
-/* What the C interface answers of lists, models, plans, tables, rotations, positions, and the doctor. */
+/* What the C interface answers of lists, models, plans, tables, rotations, positions, and the
+   doctor. */
 #include "tests/c/check.h"
 
 static void lists_have_fields_and_models(void) {

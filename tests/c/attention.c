@@ -1,4 +1,5 @@
-/* What the C interface answers of attention, its gradients, schemes that read the content, and the cache. */
+/* What the C interface answers of attention, its gradients, schemes that read the content, and the
+   cache. */
 #include "tests/c/check.h"
 
 static void attention_sees_the_past(void) {
@@ -69,7 +70,8 @@ static void attention_sees_the_past(void) {
   posenc_plan_free(plan);
 }
 
-/* Two tokens that cannot be told apart share a query's weight: dv is half of g for each of both, dq and dk are 0. */
+/* Two tokens that cannot be told apart share a query's weight: dv is half of g for each of both, dq
+   and dk are 0. */
 static void gradients_are_written(void) {
   posenc_plan* plan = plan_of("{\"type\": \"nope\"}", (posenc_geometry){0});
   posenc_positions* positions = range(0, 2);
@@ -167,8 +169,8 @@ static void schemes_that_read_the_content_attend(void) {
   posenc_positions_free(positions);
 }
 
-/* A reflection of the only channel at each token: a logit changes its sign with each step back, and so does a key in a
-   cache with each token that follows. */
+/* A reflection of the only channel at each token: a logit changes its sign with each step back, and
+   so does a key in a cache with each token that follows. */
 static void paths_keys_are_cached(void) {
   posenc_positions* positions = range(0, 3);
   double q[] = {1, 1, 1}, k[] = {1, 2, 3}, v[] = {1, 2, 4}, o[3], w[] = {1, 1, 1},

@@ -1,5 +1,5 @@
-/* The C interface from files compiled as C: what it answers, and that nothing wrong passed to it crashes.
-   That its numbers are the C++ interface's is tests/c/same_numbers_test.cc. */
+/* The C interface from files compiled as C: what it answers, and that nothing wrong passed to it
+   crashes. That its numbers are the C++ interface's is tests/c/same_numbers_test.cc. */
 #include "tests/c/check.h"
 
 int failures;

@@ -1,5 +1,5 @@
-/* What the programs of tests/c share: a call that must succeed or fail, with the line that says so, and the small
-   makers of arguments. */
+/* What the programs of tests/c share: a call that must succeed or fail, with the line that says so,
+   and the small makers of arguments. */
 #pragma once
 
 #include "posenc/c.h"

@@ -409,7 +409,8 @@ TEST_F(AttendCommand, WithOneVectorEverywhereOnlyTheDistanceCounts) {
       EXPECT_NEAR(logits[i * 12 + j], logits[(i - 1) * 12 + j - 1], 1e-13);
 }
 
-// Four columns a row: patches 0 and 5 stand to each other as 6 and 11 do, and otherwise than 0 and 4.
+// Four columns a row: patches 0 and 5 stand to each other as 6 and 11 do, and otherwise than 0 and
+// 4.
 TEST_F(AttendCommand, OnAPictureRowsAndColumnsCount) {
   for (const std::string scheme : {"axial", "decomposed --random_learned"}) {
     SCOPED_TRACE(scheme);
@@ -437,8 +438,8 @@ TEST_F(AttendCommand, WhatASchemeHasLearnedMayBeRandom) {
     ASSERT_EQ(some.size(), 144u);
     for (std::size_t i = 0; i < 12; i++) EXPECT_EQ(some[i * 12], same[i * 12]);
     EXPECT_NE(some[11 * 12], others[11 * 12]);
-    // One query and one key at every place: at the first, where nothing lies between, a score is any
-    // other's at that distance. Rows of a learned table differ all the same.
+    // One query and one key at every place: at the first, where nothing lies between, a score is
+    // any other's at that distance. Rows of a learned table differ all the same.
     const auto alike = logits("--content alike");
     if (!scheme.starts_with("learned")) {
       EXPECT_NEAR(alike[1 * 12 + 0], alike[6 * 12 + 5], 1e-12);

@@ -1,4 +1,5 @@
-// posenc bench: its flags, its page, its JSON, its exit codes. What it measures is no test's matter.
+// posenc bench: its flags, its page, its JSON, its exit codes. What it measures is no test's
+// matter.
 #include "cli/pages/bench_page.h"
 
 #include <sstream>

@@ -26,7 +26,8 @@ inline constexpr bool threads_sanitized = true;
 #else
 inline constexpr bool threads_sanitized = false;
 #endif
-// Whether a sanitizer's own memory comes on top: its shadow is larger than any limit, and it keeps what was freed.
+// Whether a sanitizer's own memory comes on top: its shadow is larger than any limit, and it keeps
+// what was freed.
 #if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
 inline constexpr bool sanitized = true;
 #else

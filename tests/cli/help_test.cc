@@ -1,4 +1,5 @@
-// The help, the man pages and the completion of three shells say the same flags, since one table makes them all.
+// The help, the man pages and the completion of three shells say the same flags, since one table
+// makes them all.
 #include <set>
 #include <sstream>
 #include <string>
@@ -40,8 +41,8 @@ class Help : public posenc::test::CommandTest {
                           std::to_string(count) + "\n_posenc\necho \" ${COMPREPLY[*]} \"\n");
     return shell("bash ask.bash");
   }
-  // What fish offers after this line, a word a line, without what it says of each. Its home is the test's folder, which it
-  // writes to.
+  // What fish offers after this line, a word a line, without what it says of each. Its home is the
+  // test's folder, which it writes to.
   std::string offered_by_fish(const std::string& line) const {
     write("ask.fish", "source ./posenc.fish\ncomplete -C '" + line + "' | cut -f 1\n");
     return shell("HOME=. XDG_CONFIG_HOME=. XDG_DATA_HOME=. fish --no-config ask.fish");

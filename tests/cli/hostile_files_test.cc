@@ -452,7 +452,8 @@ TEST_F(HostileFolder, AFilesNameCannotCommandTheTerminal) {
 
 // --- a file that changes while it is read --------------------------------------------------------
 
-// The signal that the system then sends, at a time when the command surely runs: it waits for a reader.
+// The signal that the system then sends, at a time when the command surely runs: it waits for a
+// reader.
 TEST_F(HostileFile, AFileCutShortWhileItIsMappedEndsTheCommandWithALine) {
   if (sanitized) GTEST_SKIP() << "the sanitizer takes the signal";
   ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);

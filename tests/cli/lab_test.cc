@@ -62,7 +62,8 @@ TEST_F(LabCommand, PerplexityOfACacheThatForgetsSaysSo) {
   EXPECT_EQ(all.at("sinks"), 2);
 }
 
-// Curves that do not stand side by side on the page stand below one another, each time beside the first.
+// Curves that do not stand side by side on the page stand below one another, each time beside the
+// first.
 TEST_F(LabCommand, PerplexityKeepsToTheWidthOfThePage) {
   setenv("COLUMNS", "80", 1);
   const Outcome page = posenc(

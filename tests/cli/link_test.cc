@@ -1,4 +1,5 @@
-// posenc link, and posenc explain of what it prints: links are byte for byte those of the playground.
+// posenc link, and posenc explain of what it prints: links are byte for byte those of the
+// playground.
 #include <fstream>
 #include <string>
 #include <string_view>

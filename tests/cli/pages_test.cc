@@ -1,4 +1,5 @@
-// Runs the pages of docs/: every `$ posenc ...` line of a ```console block prints what stands under it.
+// Runs the pages of docs/: every `$ posenc ...` line of a ```console block prints what stands under
+// it.
 #include <algorithm>
 #include <set>
 #include <span>
@@ -90,7 +91,8 @@ std::string command_of(const std::string& text, const std::string& name) {
   return "";
 }
 
-// Whether a script of the repository, named with the picture, draws it: what posenc itself cannot compute.
+// Whether a script of the repository, named with the picture, draws it: what posenc itself cannot
+// compute.
 bool script_draws(const std::string& text, const std::string& name) {
   return std::ranges::any_of(lines_of(text), [&](const std::string& line) {
     const std::string command = line.substr(std::min(line.find_first_not_of(' '), line.size()));

@@ -84,8 +84,9 @@ TEST_F(PrecisionCommand, FirstPositionsAreTheFirst) {
       0x1p-12);
 }
 
-// Pair 1 of a head of 128 at base 10,000 turns by 10000^(−1/64) = 0.8659643233600653, which bfloat16 holds as 0.8671875: an
-// angle is off by 0.1 radian from position 0.1 / 0.0012231766 = 81.75 on. No pair is off by more.
+// Pair 1 of a head of 128 at base 10,000 turns by 10000^(−1/64) = 0.8659643233600653, which
+// bfloat16 holds as 0.8671875: an angle is off by 0.1 radian from position 0.1 / 0.0012231766 =
+// 81.75 on. No pair is off by more.
 TEST_F(PrecisionCommand, FrequenciesInBfloat16ShowFromPosition82On) {
   const Json all = json("llama-2-7b --at 1024");
   EXPECT_EQ(engine(all, "bfloat16_frequencies").at("shows").at("bfloat16"), 82);
@@ -97,7 +98,8 @@ TEST_F(PrecisionCommand, ATableIn16BitsAloneNeverShows) {
     EXPECT_TRUE(engine(all, "hf_float").at("shows").at(dtype).is_null()) << dtype;
 }
 
-// One more product in float, of relative error 2^-24 at most: at most twice the error, and more than the product alone.
+// One more product in float, of relative error 2^-24 at most: at most twice the error, and more
+// than the product alone.
 TEST_F(PrecisionCommand, FastSinesLoseWhatOneMoreProductLoses) {
   const Json all = json("llama-2-7b --at 131072");
   const double product = engine(all, "hf_float").at("phase").back();

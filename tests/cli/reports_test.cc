@@ -1,5 +1,5 @@
-// What people reported, a row a report: the files or tensors that they had, the command, and what it must name. The table
-// in docs/reports.md has the same reports.
+// What people reported, a row a report: the files or tensors that they had, the command, and what
+// it must name. The table in docs/reports.md has the same reports.
 #include <algorithm>
 #include <cmath>
 #include <fstream>

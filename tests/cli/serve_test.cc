@@ -278,7 +278,8 @@ TEST_F(Serve, TakesNoMoreMemoryThanARequestNeeds) {
   EXPECT_EQ(status(ask("GET", "/")), 200);
 }
 
-// Some send a byte now and then, others ask and do not read: more of them than the server has places.
+// Some send a byte now and then, others ask and do not read: more of them than the server has
+// places.
 TEST_F(Serve, LetsNoSlowClientKeepOthersOut) {
   const std::string request = "GET " + script() + " HTTP/1.1\r\nHost: localhost\r\n\r\n";
   std::vector<int> slow;
@@ -320,7 +321,8 @@ TEST_F(Serve, EndsCleanlyAtASignalAndWithClientsThere) {
   EXPECT_EQ(stop(SIGTERM), 0);
 }
 
-// Signals blocked or ignored by the server would be so in the browser, and its socket would stay open there.
+// Signals blocked or ignored by the server would be so in the browser, and its socket would stay
+// open there.
 TEST_F(Serve, LeavesNothingOfItsOwnToTheBrowser) {
   EXPECT_EQ(stop(SIGTERM), 0);
   write(

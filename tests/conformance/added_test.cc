@@ -1,4 +1,5 @@
-// What is added at the input on one axis or several, as other libraries' own code makes it (tests/peers/added.py).
+// What is added at the input on one axis or several, as other libraries' own code makes it
+// (tests/peers/added.py).
 #include <algorithm>
 #include <cmath>
 
@@ -48,7 +49,8 @@ std::vector<double> rows_of(const Json& record) {
   return rows;
 }
 
-// Most of them form angles in float, and DETR adds 1e-6 to the size of a picture that it divides by.
+// Most of them form angles in float, and DETR adds 1e-6 to the size of a picture that it divides
+// by.
 double added_tolerance(const Points& points, double scale) {
   double most = 0;
   for (const double x : points.at) most = std::max(most, std::abs(x * scale));

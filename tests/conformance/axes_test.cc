@@ -1,5 +1,5 @@
-// Rotations by several axes as diffusion transformers, texts with pictures (Ernie 4.5 VL, NeoMME) and towers of pictures make them,
-// their configurations read by posenc; and by real positions.
+// Rotations by several axes as diffusion transformers, texts with pictures (Ernie 4.5 VL, NeoMME)
+// and towers of pictures make them, their configurations read by posenc; and by real positions.
 #include <tuple>
 #include <utility>
 

@@ -1,5 +1,6 @@
-// Profiles of engines against what each engine's own code computes (tests/peers/engines.py ran it): frequencies, the
-// factor on cos and sin, the scale of the logits, which channels rotate, the rows of its table.
+// Profiles of engines against what each engine's own code computes (tests/peers/engines.py ran it):
+// frequencies, the factor on cos and sin, the scale of the logits, which channels rotate, the rows
+// of its table.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -31,14 +32,16 @@ bool nearly(const std::vector<double>& a, const std::vector<double>& b, double s
 // What the profile says otherwise than the engine did, "" where nothing.
 std::string difference(const EngineReading& reading, const Json& record) {
   const bool refuses = record.contains("error");
-  // Profiles are of what position needs; which architectures an engine has at all is not theirs to say.
+  // Profiles are of what position needs; which architectures an engine has at all is not theirs to
+  // say.
   if (refuses) {
     const std::string error = record.at("error");
     for (const char* other : {"Unknown architecture", "model is not currently supported",
                               "is not in its module map", "Unrecognized model identifier"})
       if (error.contains(other)) return "";
   }
-  // A model has one of two spellings that differ; an engine that reads the other one cannot be followed.
+  // A model has one of two spellings that differ; an engine that reads the other one cannot be
+  // followed.
   if (!refuses && reading.refused.contains("and they differ: keep one")) return "";
   if (refuses != !reading.refused.empty())
     return refuses ? "the engine refuses it: " + record.at("error").get<std::string>()

@@ -1,5 +1,5 @@
-// Attention as families' own code computes it, its configuration read by posenc: rotation, window, scale and softmax
-// are what the reader says of the layer.
+// Attention as families' own code computes it, its configuration read by posenc: rotation, window,
+// scale and softmax are what the reader says of the layer.
 #include "tests/conformance/golden.h"
 
 namespace posenc::golden {
@@ -51,8 +51,8 @@ void expect_family(const Json& record) {
   expect_close(out.values, wanted, 2e-6);
 }
 
-// A whole model's attention, recorded as it ran: which keys each query saw is in the record too, as some pick them by
-// content or have keys that stand for several tokens.
+// A whole model's attention, recorded as it ran: which keys each query saw is in the record too, as
+// some pick them by content or have keys that stand for several tokens.
 void expect_recorded(const Json& record) {
   const auto size = [&](const char* name) { return record.at(name).get<std::int64_t>(); };
   const std::int64_t batch = size("batch"), heads = size("heads"), kv_heads = size("kv_heads"),

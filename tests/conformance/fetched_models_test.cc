@@ -1,5 +1,5 @@
-// Real models with their weights, which `make models` fetches. Without them these tests are skipped, and
-// with POSENC_NEED_MODELS in the environment they fail.
+// Real models with their weights, which `make models` fetches. Without them these tests are
+// skipped, and with POSENC_NEED_MODELS in the environment they fail.
 #include <cstdlib>
 #include <filesystem>
 #include <string>

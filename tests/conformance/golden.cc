@@ -26,7 +26,8 @@ std::vector<Json> records(std::string_view name, std::string_view key, std::stri
   return chosen;
 }
 
-// Tests are listed before main() chooses among them: a search for the names costs a thousandth of parsing.
+// Tests are listed before main() chooses among them: a search for the names costs a thousandth of
+// parsing.
 std::vector<Case> cases(std::string_view file) {
   std::ifstream in(data_path("golden/" + std::string(file) + ".json"));
   const std::string text(std::istreambuf_iterator<char>(in), {});

@@ -66,8 +66,9 @@ std::string test_name(std::string_view name);
 // What set_field takes for a value of a file.
 FieldValue field_value(const Json& json);
 
-// Whether a record's q and k [head][token][head_dim], of tokens from position `first` on, have its logits under a plan, which a
-// mask leaves 0 there. They are those before the scale of 1/√head_dim, from angles formed in float.
+// Whether a record's q and k [head][token][head_dim], of tokens from position `first` on, have its
+// logits under a plan, which a mask leaves 0 there. They are those before the scale of 1/√head_dim,
+// from angles formed in float.
 void expect_logits(const Json& record, const Plan& plan, std::int64_t first, const Mask& mask);
 
 // One failure for a whole list, at the element that is furthest off.
@@ -96,8 +97,8 @@ void expect_relative(const std::vector<Number>& got, const std::vector<double>& 
 // A rotation's frequencies without their axes: the sum over axes, of which one counts.
 std::vector<double> pair_frequencies(const Rotate& rotate);
 
-// For every channel of heads [...][head_dim] the length of the pair it belongs to, turned; 0 where a
-// channel is not rotated.
+// For every channel of heads [...][head_dim] the length of the pair it belongs to, turned; 0 where
+// a channel is not rotated.
 std::vector<double> pair_norms(const Rotate& rotate, const std::vector<float>& x,
                                std::int64_t head_dim);
 

@@ -1,5 +1,5 @@
-// Every scheme can be trained: gradients through its compiled plan, by q, k and v for each of the list,
-// and by what a scheme learns as the scheme keeps it.
+// Every scheme can be trained: gradients through its compiled plan, by q, k and v for each of the
+// list, and by what a scheme learns as the scheme keeps it.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -19,7 +19,8 @@ constexpr Geometry kGeometry{.width = 16,
                              .grid_height = 3,
                              .grid_width = 3};
 
-// Attention over nine tokens, whose positions are those of a 3 x 3 picture where a plan wants two axes.
+// Attention over nine tokens, whose positions are those of a 3 x 3 picture where a plan wants two
+// axes.
 struct Layer {
   std::vector<double> q = random(kHeads * kSeq * kHeadDim, 1), k = random(q_size(), 2),
                       v = random(q_size(), 3), loss_weight = random(q_size(), 4),

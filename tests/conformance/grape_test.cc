@@ -32,8 +32,8 @@ TEST_F(Grape, ApIsTheirs) {
   expect_close(out, numbers<double>(given.at("out_f32")), 3e-6);
 }
 
-// p of a key is that of a query divided by its root mean square and rotated by a radian a token, backwards. Theirs has
-// cosines and sines of bfloat16.
+// p of a key is that of a query divided by its root mean square and rotated by a radian a token,
+// backwards. Theirs has cosines and sines of bfloat16.
 TEST_F(Grape, APlanMakesPOfTheKeys) {
   const Json& given = record("grape_ap");
   const std::int64_t columns = given.at("p_dim");
@@ -70,9 +70,9 @@ TEST_F(Grape, MIsAPlanOfHeads) {
   }
 }
 
-// exp(nωL) of a plane that a and b span, L = abᵀ − baᵀ, is a rotation of two channels once W_q and W_k are written in a basis
-// that begins with that plane: with s = |a||b|sin(a, b), I + sin(ns)/s L + (1 − cos(ns))/s² L² between q and k gives what rotate()
-// gives of Bq and Bk.
+// exp(nωL) of a plane that a and b span, L = abᵀ − baᵀ, is a rotation of two channels once W_q and
+// W_k are written in a basis that begins with that plane: with s = |a||b|sin(a, b), I + sin(ns)/s L
+// + (1 − cos(ns))/s² L² between q and k gives what rotate() gives of Bq and Bk.
 TEST_F(Grape, ARotationInAnyPlaneIsOneOfAPairInAnotherBasis) {
   const std::vector<double> a = {0.3, -0.5, 0.2, 0.7}, b = {-0.4, 0.1, 0.6, 0.2};
   const auto dot = [](const std::vector<double>& x, const std::vector<double>& y) {

@@ -67,7 +67,8 @@ TEST(MropeIndex, Qwen3VlTreatsEveryFrameAsAnImage) {
          {.advance = GridAdvance::past_height_width, .step = FrameStep::per_frame});
 }
 
-// Ernie 4.5 VL and the omni models, by their processors' and models' own code (tests/peers/vision_positions.py).
+// Ernie 4.5 VL and the omni models, by their processors' and models' own code
+// (tests/peers/vision_positions.py).
 TEST(VisionIndex, NamedRulesNumberTokensAsTheirModelsDo) {
   int replayed = 0;
   for (const Json& record : records("vision_index")) {

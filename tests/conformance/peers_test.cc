@@ -91,7 +91,8 @@ const LongRope kLongRope{.short_factor = {1, 2},
                          .original_max_position_embeddings = 4096,
                          .factor = 32};
 
-// Strictly beyond L, by the text's own length: engines that go by the allocation switch too early.
+// Strictly beyond L, by the text's own length: engines that look at the allocation switch too
+// early.
 TEST(Peers, LongRopeSwitchesBeyondTheTrainedLength) {
   EXPECT_EQ(scaled(with(kLongRope), 4, 4096).frequency[0], 1);
   EXPECT_EQ(scaled(with(kLongRope), 4, 4097).frequency[0], 0.25);

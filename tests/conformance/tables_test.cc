@@ -1,5 +1,6 @@
-// Attention with tables by distance as families' own modules compute it (tests/peers/tables.py): profiles, Transformer-XL's
-// terms, clipped distances, pictures; and rotations of values, of some heads, of boxes.
+// Attention with tables by distance as families' own modules compute it (tests/peers/tables.py):
+// profiles, Transformer-XL's terms, clipped distances, pictures; and rotations of values, of some
+// heads, of boxes.
 #include <map>
 
 #include "posenc/gradients.h"

@@ -1,5 +1,6 @@
-// Towers of pictures, encoders of sound and the text models beside them, as transformers' own modules have them
-// (tests/peers/towers.py). A configuration says its type alone, so that the classes' defaults are compared too.
+// Towers of pictures, encoders of sound and the text models beside them, as transformers' own
+// modules have them (tests/peers/towers.py). A configuration says its type alone, so that the
+// classes' defaults are compared too.
 #include <algorithm>
 #include <map>
 #include <numeric>

@@ -1,4 +1,5 @@
-// Walks the lists of schemes, scalings and schemes that read the content: what a new one owes the rest of the project.
+// Walks the lists of schemes, scalings and schemes that read the content: what a new one owes the
+// rest of the project.
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -107,7 +108,7 @@ void expect_round_trip(const Scheme& scheme) {
   EXPECT_EQ(from_json(json), scheme) << json.dump();
 }
 
-// --- of every list --------------------------------------------------------------------------------
+// --- of every list -------------------------------------------------------------------------------
 
 void expect_says_what_it_is(const SchemeInfo& entry) {
   EXPECT_FALSE(entry.name.empty());
@@ -163,7 +164,7 @@ void expect_page(const SchemeInfo& entry) {
       << "docs/schemes.md does not link to " << link;
 }
 
-// --- schemes and scalings ---------------------------------------------------------------------------
+// --- schemes and scalings ------------------------------------------------------------------------
 
 struct Entry {
   SchemeInfo info;
@@ -328,9 +329,10 @@ std::vector<Entry> everything() {
 INSTANTIATE_TEST_SUITE_P(Every, TypeList, testing::ValuesIn(everything()),
                          [](const auto& entry) { return label(entry.param); });
 
-// --- schemes that read the content ------------------------------------------------------------------
+// --- schemes that read the content ---------------------------------------------------------------
 
-// One head, as many keys as channels: a list of one number and a table of one row then fit them all.
+// One head, as many keys as channels: a list of one number and a table of one row then fit them
+// all.
 class ContentList : public testing::TestWithParam<SchemeInfo> {
  protected:
   static constexpr std::int64_t kTokens = kHeadDim;

@@ -1,5 +1,6 @@
-// The C interface called with anything: schemes, geometries, positions, tensors and masks of any numbers. Every call
-// succeeds or says why not. Only what cannot be checked is kept: memory is there, exactly as much as a view says.
+// The C interface called with anything: schemes, geometries, positions, tensors and masks of any
+// numbers. Every call succeeds or says why not. Only what cannot be checked is kept: memory is
+// there, exactly as much as a view says.
 #include "posenc/c.h"
 
 #include <array>
@@ -97,8 +98,8 @@ PositionsHandle any_positions(Bytes& bytes) {
   return {made, posenc_positions_free};
 }
 
-// A view and the memory from its lowest element to its highest. None where that would be too much to make, and
-// not so much that the library must notice.
+// A view and the memory from its lowest element to its highest. None where that would be too much
+// to make, and not so much that the library must notice.
 struct View {
   posenc_tensor tensor = {};
   std::vector<char> memory;

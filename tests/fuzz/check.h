@@ -11,7 +11,8 @@
 #include "posenc/files.h"
 #include "posenc/model.h"
 
-// One target a file: tests/fuzz/NAME.cc defines it. libFuzzer calls it, and so does tests/fuzz/replay.cc.
+// One target a file: tests/fuzz/NAME.cc defines it. libFuzzer calls it, and so does
+// tests/fuzz/replay.cc.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace posenc::fuzz {

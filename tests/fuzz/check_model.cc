@@ -10,8 +10,9 @@
 namespace posenc::fuzz {
 namespace {
 
-// What an explanation may take, whatever the file: an eighth of the memory budget as text, of which a page or a
-// script has copies, and processor time, of which sanitizers take some five times as much.
+// What an explanation may take, whatever the file: an eighth of the memory budget as text, of which
+// a page or a script has copies, and processor time, of which sanitizers take some five times as
+// much.
 constexpr std::size_t most_text = std::size_t{32} << 20;
 constexpr double most_seconds = 10;
 

@@ -1,5 +1,5 @@
-// An engine's command line from anywhere beside a model: it is read or refused, what it makes of the model compiles, and its
-// findings are text.
+// An engine's command line from anywhere beside a model: it is read or refused, what it makes of
+// the model compiles, and its findings are text.
 #include <string>
 
 #include "posenc/tools.h"

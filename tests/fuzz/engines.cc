@@ -1,5 +1,5 @@
-// A config.json from anywhere: every engine's profile reads it, its findings are text, and what is translated for each
-// engine is compared with the model.
+// A config.json from anywhere: every engine's profile reads it, its findings are text, and what is
+// translated for each engine is compared with the model.
 #include <string>
 #include <vector>
 

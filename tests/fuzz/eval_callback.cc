@@ -1,4 +1,5 @@
-// Text that llama-eval-callback may have printed: what is read has a number for each entry, and what is told of it is text.
+// Text that llama-eval-callback may have printed: what is read has a number for each entry, and
+// what is told of it is text.
 #include "posenc/identify.h"
 #include "tests/fuzz/check.h"
 

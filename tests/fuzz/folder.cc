@@ -1,6 +1,6 @@
-// A model's folder: config.json, params.json, the index of the weights and a file of weights, which are
-// what stands between bytes of 0xFF (no byte of a text); the weights are the rest. Read as a whole, so
-// that files are compared and tables are taken from the weights.
+// A model's folder: config.json, params.json, the index of the weights and a file of weights, which
+// are what stands between bytes of 0xFF (no byte of a text); the weights are the rest. Read as a
+// whole, so that files are compared and tables are taken from the weights.
 #include <sys/stat.h>
 #include <unistd.h>
 

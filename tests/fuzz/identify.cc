@@ -1,5 +1,6 @@
-// Dumps and tables of any numbers: an answer, whose pairs are channels of the dump, or a refusal. The first bytes choose
-// sizes and kind; those that follow are the numbers, of 16 bits, again and again.
+// Dumps and tables of any numbers: an answer, whose pairs are channels of the dump, or a refusal.
+// The first bytes choose sizes and kind; those that follow are the numbers, of 16 bits, again and
+// again.
 #include <vector>
 
 #include "posenc/identify.h"

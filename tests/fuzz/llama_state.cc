@@ -1,4 +1,5 @@
-// A state file of llama.cpp from anywhere: its keys are tensors of the file, and there is a position for each cell.
+// A state file of llama.cpp from anywhere: its keys are tensors of the file, and there is a
+// position for each cell.
 #include "tests/fuzz/check.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,4 +1,5 @@
-// An engine's log from anywhere beside a model: it is read or refused, and its findings are text with lines of the log.
+// An engine's log from anywhere beside a model: it is read or refused, and its findings are text
+// with lines of the log.
 #include <algorithm>
 #include <string>
 

@@ -1,4 +1,5 @@
-// Runs a target without a fuzzer: the files given, then mutations of each, the same ones every time.
+// Runs a target without a fuzzer: the files given, then mutations of each, the same ones every
+// time.
 //   replay_NAME [--mutations N] [--seconds S] FILE|FOLDER...
 // An input that ends the process is left in replay_NAME-finding, which `replay_NAME --mutations 0`
 // runs again.
@@ -131,7 +132,8 @@ int main(int count, char** arguments) {
   const auto start = Clock::now();
   const std::vector<Input> seeds = read_seeds(paths);
   for (const Input& seed : seeds) run(seed);
-  // A mutation of every seed in turn, so that a slow machine leaves out the last rounds and no seed.
+  // A mutation of every seed in turn, so that a slow machine leaves out the last rounds and no
+  // seed.
   Random random(0);
   std::size_t runs = seeds.size();
   for (std::size_t round = 0; round < mutations; ++round) {

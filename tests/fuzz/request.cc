@@ -1,4 +1,5 @@
-// What anyone who reaches `posenc serve` may send: one answer, whatever comes behind the head of the request.
+// What anyone who reaches `posenc serve` may send: one answer, whatever comes behind the head of
+// the request.
 #include <string>
 
 #include "cli/playground/answer.h"

@@ -1,5 +1,6 @@
-// Every room refuses what it does not know, and what its list leaves out: the one a feature that this
-// build alone adds to every plan, the other each feature of a real plan. The lists are thereby true.
+// Every room refuses what it does not know, and what its list leaves out: the one a feature that
+// this build alone adds to every plan, the other each feature of a real plan. The lists are thereby
+// true.
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -1,4 +1,5 @@
-// Pages that nobody writes: what they say is walked out of the lists. `make pages` writes them again.
+// Pages that nobody writes: what they say is walked out of the lists. `make pages` writes them
+// again.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,7 +41,7 @@ void expect_made(const std::string& path, const std::string& made, const std::st
   EXPECT_TRUE(found == wanted || std::getenv("POSENC_WRITE_PAGES")) << path << ": run make pages";
 }
 
-// --- rooms and features ---------------------------------------------------------------------------
+// --- rooms and features --------------------------------------------------------------------------
 
 TEST(MadePages, WhoTakesWhat) {
   std::string page =
@@ -71,7 +72,7 @@ TEST(MadePages, WhoTakesWhat) {
   expect_made("docs/features.md", page);
 }
 
-// --- a plan's members -----------------------------------------------------------------------------
+// --- a plan's members ----------------------------------------------------------------------------
 
 template <PlanPart T>
 std::string table_of() {
@@ -141,7 +142,7 @@ TEST(MadePages, TheMembersOfAPlan) {
               "a plan");
 }
 
-// --- the type in JavaScript -----------------------------------------------------------------------
+// --- the type in JavaScript ----------------------------------------------------------------------
 
 class TypeScript {
  public:

@@ -1,9 +1,10 @@
-/* Answers compare.mjs in the numbers of this machine: a request a line on stdin, an answer a line on stdout.
+/* Answers compare.mjs in the numbers of this machine: a request a line on stdin, an answer a line
+   on stdout.
      KIND DTYPE ANGLES WIDTH HEADS HEAD_DIM LENGTH GRID FIRST COUNT TEXT
-   KIND: plan, vectors, rotate, angles, bias, attend, content, explain (TEXT is a scheme as JSON, or a model's
-   name), normals (of seed LENGTH).
-   Tensors come as the bytes of their elements in hexadecimal. Their input is input() below, which is exact
-   everywhere; attention takes its numbers one after another for q, k and v. */
+   KIND: plan, vectors, rotate, angles, bias, attend, content, explain (TEXT is a scheme as JSON, or
+   a model's name), normals (of seed LENGTH). Tensors come as the bytes of their elements in
+   hexadecimal. Their input is input() below, which is exact everywhere; attention takes its numbers
+   one after another for q, k and v. */
 #include <posenc/c.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,7 +71,8 @@ static void print_attention(const posenc_tensor* out, int64_t squares, int64_t h
   print(out->dtype, size + square);
 }
 
-/* What a scheme reads beside q and k, where it has a table of that name: input() · factor + offset. width 0: three axes. */
+/* What a scheme reads beside q and k, where it has a table of that name: input() · factor + offset.
+   width 0: three axes. */
 static void set_table(posenc_content* content, const char* name, double factor, double offset,
                       int64_t heads, int64_t rows, int64_t width) {
   static double values[most];

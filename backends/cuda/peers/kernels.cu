@@ -1,5 +1,6 @@
-// Other projects' kernels without their frameworks, for peers.py: each compiled alone (PEER_...) from a folder of its sources, which
-// is not part of posenc, into a library with one function. q [token][head][128] and k likewise, dense, rotated in place.
+// Other projects' kernels without their frameworks, for peers.py: each compiled alone (PEER_...)
+// from a folder of its sources, which is not part of posenc, into a library with one function. q
+// [token][head][128] and k likewise, dense, rotated in place.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -62,7 +63,8 @@ int rotate(const Call& x) {
 #include <cassert>
 #include PEER_TE  // the kernels of fused_rope.cu, cut out by peers.py
 
-// Of tokens in a row, as it takes no ids; to its own memory, as in training (in place its threads race).
+// Of tokens in a row, as it takes no ids; to its own memory, as in training (in place its threads
+// race).
 template <class T>
 int rotate(const Call& x) {
   for (const bool keys : {false, true}) {

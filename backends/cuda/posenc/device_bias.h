@@ -1,5 +1,6 @@
-// A bias by distance for an attention of one's own: a function of head, query and key, on the device and on the host, as
-// variants of FlashInfer and mods of CUTLASS call it. posenc::cuda::Biases makes one of a plan, where its numbers lie on the device.
+// A bias by distance for an attention of one's own: a function of head, query and key, on the
+// device and on the host, as variants of FlashInfer and mods of CUTLASS call it.
+// posenc::cuda::Biases makes one of a plan, where its numbers lie on the device.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,10 @@
 namespace posenc {
 namespace cuda {
 
-// Real is float, for an attention's inner loop, or double. By slopes (ALiBi): −slope[head] · distance, of either sign or
-// |distance|; a float's is within 2^-23 of itself to a distance of 2^24. By a table (T5 and its kin): the value of the distance's
+// Real is float, for an attention's inner loop, or double. By slopes (ALiBi): −slope[head] ·
+// distance, of either sign or
+// |distance|; a float's is within 2^-23 of itself to a distance of 2^24. By a table (T5 and its
+//   kin): the value of the distance's
 // row, rounded once; beyond the table the end's value where it saturates, else NaN.
 template <class Real>
 struct DeviceBias {

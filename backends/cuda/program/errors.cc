@@ -1,4 +1,5 @@
-// What each way to form an angle makes of a cosine, by position: turns, a product in double, and two engines' floats.
+// What each way to form an angle makes of a cosine, by position: turns, a product in double, and
+// two engines' floats.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -28,8 +29,8 @@ double exact_cosine(std::int64_t position, double frequency) {
       std::cos(2 * std::numbers::pi_v<long double> * static_cast<long double>(part)));
 }
 
-// Of float frequencies by float positions: 1/θ^(2i/d) of transformers, and a power by exp2 and log2, as a kernel without a table has it
-// at best.
+// Of float frequencies by float positions: 1/θ^(2i/d) of transformers, and a power by exp2 and
+// log2, as a kernel without a table has it at best.
 float hugging_face(int pair) {
   return 1.0f / std::pow(static_cast<float>(theta), static_cast<float>(2 * pair) / 128.0f);
 }

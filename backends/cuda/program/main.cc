@@ -1,5 +1,5 @@
-// posenc_cuda_device: what only a device shows. First every problem's bits beside the emulated grid's, then speed beside the limits
-// of memory.
+// posenc_cuda_device: what only a device shows. First every problem's bits beside the emulated
+// grid's, then speed beside the limits of memory.
 //
 //   posenc_cuda_device                  bits, then the table
 //   posenc_cuda_device check            bits alone
@@ -81,7 +81,8 @@ Bytes rotated(const Problem& p, const cuda::Backend& backend) {
   return q;
 }
 
-// Queries of packed texts in place, keys and values to pages; half of the tokens go by a second plan, every seventh is padding.
+// Queries of packed texts in place, keys and values to pages; half of the tokens depend on a second
+// plan, every seventh is padding.
 Bytes appended(DType dtype, const cuda::Backend& backend) {
   constexpr std::int64_t tokens = 200, heads = 8, kv_heads = 2, dim = 128, pages = 32, page = 16;
   const Geometry geometry{.heads = heads, .kv_heads = kv_heads, .head_dim = dim};

@@ -1,5 +1,6 @@
-// Speed beside the limits of memory: in place, backwards, and with the way to a paged cache, from one token to many; and the error of a
-// cosine far out, by rotating unit vectors. A row of JSON each; backends/cuda/report.py reads them.
+// Speed beside the limits of memory: in place, backwards, and with the way to a paged cache, from
+// one token to many; and the error of a cosine far out, by rotating unit vectors. A row of JSON
+// each; backends/cuda/report.py reads them.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -144,7 +145,8 @@ void print_row(const Bench& bench, Work work, DType dtype, Pairing pairing, std:
       static_cast<long long>(tokens), us, scale, copy, scale / us,
       2e-3 * static_cast<double>(bytes) / us);
   if (tokens <= 128) {
-    // Decoding: what the step before has left in the cache, launches by the host, and angles before the kernel before is done.
+    // Decoding: what the step before has left in the cache, launches by the host, and angles before
+    // the kernel before is done.
     const double warm = bench.in_graph([&](int, void* stream) { calls.run(0, stream, false); },
                                        graph_calls, false),
                  ready =
@@ -157,7 +159,8 @@ void print_row(const Bench& bench, Work work, DType dtype, Pairing pairing, std:
   std::fflush(stdout);
 }
 
-// Of unit vectors, rotated: the largest error of a cosine among 41 positions around each, all pairs, in the tensor's type.
+// Of unit vectors, rotated: the largest error of a cosine among 41 positions around each, all
+// pairs, in the tensor's type.
 void print_cosines(const Bench& bench, DType dtype) {
   const Rotations rotations = rotations_of(bench.backend, Pairing::halves);
   std::printf(R"({"work": "cosines", "dtype": "%s", "cos_error": {)", text(dtype).c_str());
@@ -188,7 +191,7 @@ void print_cosines(const Bench& bench, DType dtype) {
   std::printf("}}\n");
 }
 
-// --- the emulated grid -----------------------------------------------------------------------------------------
+// --- the emulated grid ---------------------------------------------------------------------------
 
 double by_the_host(const Call& call, int calls) {
   double least = 1e300;

@@ -1,4 +1,5 @@
-// The program where there is no nvcc: its words for the emulated grid, and of a device that there is none.
+// The program where there is no nvcc: its words for the emulated grid, and of a device that there
+// is none.
 #include "backends/cuda/program/bench.h"
 
 namespace posenc::cuda {

@@ -1,4 +1,5 @@
-// What the module asks of CUDA itself: device.cu answers, or without_device.cc where the module is built without.
+// What the module asks of CUDA itself: device.cu answers, or without_device.cc where the module is
+// built without.
 #pragma once
 
 #include "backends/cuda/backend.h"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # emulated.sh BIN BUILD: the package posenc_cuda without nvcc, its kernels in a loop on the host, from the folder of objects that
-# bindings/python/wheel.sh left, into the environment whose programs are in BIN: the tests of posenc.torch and posenc.jax go by it.
+# bindings/python/wheel.sh left, into the environment whose programs are in BIN: the tests of posenc.torch and posenc.jax use it.
 set -eu
 bin=$1 build=$2
 log=$build.cuda.log

@@ -1,4 +1,5 @@
-// The extension module of posenc_cuda: addresses, shapes and strides of tensors in, the device's work put into a stream.
+// The extension module of posenc_cuda: addresses, shapes and strides of tensors in, the device's
+// work put into a stream.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>

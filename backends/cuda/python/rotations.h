@@ -1,5 +1,5 @@
-// Rotations on a device as Python and XLA ask for them: by a text that says their plans, so that an extension module that was built
-// apart, an exported graph or a compiled function need no handle.
+// Rotations on a device as Python and XLA ask for them: by a text that says their plans, so that an
+// extension module that was built apart, an exported graph or a compiled function need no handle.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,9 @@
 
 namespace posenc::cuda::python {
 
-// Plans of a text that posenc.cuda.text_of writes, words with a blank between them: pairing, first_dim, blocks, heads, axes,
-// pairs, plans; then of each plan its amplitude and its frequencies [heads][axes][pairs].
+// Plans of a text that posenc.cuda.text_of writes, words with a blank between them: pairing,
+// first_dim, blocks, heads, axes, pairs, plans; then of each plan its amplitude and its frequencies
+// [heads][axes][pairs].
 Expected<std::vector<Plan>> plans_of(std::string_view text);
 
 // Rotations, and the device that they were brought to.
@@ -21,9 +22,9 @@ struct Brought {
   int ordinal = 0;
 };
 
-// Those of a text on a backend, "device" (its ordinal) or "emulated", made when they are first asked for. A thousand are kept, and
-// for good what a stream records, as a CUDA graph holds the addresses. Errors: those of plans_of and Rotations::make, another
-// word, no device.
+// Those of a text on a backend, "device" (its ordinal) or "emulated", made when they are first
+// asked for. A thousand are kept, and for good what a stream records, as a CUDA graph holds the
+// addresses. Errors: those of plans_of and Rotations::make, another word, no device.
 Expected<std::shared_ptr<const Brought>> rotations_of(std::string_view text,
                                                       std::string_view backend, int ordinal,
                                                       void* stream);

@@ -1,4 +1,5 @@
-// XLA's custom call, for JAX: one on a device, in its stream, and the emulated grid on the host under the same name.
+// XLA's custom call, for JAX: one on a device, in its stream, and the emulated grid on the host
+// under the same name.
 #include "backends/cuda/python/xla.h"
 
 #include <nanobind/stl/string.h>
@@ -39,7 +40,8 @@ std::optional<DType> dtype_of(ffi::DataType type) {
   }
 }
 
-// A buffer, which is dense, as [batch, head, seq, head_dim]; absent where the layout or the type is another.
+// A buffer, which is dense, as [batch, head, seq, head_dim]; absent where the layout or the type is
+// another.
 Tensor tensor_of(const ffi::AnyBuffer& x, std::string_view layout) {
   const auto extents = x.dimensions();
   const std::optional<DType> dtype = dtype_of(x.element_type());
@@ -60,7 +62,8 @@ ffi::Error invalid(std::string text) {
   return ffi::Error(ffi::ErrorCode::kInvalidArgument, std::move(text));
 }
 
-// Ids are [axes, batch, seq] of 64 or of 32 bits, plan ids [batch, seq] of 32; empty where there are none.
+// Ids are [axes, batch, seq] of 64 or of 32 bits, plan ids [batch, seq] of 32; empty where there
+// are none.
 ffi::Error rotate_in(const Place& place, const Fixed& fixed, const ffi::AnyBuffer& x,
                      const ffi::AnyBuffer& ids, const ffi::AnyBuffer& plan_ids,
                      const ffi::AnyBuffer& out) {

@@ -1,12 +1,14 @@
-// Attention over a text that no machine holds whole: each rank of an MPI communicator has the tokens that a layout gives
-// it (layout.h), and every rank calls the same functions. A rank's tokens stand at their positions in the whole text, so
-// that rotations, biases by distance and masks are those of one machine. Library posenc_mpi, MPI 3.
+// Attention over a text that no machine holds whole: each rank of an MPI communicator has the
+// tokens that a layout gives it (layout.h), and every rank calls the same functions. A rank's
+// tokens stand at their positions in the whole text, so that rotations, biases by distance and
+// masks are those of one machine. Library posenc_mpi, MPI 3.
 //
-//   auto text = DistributedText::make(MPI_COMM_WORLD, *Layout::zigzag(tokens, ranks), Positions::range(0, tokens));
+//   auto text = DistributedText::make(MPI_COMM_WORLD, *Layout::zigzag(tokens, ranks),
+//     Positions::range(0, tokens));
 //   text->attend({.q = my_q, .k = my_k, .v = my_v}, *compile(scheme, {.length = tokens}), my_out);
 //
-// A bad argument on one rank is an error on all, with that rank's message; so is a difference between ranks in what
-// must be alike. A rank that dies ends the others by MPI's own means.
+// A bad argument on one rank is an error on all, with that rank's message; so is a difference
+// between ranks in what must be alike. A rank that dies ends the others by MPI's own means.
 #pragma once
 
 #include <mpi.h>
@@ -23,9 +25,15 @@ namespace [[gnu::visibility("default")]] posenc {
 
 // How keys and queries of different ranks meet.
 enum class Strategy {
-  gather,  // every rank takes all keys and values that it sees; the same bits as one machine, memory O(tokens)
-  ring,  // blocks of keys and values pass, two at a time in memory, while the rank computes: memory O(tokens/ranks)
-  heads,  // each rank computes some of the key heads over the whole text (Ulysses, 2309.14509): O(tokens/ranks)
+  // every rank takes all keys and values that it sees; the same bits as one machine, memory
+  // O(tokens)
+  gather,
+  // blocks of keys and values pass, two at a time in memory, while the rank computes: memory
+  // O(tokens/ranks)
+  ring,
+  // each rank computes some of the key heads over the whole text (Ulysses, 2309.14509):
+  // O(tokens/ranks)
+  heads,
 };
 constexpr std::string_view name(Strategy strategy) {
   constexpr std::string_view names[] = {"gather", "ring", "heads"};
@@ -44,9 +52,10 @@ Expected<void> agree_on_errors(MPI_Comm communicator, const Expected<void>& own)
 
 class DistributedText {
  public:
-  // Collective, as all that follows. `whole`: the positions of all tokens; one axis or several, packed or not. The
-  // communicator is duplicated. MPI_THREAD_FUNNELED is enough, from the thread that called MPI_Init.
-  // Errors: a layout for another number of ranks or tokens; ranks that differ.
+  // Collective, as all that follows. `whole`: the positions of all tokens; one axis or several,
+  // packed or not. The communicator is duplicated. MPI_THREAD_FUNNELED is enough, from the thread
+  // that called MPI_Init. Errors: a layout for another number of ranks or tokens; ranks that
+  // differ.
   static Expected<DistributedText> make(MPI_Comm communicator, const Layout& layout,
                                         const Positions& whole, Strategy strategy = Strategy::ring);
   DistributedText(DistributedText&&) noexcept;
@@ -59,10 +68,11 @@ class DistributedText {
   std::int64_t length() const;
   const Work& work() const;
 
-  // Attention of this rank's queries over the keys of all. `in` as posenc::attend takes it, of this rank's tokens: q, k, v,
-  // mask.keep and .blocks, sink logits; in.queries and in.keys are not read. out and log_sums as there.
-  // Errors: those of posenc::attend; a plan that does not hold for the whole length; ranks that differ in shapes but
-  // for tokens, dtype or mask; with Strategy::heads fewer key heads than ranks.
+  // Attention of this rank's queries over the keys of all. `in` as posenc::attend takes it, of this
+  // rank's tokens: q, k, v, mask.keep and .blocks, sink logits; in.queries and in.keys are not
+  // read. out and log_sums as there. Errors: those of posenc::attend; a plan that does not hold for
+  // the whole length; ranks that differ in shapes but for tokens, dtype or mask; with
+  // Strategy::heads fewer key heads than ranks.
   Expected<void> attend(const AttentionInputs& in, const Plan& plan, const Tensor& out,
                         const Tensor& log_sums = {});
 
@@ -74,10 +84,11 @@ class DistributedText {
   Expected<void> attend(const AttentionInputs& in, const ContentScheme& scheme, const Plan& plan,
                         const Tensor& out);
 
-  // Gradients: by q, k and v those of this rank's tokens, by the plan's tables and sink logits [heads] the sums over all
-  // ranks, the same on each. `out` and `log_sums` are what attend gave. With Strategy::gather and ::heads the gradient by q
-  // has the bits of one machine; those by k and v are sums over ranks in a fixed order, in float or double.
-  // Errors: those of attend and of posenc::attend_backward.
+  // Gradients: by q, k and v those of this rank's tokens, by the plan's tables and sink logits
+  // [heads] the sums over all ranks, the same on each. `out` and `log_sums` are what attend gave.
+  // With Strategy::gather and ::heads the gradient by q has the bits of one machine; those by k and
+  // v are sums over ranks in a fixed order, in float or double. Errors: those of attend and of
+  // posenc::attend_backward.
   Expected<void> attend_backward(const AttentionInputs& in, const Plan& plan, const Tensor& out,
                                  const Tensor& log_sums, const Tensor& out_gradient,
                                  const AttentionGradients& gradients);

@@ -1,5 +1,6 @@
-// A KvCache whose tokens are shared out among the ranks of an MPI communicator, for decoding behind a text that fills the
-// memory of several machines. New tokens and queries are the same on all ranks, as a decoder computes them there.
+// A KvCache whose tokens are shared out among the ranks of an MPI communicator, for decoding behind
+// a text that fills the memory of several machines. New tokens and queries are the same on all
+// ranks, as a decoder computes them there.
 #pragma once
 
 #include <mpi.h>
@@ -17,9 +18,9 @@ class DistributedKvCache {
  public:
   using Sequence = KvCache::Sequence;
 
-  // Collective, as all that follows, with the same arguments on all ranks. `options` are those of each rank's own part. The
-  // token at position p is kept by rank ⌊p / block⌋ mod ranks, and stays there whatever shift() makes of its position.
-  // Errors: those of KvCache::make, a block below 1.
+  // Collective, as all that follows, with the same arguments on all ranks. `options` are those of
+  // each rank's own part. The token at position p is kept by rank ⌊p / block⌋ mod ranks, and stays
+  // there whatever shift() makes of its position. Errors: those of KvCache::make, a block below 1.
   static Expected<DistributedKvCache> make(MPI_Comm communicator, const KvCacheOptions& options,
                                            std::int64_t block = 16);
   DistributedKvCache(DistributedKvCache&&) noexcept;
@@ -29,7 +30,8 @@ class DistributedKvCache {
   Sequence add();
   Expected<void> remove(Sequence sequence);
 
-  // As KvCache::append; positions of one axis. A rank without a page left is an error on all, and no rank keeps the tokens.
+  // As KvCache::append; positions of one axis. A rank without a page left is an error on all, and
+  // no rank keeps the tokens.
   Expected<void> append(std::span<const Sequence> sequences, const Tensor& k, const Tensor& v,
                         const Plan& plan, const std::optional<Positions>& positions = {},
                         Threads threads = {});

@@ -107,7 +107,7 @@ def rotate(
 ):
     """x [batch, head, seq, head_dim] (or another layout) rotated by its positions, with its gradient. position_ids: None (from 0), a
     number, or integers [seq], [batch, seq] or [axes, batch, seq], which may be traced. On a CUDA device several plans that differ in
-    frequencies and attention factor alone are a table, and plan_ids [batch, seq] say which of them a token goes by. backend="emulated"
+    frequencies and attention factor alone are a table, and plan_ids [batch, seq] say which of them a token uses. backend="emulated"
     is posenc-cuda's kernels in a loop on the host, for tests."""
     if backend not in (None, "emulated"):
         rule = "backend must be None or 'emulated'"

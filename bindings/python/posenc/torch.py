@@ -67,7 +67,7 @@ class RotaryEmbedding(torch.nn.Module):
     serves one kind of layers and is not told which.
     style: how the model's own code takes the numbers of pairs, "cat" (twice, one after the other), "repeat" (each twice),
     "once", "complex" (once, as cos + i sin), or "axes" (as "cat", for each axis of the ids by itself: M-RoPE of transformers 4).
-    Frequencies are kept in float64 and never cast with the model. A scaling that goes by the length of the text (dynamic NTK, LongRoPE) is
+    Frequencies are kept in float64 and never cast with the model. A scaling that depends on the length of the text (dynamic NTK, LongRoPE) is
     compiled anew for the length that the ids show. Ids of M-RoPE are [axes, batch, seq].
     """
 

@@ -125,7 +125,7 @@ def _ids(position_ids, x, layout: str) -> torch.Tensor:
 
 class Rotation:
     """A plan's rotation as tensors and numbers, which torch.compile and torch.export read: call it as `rotate`. Several plans that
-    differ in frequencies and attention factor alone are a table on a CUDA device: plan_ids say which of them a token goes by."""
+    differ in frequencies and attention factor alone are a table on a CUDA device: plan_ids say which of them a token uses."""
 
     def __init__(self, plan: Plan | Sequence[Plan]) -> None:
         self.plans = [plan] if isinstance(plan, Plan) else list(plan)
@@ -156,7 +156,7 @@ class Rotation:
         return _rotate(x, frequency, ids, *self.numbers, layout)
 
     def there(self, x, position_ids, layout: str, plan_ids=None, cu_seqlens=None, cached=None) -> tuple:
-        """The arguments of an operator of posenc-cuda: plans, where tokens stand, and which plan they go by."""
+        """The arguments of an operator of posenc-cuda: plans, where tokens stand, and which plan they use."""
         first, ids = 0, position_ids
         if cu_seqlens is None and self.frequency.shape[1] == 1 and (ids is None or isinstance(ids, int)):
             first, ids = ids or 0, None

@@ -46,7 +46,8 @@ void rotate_by_in_place(const CompiledPlan& plan, nb::handle x, nb::handle angle
   unlocked([&] { return rotate_by(plan.plan, view, turned, whose, view, {threads}); });
 }
 
-// Real positions as [axes, batch, seq], of [seq], [batch, seq] or with the axes of several in front.
+// Real positions as [axes, batch, seq], of [seq], [batch, seq] or with the axes of several in
+// front.
 struct RealPositions {
   Tensor at;
   bool batched;

@@ -1,5 +1,5 @@
-// Reads arrays through DLPack or the buffer protocol, by nanobind; what these two cannot say (bfloat16 of ml_dtypes, whose
-// arrays refuse both) goes by a view of the same memory.
+// Reads arrays through DLPack or the buffer protocol, by nanobind; what these two cannot say
+// (bfloat16 of ml_dtypes, whose arrays refuse both) passes as a view of the same memory.
 #include "arrays.h"
 
 #include <algorithm>
@@ -214,7 +214,8 @@ std::vector<std::int64_t> in_order(const Tensor& logical, std::int64_t dim, std:
 nb::object empty_like(nb::handle like) {
   Kind& kind = kind_of(like);
   if (!kind.torch && !kind.numpy && has(like, "__array_namespace__")) {
-    // Memory of our own that speaks DLPack, which the array's library then takes over: numpy cannot pass bfloat16 on.
+    // Memory of our own that speaks DLPack, which the array's library then takes over: numpy cannot
+    // pass bfloat16 on.
     const Array given = array_of(like, "empty_like", "x", Access::read);
     const auto rank = static_cast<std::size_t>(given.tensor.rank);
     const std::vector<std::size_t> shape(given.tensor.shape.begin(),
@@ -264,11 +265,12 @@ nb::object handed_back(nb::object made, nb::handle like) {
   return like.attr("__array_namespace__")().attr("from_dlpack")(made);
 }
 
-// --- positions -------------------------------------------------------------------------------------
+// --- positions -----------------------------------------------------------------------------------
 
 namespace {
 
-// Rows of ids that all count up by one from the same first one are a range: it costs no memory, and kernels like it.
+// Rows of ids that all count up by one from the same first one are a range: it costs no memory, and
+// kernels like it.
 Positions of_ids(const std::vector<std::int64_t>& ids, std::int64_t axes, std::int64_t batch,
                  std::int64_t seq) {
   if (seq > 0) {

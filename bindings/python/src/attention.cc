@@ -1,4 +1,5 @@
-// Attention with any plan and any scheme that reads the content, its truth in double, and its gradients.
+// Attention with any plan and any scheme that reads the content, its truth in double, and its
+// gradients.
 #include "posenc/attention.h"
 
 #include <cstdint>
@@ -149,7 +150,8 @@ Shape shape_of(const Tensor& tensor) {
   return {tensor.shape.begin(), tensor.shape.begin() + tensor.rank};
 }
 
-// A member of the gradients, and the shape of what it is the gradient of; none: there is no such part.
+// A member of the gradients, and the shape of what it is the gradient of; none: there is no such
+// part.
 template <class Gradients>
 struct Wanted {
   std::string_view name;
@@ -191,7 +193,8 @@ std::vector<Wanted<AttentionGradients>> wanted_of(const Plan& plan, const Call& 
   return all;
 }
 
-// Those of profiles, in the shapes that they came in: where they are given they belong to tokens, as q does.
+// Those of profiles, in the shapes that they came in: where they are given they belong to tokens,
+// as q does.
 void want_profiles(const char* where, const Call& call, nb::handle q, std::string_view layout,
                    nb::dict& made, std::vector<Array>& arrays, AttentionGradients& wanted) {
   const std::tuple<const char*, const Array&, Tensor&> each[] = {

@@ -1,4 +1,5 @@
-// The formulas of schemes.h and content.h that stand alone: slopes, buckets, FIRE's bias, KERPLE's own gradients.
+// The formulas of schemes.h and content.h that stand alone: slopes, buckets, FIRE's bias, KERPLE's
+// own gradients.
 #include <cstdint>
 #include <string_view>
 #include <vector>

@@ -1,4 +1,5 @@
-// The extension module posenc._posenc: the public headers as Python sees them. Nothing is computed here.
+// The extension module posenc._posenc: the public headers as Python sees them. Nothing is computed
+// here.
 #include "bindings.h"
 #include "errors.h"
 #include "posenc/c.h"

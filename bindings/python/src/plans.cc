@@ -185,7 +185,8 @@ nb::object table_numbers(const CompiledPlan& plan, std::string_view part) {
   return table ? table_array(*table) : nb::none();
 }
 
-// The rows of vectors by distance that belong to distances first to last, of one of the plan's lists.
+// The rows of vectors by distance that belong to distances first to last, of one of the plan's
+// lists.
 std::vector<std::int64_t> relative_rows(const CompiledPlan& plan, std::int64_t first,
                                         std::int64_t last, std::int64_t list) {
   if (!plan.plan.relative)

@@ -1,5 +1,5 @@
-// Schemes, scalings and content schemes as Python's values: made by name, with their fields as keywords. What there is, and
-// what each has, comes from the library's lists.
+// Schemes, scalings and content schemes as Python's values: made by name, with their fields as
+// keywords. What there is, and what each has, comes from the library's lists.
 #include <deque>
 #include <span>
 #include <string>

@@ -27,7 +27,8 @@ std::string diff(const ReadModel& expected, const ReadModel& found, std::int64_t
   return differences_to_json(expected.model, found.model, differ);
 }
 
-// A model as an engine runs it, its text for pages lost: (model, notes, findings of a command line, context it asks for).
+// A model as an engine runs it, its text for pages lost: (model, notes, findings of a command line,
+// context it asks for).
 nb::tuple served(EngineReading&& reading, const std::vector<Finding>& found, std::int64_t length) {
   if (!reading.refused.empty())
     refuse("read_as", "the engine must run the model", reading.refused,

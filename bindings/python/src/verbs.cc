@@ -15,7 +15,7 @@
 namespace posenc::python {
 namespace {
 
-// --- rotating ----------------------------------------------------------------------------------------
+// --- rotating ------------------------------------------------------------------------------------
 
 using Verb = Expected<void> (*)(const Plan&, const Tensor&, const Positions&, Side, const Tensor&,
                                 Threads);
@@ -101,7 +101,8 @@ void rotate_arrays_in_place(const CompiledPlan& plan, nb::handle q, nb::handle k
   unlocked([&] { return rotate(plan.plan, q_view, k_view, positions, q_view, k_view, {threads}); });
 }
 
-// What results of positions alone look like: [batch, seq] in front where ids had a batch, [seq] where not.
+// What results of positions alone look like: [batch, seq] in front where ids had a batch, [seq]
+// where not.
 struct Shaped {
   Positions positions;
   std::vector<std::int64_t> shape;
@@ -191,7 +192,7 @@ nb::object angles(const CompiledPlan& plan, nb::handle position_ids, std::int64_
   return made;
 }
 
-// --- added to the embedding, and to the logits ---------------------------------------------------------
+// --- added to the embedding, and to the logits ---------------------------------------------------
 
 nb::object added(const CompiledPlan& plan, nb::handle embedding, nb::handle position_ids,
                  int threads) {

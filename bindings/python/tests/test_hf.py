@@ -84,7 +84,7 @@ SCALINGS = {
 @pytest.mark.parametrize("tokens", [12, 48])
 @pytest.mark.parametrize("scaling", SCALINGS)
 def test_healthy_scalings_have_nothing(scaling, tokens):
-    """Within the trained length and beyond it: two of them go by the length of the text."""
+    """Within the trained length and beyond it: two of them depend on the length of the text."""
     said = {"rope_type": scaling, **SCALINGS[scaling]}
     said = {"rope_parameters": {**said, "rope_theta": 1e4}} if V5 else {"rope_scaling": said, "rope_theta": 1e4}
     if scaling == "longrope" and not V5:  # which wants these three and no more

@@ -39,7 +39,8 @@ Colour of_hue(double lightness, double chroma, double degrees) {
 
 Colour line_colour(std::size_t index) { return okabe_ito[index % std::size(okabe_ito)]; }
 
-// The maps are those of the playground on a light page (web/src/draw/colour.ts); a test of each holds the same colours.
+// The maps are those of the playground on a light page (web/src/draw/colour.ts); a test of each
+// holds the same colours.
 Colour sequential(double at) {
   const double u = std::clamp(at, 0.0, 1.0);
   return of_hue(0.95 - 0.75 * u, 0.12 * std::sin(std::numbers::pi * u), 100 + 170 * u);

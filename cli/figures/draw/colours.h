@@ -7,7 +7,8 @@
 
 namespace posenc::cli {
 
-// Okabe and Ito's eight, the dark ones first: 0 is black. From the ninth line on they come again: draw it dashed.
+// Okabe and Ito's eight, the dark ones first: 0 is black. From the ninth line on they come again:
+// draw it dashed.
 constexpr std::size_t line_colours = 8;
 Colour line_colour(std::size_t index);
 

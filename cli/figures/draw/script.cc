@@ -70,7 +70,8 @@ class Script {
          font(words.size), hex(words.colour));
   }
 
-  // Lengths in points: pngcairo counts font points of 1/96 inch to the pixel, svg pixels, pdf points.
+  // Lengths in points: pngcairo counts font points of 1/96 inch to the pixel, svg pixels, pdf
+  // points.
   void begin() {
     line("set encoding utf8");
     switch (format_) {

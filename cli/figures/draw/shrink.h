@@ -15,7 +15,8 @@ namespace posenc::cli {
 Matrix resampled(const Matrix& matrix, std::int64_t rows, std::int64_t columns);
 
 // A line with more points than the picture has columns between `least` and `most`: first, least,
-// most and last point of each column, which covers the same pixels. x must ascend, else all is kept.
+// most and last point of each column, which covers the same pixels. x must ascend, else all is
+// kept.
 Series thinned(const Series& series, std::int64_t columns, double least, double most, bool log);
 
 }  // namespace posenc::cli

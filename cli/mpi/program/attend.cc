@@ -1,4 +1,5 @@
-// posenc attend --mpi: each rank reads its tokens' rows of the files, and writes its rows of the output.
+// posenc attend --mpi: each rank reads its tokens' rows of the files, and writes its rows of the
+// output.
 #include "cli/mpi/program/on_ranks.h"
 
 #include <fcntl.h>
@@ -65,7 +66,8 @@ Tensor rows_of_one(Tensor x) {
   return x;
 }
 
-// One file that all ranks write their rows to: made beside its name by rank 0, and renamed when whole.
+// One file that all ranks write their rows to: made beside its name by rank 0, and renamed when
+// whole.
 class SharedFile {
  public:
   SharedFile(std::string path, const std::string& header)

@@ -1,4 +1,5 @@
-// posenc bench ring: attention of the ranks beside that of one of them alone. Pairs and bytes are counted, seconds measured.
+// posenc bench ring: attention of the ranks beside that of one of them alone. Pairs and bytes are
+// counted, seconds measured.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <mpi.h>

@@ -1,5 +1,5 @@
-// posenc lab perplexity --mpi: the ranks read a passage together. Of each chunk a rank computes its tokens, and of all that
-// has been read it keeps some of the keys.
+// posenc lab perplexity --mpi: the ranks read a passage together. Of each chunk a rank computes its
+// tokens, and of all that has been read it keeps some of the keys.
 #include <mpi.h>
 
 #include <utility>
@@ -33,7 +33,8 @@ class SharedOut : public lab::PassageAttention {
 
   Share share(std::int64_t tokens) const override { return share_of(tokens, rank_); }
 
-  // All ranks have the queries, keys and values of the whole chunk, as DistributedKvCache asks; each keeps its own keys.
+  // All ranks have the queries, keys and values of the whole chunk, as DistributedKvCache asks;
+  // each keeps its own keys.
   Expected<void> attend(std::int64_t layer, const Tensor& q, const Tensor& k, const Tensor& v,
                         const Plan& plan, const Positions& positions, const Mask& mask,
                         const Tensor& out) override {

@@ -1,5 +1,6 @@
-// What a simulated machine does in place of computing: it takes as long. The linker's --wrap puts these functions where the
-// program calls attend() and asks for memory, so that what is simulated is the program itself.
+// What a simulated machine does in place of computing: it takes as long. The linker's --wrap puts
+// these functions where the program calls attend() and asks for memory, so that what is simulated
+// is the program itself.
 #include <simgrid/host.h>
 #include <smpi/smpi.h>
 
@@ -15,7 +16,8 @@
 namespace posenc {
 namespace {
 
-// Pairs of a query and a key that it sees, for what the benchmark asks: causal text of one axis, with a window or none.
+// Pairs of a query and a key that it sees, for what the benchmark asks: causal text of one axis,
+// with a window or none.
 std::int64_t pairs_of(const AttentionInputs& in) {
   std::vector<std::int64_t> keys;
   keys.reserve(static_cast<std::size_t>(in.keys.size()));
@@ -32,7 +34,8 @@ std::int64_t pairs_of(const AttentionInputs& in) {
   return pairs;
 }
 
-// As long as reading and writing so many bytes takes, if the platform says how fast that is ("memory", bytes a second).
+// As long as reading and writing so many bytes takes, if the platform says how fast that is
+// ("memory", bytes a second).
 void take_time_of_memory(double bytes) {
   const sg_host_t machine = sg_host_self();
   const char* const said = sg_host_get_property_value(machine, "memory");
@@ -49,14 +52,16 @@ Expected<void> take_time(const AttentionInputs& in, const Tensor& out, const Ten
              widths = static_cast<double>(in.q.shape[3] + in.v.shape[3]);
   smpi_execute_flops(2 * widths * heads * static_cast<double>(pairs_of(in)));
   if (!log_sums) return {};
-  // Merged with the sum so far: two are read, one is written. −∞ says that nothing is there to merge.
+  // Merged with the sum so far: two are read, one is written. −∞ says that nothing is there to
+  // merge.
   take_time_of_memory(3 * 4 * static_cast<double>(out.size()));
   for (std::int64_t n = 0; n < log_sums.size(); ++n)
     log_sums.set(n, -std::numeric_limits<double>::infinity());
   return {};
 }
 
-// Tensors of all ranks together fit no machine. What they hold tells nothing here, so that all of them share a mebibyte.
+// Tensors of all ranks together fit no machine. What they hold tells nothing here, so that all of
+// them share a mebibyte.
 constexpr std::size_t large = std::size_t{1} << 20;
 std::set<void*>& tensors() {
   static auto* const all = new std::set<void*>;

@@ -1,5 +1,5 @@
-// `posenc bench ring` on machines that SimGrid simulates: smpirun starts it as mpirun starts posenc-mpi, and its rows say
-// "simulated". backends/distributed/simulated.sh gives it platforms.
+// `posenc bench ring` on machines that SimGrid simulates: smpirun starts it as mpirun starts
+// posenc-mpi, and its rows say "simulated". backends/distributed/simulated.sh gives it platforms.
 #include <mpi.h>
 
 #include <cstdio>

@@ -1,4 +1,5 @@
-// Attention with each scheme, in turns with the same without position and with matrix products alone.
+// Attention with each scheme, in turns with the same without position and with matrix products
+// alone.
 #include "posenc/attention.h"
 
 #include <algorithm>
@@ -92,8 +93,8 @@ Expected<Plan> plan_of(const AttendCase& what) {
   return std::move(plan);
 }
 
-// What families do to logits, at their strengths: Gemma 2's softcap, Llama 4's temperature from 8192 tokens on, here from
-// the first hundred. Sinks are among the inputs.
+// What families do to logits, at their strengths: Gemma 2's softcap, Llama 4's temperature from
+// 8192 tokens on, here from the first hundred. Sinks are among the inputs.
 Expected<void> set_softmax(Logits& logits, const std::string& softmax) {
   if (softmax == "softcap") {
     logits.softcap = 50;
@@ -106,7 +107,8 @@ Expected<void> set_softmax(Logits& logits, const std::string& softmax) {
   return {};
 }
 
-// The attention that is measured: a plan's, or that of a scheme that reads the content beside the empty plan.
+// The attention that is measured: a plan's, or that of a scheme that reads the content beside the
+// empty plan.
 struct Measured {
   Plan plan = {};
   std::optional<ContentScheme> content = {};
@@ -267,7 +269,8 @@ std::vector<AttendCase> attend_cases(int threads) {
 
 namespace {
 
-// [3][1][words]: the place in the text, and a place on the page in thousandths, line by line of twelve words.
+// [3][1][words]: the place in the text, and a place on the page in thousandths, line by line of
+// twelve words.
 Positions words_of_a_page(std::int64_t words) {
   std::vector<std::int64_t> ids(static_cast<std::size_t>(3 * words));
   for (std::int64_t t = 0; t < words; ++t) {

@@ -16,7 +16,8 @@ double now(int threads);
 double quantile(std::vector<double> numbers, double part);
 inline double median(const std::vector<double>& numbers) { return quantile(numbers, 0.5); }
 
-// The relative standard error of a median, its spread taken from the quartiles, whom no outlier moves.
+// The relative standard error of a median, its spread taken from the quartiles, whom no outlier
+// moves.
 double error_of_median(const std::vector<double>& numbers);
 
 // Seconds of one run: of so many that the clock's own cost does not show.

@@ -1,6 +1,6 @@
-// One token decoded through a key-value cache, in turns with the attention of the same token without
-// any position and without a cache: 8192 tokens, 32 heads over 8, head_dim 128, one thread by its own
-// processor time. of_nope: the one time over the other.
+// One token decoded through a key-value cache, in turns with the attention of the same token
+// without any position and without a cache: 8192 tokens, 32 heads over 8, head_dim 128, one thread
+// by its own processor time. of_nope: the one time over the other.
 #include "posenc/cache.h"
 
 #include <benchmark/benchmark.h>

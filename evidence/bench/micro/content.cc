@@ -1,6 +1,6 @@
-// Schemes that read the content beside the attention of no position, whose time is the limit: 8 heads
-// of 64, 2048 tokens, causal, float, one thread by its own processor time. "backward" gives the gradients
-// by all that they have.
+// Schemes that read the content beside the attention of no position, whose time is the limit: 8
+// heads of 64, 2048 tokens, causal, float, one thread by its own processor time. "backward" gives
+// the gradients by all that they have.
 #include "posenc/content.h"
 
 #include <benchmark/benchmark.h>

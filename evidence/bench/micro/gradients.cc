@@ -1,6 +1,6 @@
-// attend_backward beside attend, taken turns, by processor time of one thread: 8 heads of 64 channels,
-// float32. `ratio` is backward's median time over forward's. Five products of a query and a key are made
-// where forward makes two.
+// attend_backward beside attend, taken turns, by processor time of one thread: 8 heads of 64
+// channels, float32. `ratio` is backward's median time over forward's. Five products of a query and
+// a key are made where forward makes two.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // Every kernel beside what memory allows, taken turns on the same buffer: in-place scaling for
-// rotations and sums, a plain fill for tables. `ratio` is the limit's median time over the kernel's.
+// rotations and sums, a plain fill for tables. `ratio` is the limit's median time over the
+// kernel's.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>

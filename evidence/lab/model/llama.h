@@ -1,5 +1,5 @@
-// A pretrained model of the Llama family that runs on posenc's attention: float weights out of a GGUF file, whose
-// layers are RMSNorm, attention, RMSNorm and a gated MLP.
+// A pretrained model of the Llama family that runs on posenc's attention: float weights out of a
+// GGUF file, whose layers are RMSNorm, attention, RMSNorm and a gated MLP.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ struct LlamaLayer {
 
 class Llama {
  public:
-  // Errors: no GGUF, an architecture other than llama, weights missing or of other shapes than the file says, quantized in
-  // a way that floats_of() does not restore; no OpenBLAS on this machine.
+  // Errors: no GGUF, an architecture other than llama, weights missing or of other shapes than the
+  // file says, quantized in a way that floats_of() does not restore; no OpenBLAS on this machine.
   static Expected<Llama> read(const std::string& path, Threads threads);
 
   const Model& about() const { return model_; }  // what its file says of position
@@ -44,7 +44,8 @@ class Llama {
   void multiply(std::span<const float> x, const Weights& weights, std::span<float> y) const;
   void normalize(std::span<const float> x, std::span<const float> gain, std::span<float> y) const;
   std::span<const float> embedding(std::int32_t token) const;
-  // Negative log-probabilities in nats of the tokens that follow; `hidden` [next][width] as Passage::read() gives them.
+  // Negative log-probabilities in nats of the tokens that follow; `hidden` [next][width] as
+  // Passage::read() gives them.
   std::vector<float> losses(std::span<const float> hidden,
                             std::span<const std::int32_t> next) const;
 
@@ -62,8 +63,8 @@ class Llama {
 // Of a layer's keys and values, unrotated.
 KvCacheOptions cache_options(const Llama& model, std::int64_t layer);
 
-// What a passage shows of each layer to those who look: queries [heads][tokens][head_dim] and keys [kv_heads] likewise,
-// before they are rotated, and the positions of the tokens.
+// What a passage shows of each layer to those who look: queries [heads][tokens][head_dim] and keys
+// [kv_heads] likewise, before they are rotated, and the positions of the tokens.
 struct Glimpse {
   std::int64_t layer;
   Tensor q, k;
@@ -71,14 +72,14 @@ struct Glimpse {
   const Positions& positions;
 };
 
-// How much of a text a passage keeps: its first tokens, and as many of the last as leave room for a chunk, closed up as
-// StreamingLLM has them (2309.17453): positions are those within the cache.
+// How much of a text a passage keeps: its first tokens, and as many of the last as leave room for a
+// chunk, closed up as StreamingLLM has them (2309.17453): positions are those within the cache.
 struct Kept {
   std::int64_t tokens = 0;  // at most in the cache; 0: all
   std::int64_t first = 0;   // of them the first of the text, which attention may rest on
 };
-// Attention of a chunk's tokens over all that a passage has read. Several processes may read one together: each computes some
-// of the chunk's tokens and keeps some of the keys.
+// Attention of a chunk's tokens over all that a passage has read. Several processes may read one
+// together: each computes some of the chunk's tokens and keeps some of the keys.
 class PassageAttention {
  public:
   virtual ~PassageAttention() = default;
@@ -87,8 +88,9 @@ class PassageAttention {
     std::int64_t first = 0, last = 0;
   };
   virtual Share share(std::int64_t tokens) const { return {0, tokens}; }
-  // Of those tokens: q and out [1, heads, tokens, head_dim] and k and v [1, kv_heads, tokens, head_dim], the rows of a token
-  // beside each other in memory. `positions` are those of the whole chunk.
+  // Of those tokens: q and out [1, heads, tokens, head_dim] and k and v [1, kv_heads, tokens,
+  // head_dim], the rows of a token beside each other in memory. `positions` are those of the whole
+  // chunk.
   virtual Expected<void> attend(std::int64_t layer, const Tensor& q, const Tensor& k,
                                 const Tensor& v, const Plan& plan, const Positions& positions,
                                 const Mask& mask, const Tensor& out) = 0;
@@ -102,8 +104,9 @@ class PassageAttention {
 // Absent: one process keeps all keys.
 using AttentionMaker = std::function<Expected<std::unique_ptr<PassageAttention>>(const Llama&)>;
 
-// A text that runs through a model, a chunk at a time. Keys are cached unrotated, so that every chunk may have a plan of
-// its own, as dynamic NTK asks: what stands in the cache was computed under the plans of its own time, as in a server.
+// A text that runs through a model, a chunk at a time. Keys are cached unrotated, so that every
+// chunk may have a plan of its own, as dynamic NTK asks: what stands in the cache was computed
+// under the plans of its own time, as in a server.
 class Passage {
  public:
   // The plan that a layer's attention has once `length` positions are there.
@@ -116,7 +119,8 @@ class Passage {
   Passage(Passage&&) noexcept;
   ~Passage();
 
-  // What the tokens come to after the last norm, [tokens][width], until the next call; of several processes each has its own.
+  // What the tokens come to after the last norm, [tokens][width], until the next call; of several
+  // processes each has its own.
   Expected<std::span<const float>> read(std::span<const std::int32_t> tokens,
                                         const Look& look = {});
   PassageAttention& attention() const;
@@ -127,8 +131,8 @@ class Passage {
   std::unique_ptr<State> state_;
 };
 
-// The loss in nats of every token but the first, given those before it that are kept: [tokens − 1]. `told` hears how many
-// are done. Chunks are of 1024 tokens, or an eighth of what is kept.
+// The loss in nats of every token but the first, given those before it that are kept: [tokens − 1].
+// `told` hears how many are done. Chunks are of 1024 tokens, or an eighth of what is kept.
 Expected<std::vector<float>> losses(const Llama& model, std::span<const std::int32_t> tokens,
                                     const Passage::PlanRule& rule, std::int64_t first = 0,
                                     const std::function<void(std::int64_t)>& told = {},

@@ -125,7 +125,8 @@ TEST_F(SmallLlama, ShowsWeightsThatSumToOne) {
   }
 }
 
-// A file whose numbers lie, or from which something is missing, is an error that names the file, at once.
+// A file whose numbers lie, or from which something is missing, is an error that names the file, at
+// once.
 TEST_F(SmallLlama, IsNotReadFromAFileThatLies) {
   const std::string good = small_.file();
   std::vector<std::pair<std::string, std::string>> files;

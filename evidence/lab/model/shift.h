@@ -1,5 +1,5 @@
-// The shift test: RoPE's scores depend on distances alone, so that a text moved far out has the losses it had, as far as
-// the arithmetic of the angles lets it.
+// The shift test: RoPE's scores depend on distances alone, so that a text moved far out has the
+// losses it had, as far as the arithmetic of the angles lets it.
 #pragma once
 
 #include <cstdint>

@@ -59,8 +59,9 @@ std::vector<Letter> letters_of(std::string_view utf8) {
   return letters;
 }
 
-// Letters [first, last) of a text, seen as if nothing stood around them; each alternative of the regular expressions is a
-// function that gives where its match from `at` ends, or `at` where it has none.
+// Letters [first, last) of a text, seen as if nothing stood around them; each alternative of the
+// regular expressions is a function that gives where its match from `at` ends, or `at` where it has
+// none.
 class Stretch {
  public:
   Stretch(const std::vector<Letter>& letters, std::size_t first, std::size_t last)
@@ -137,8 +138,8 @@ class Stretch {
 
 // --- reading a file ------------------------------------------------------------------------------
 
-// GPT-2 writes its vocabulary in printable letters: those of Latin-1 stand for themselves, the other 68 bytes for the
-// letters from U+0100 on.
+// GPT-2 writes its vocabulary in printable letters: those of Latin-1 stand for themselves, the
+// other 68 bytes for the letters from U+0100 on.
 std::array<char32_t, 256> printed_bytes() {
   std::array<char32_t, 256> letters{};
   char32_t next = 0x100;
@@ -149,7 +150,8 @@ std::array<char32_t, 256> printed_bytes() {
   return letters;
 }
 
-// The bytes that a word of the vocabulary stands for; letters that stand for none (in control tokens) as they are.
+// The bytes that a word of the vocabulary stands for; letters that stand for none (in control
+// tokens) as they are.
 std::string bytes_of(std::string_view printed) {
   static const auto byte_of = [] {
     std::unordered_map<char32_t, char> made;
@@ -267,7 +269,8 @@ std::string Tokenizer::text_of(std::int32_t token) const {
   return token < 0 || token >= size() ? "" : texts_[static_cast<std::size_t>(token)];
 }
 
-// The pair of lowest rank is merged first, of equal ones the leftmost: a heap of pairs over a linked list of tokens.
+// The pair of lowest rank is merged first, of equal ones the leftmost: a heap of pairs over a
+// linked list of tokens.
 void Tokenizer::merge(std::string_view word, std::vector<std::int32_t>& out) const {
   struct Link {
     std::int32_t token;

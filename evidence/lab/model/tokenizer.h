@@ -1,5 +1,5 @@
-// Text as a model's tokens: byte-level BPE (GPT-2's), with the vocabulary, the merges and the way of cutting text into
-// words that a GGUF file names.
+// Text as a model's tokens: byte-level BPE (GPT-2's), with the vocabulary, the merges and the way
+// of cutting text into words that a GGUF file names.
 #pragma once
 
 #include <cstdint>
@@ -28,13 +28,14 @@ class Tokenizer {
       default;  // the map's keys are views of the texts, which a copy would not have
   Tokenizer& operator=(Tokenizer&&) = default;
 
-  // Errors: no such vocabulary in the file, another kind of tokenizer (SentencePiece), a way of cutting that is not one
-  // of the three.
+  // Errors: no such vocabulary in the file, another kind of tokenizer (SentencePiece), a way of
+  // cutting that is not one of the three.
   static Expected<Tokenizer> from(const Gguf& gguf, std::string_view where);
   static Expected<Tokenizer> read(
       const std::string& path);  // and those of MappedFile and parse_gguf
 
-  // As llama.cpp's: control tokens in the text are text. Begins with the file's first token, where it asks for one.
+  // As llama.cpp's: control tokens in the text are text. Begins with the file's first token, where
+  // it asks for one.
   std::vector<std::int32_t> encode(std::string_view utf8) const;
   std::string text_of(std::int32_t token) const;
   std::int64_t size() const { return static_cast<std::int64_t>(texts_.size()); }

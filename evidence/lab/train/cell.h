@@ -45,7 +45,8 @@ Expected<Cell> read_cell(std::string_view json, std::string_view where);
 // Names a cell's file: its experiment, arm and seed, and a hash of all of it.
 std::string name_of(const Cell& cell);
 
-// `told` hears how far it is, from 0 to 1. With fewer than ten tenths training stops there, and nothing is tested.
+// `told` hears how far it is, from 0 to 1. With fewer than ten tenths training stops there, and
+// nothing is tested.
 Expected<std::string> run_cell(const Cell& cell, const Corpus& corpus,
                                const std::function<void(double)>& told = {},
                                std::int64_t tenths = 10);
@@ -54,10 +55,11 @@ Expected<std::string> run_cell(const Cell& cell, const Corpus& corpus,
 struct Measurement {
   std::string arm;
   std::int64_t step = 0, length = 0;
-  // nats; exact: the share of answers without a mistake; training: nats while it learned; recall_1 to recall_8: the share of
-  // facts found of each eighth of a text; position_r2_0, …: ridge_r2 of positions before each layer and behind the last;
-  // told_apart: the share of texts whose last bytes have another loss when the words before them change places;
-  // true_order: the share in which the text as it was has the lower one, half of where they are the same.
+  // nats; exact: the share of answers without a mistake; training: nats while it learned; recall_1
+  // to recall_8: the share of facts found of each eighth of a text; position_r2_0, …: ridge_r2 of
+  // positions before each layer and behind the last; told_apart: the share of texts whose last
+  // bytes have another loss when the words before them change places; true_order: the share in
+  // which the text as it was has the lower one, half of where they are the same.
   std::string metric;
   double value = 0;
 };

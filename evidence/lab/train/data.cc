@@ -34,7 +34,8 @@ void append(Batch& batch, const std::vector<std::uint8_t>& bytes, std::int64_t f
   ++batch.texts;
 }
 
-// Ten keys and ten values, and a symbol for each fact that says both, beyond bytes; asking for all facts takes so many.
+// Ten keys and ten values, and a symbol for each fact that says both, beyond bytes; asking for all
+// facts takes so many.
 constexpr std::int32_t first_key = 256, first_value = 266, first_fact = 276;
 constexpr std::int64_t asking = 2 * facts - 1;
 

@@ -1,5 +1,6 @@
-// A small decoder that learns with any scheme: RMSNorm, attention, RMSNorm and an MLP of relu² in each layer, all around a
-// residual stream. Its backward pass is written by hand, on attend_backward of posenc. One thread, the same bits for a seed.
+// A small decoder that learns with any scheme: RMSNorm, attention, RMSNorm and an MLP of relu² in
+// each layer, all around a residual stream. Its backward pass is written by hand, on
+// attend_backward of posenc. One thread, the same bits for a seed.
 #pragma once
 
 #include <memory>
@@ -28,8 +29,8 @@ struct Batch {
 
 class Decoder {
  public:
-  // Weights depend on the seed and on what they are called: models with other schemes share all that they have in common.
-  // Errors: a shape that the scheme refuses, no OpenBLAS on this machine.
+  // Weights depend on the seed and on what they are called: models with other schemes share all
+  // that they have in common. Errors: a shape that the scheme refuses, no OpenBLAS on this machine.
   static Expected<Decoder> make(const DecoderShape& shape, AnyScheme scheme, std::uint64_t seed);
   Decoder(Decoder&&) noexcept;
   Decoder& operator=(Decoder&&) noexcept;
@@ -39,10 +40,12 @@ class Decoder {
   Expected<double> loss(const Batch& batch);
   // The same, and the gradient by every parameter, written.
   Expected<double> learn(const Batch& batch);
-  // Of the last batch, [text][position]: nats (0 where not scored), and whether the likeliest token was the target.
+  // Of the last batch, [text][position]: nats (0 where not scored), and whether the likeliest token
+  // was the target.
   std::span<const float> losses() const;
   std::span<const std::uint8_t> hits() const;
-  // The residual stream of the last batch before layer `at`, [text][position][channel]; behind the last for at = layers.
+  // The residual stream of the last batch before layer `at`, [text][position][channel]; behind the
+  // last for at = layers.
   std::span<const float> residual(std::int64_t at) const;
 
   Parameters& parameters();

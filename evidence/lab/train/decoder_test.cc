@@ -34,8 +34,9 @@ bool without_blas(const Expected<Decoder>& made) {
 
 class EveryScheme : public testing::TestWithParam<const char*> {};
 
-// A float's loss is rounded by 1e-7, which a central difference divides by its step, and curvature counts with the step's
-// square, a relu's bend with the step: of three steps one is short and long enough. A wrong gradient agrees with none.
+// A float's loss is rounded by 1e-7, which a central difference divides by its step, and curvature
+// counts with the step's square, a relu's bend with the step: of three steps one is short and long
+// enough. A wrong gradient agrees with none.
 TEST_P(EveryScheme, GradientsAreThoseOfFiniteDifferences) {
   Expected<Decoder> made = decoder(GetParam());
   if (without_blas(made)) GTEST_SKIP() << made.error().message();

@@ -33,7 +33,8 @@ constexpr Arm with_four_heads(Arm arm) {
   return arm;
 }
 
-// In a scheme's text L is the trained length, H half of it, S the stretch of E2, R the range of positions.
+// In a scheme's text L is the trained length, H half of it, S the stretch of E2, R the range of
+// positions.
 constexpr std::string_view all = "quick standard full", most = "standard full";
 constexpr Arm arms[] = {
     {"E1", "nope", "nope", all},

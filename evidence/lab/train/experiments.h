@@ -37,8 +37,9 @@ struct SharedArm {
 };
 std::span<const SharedArm> shared_arms();
 
-// One number of a run: nats after the last step at `times` the trained length (zero-shot: before tuning), exact for `times`
-// symbols, training or tuned, the loss at a part of the steps, or another metric of Measurement, before training where `at` is 0.
+// One number of a run: nats after the last step at `times` the trained length (zero-shot: before
+// tuning), exact for `times` symbols, training or tuned, the loss at a part of the steps, or
+// another metric of Measurement, before training where `at` is 0.
 struct Reading {
   std::string_view arm;
   std::string_view metric = "nats";
@@ -46,8 +47,8 @@ struct Reading {
   double at = 1;
 };
 
-// That left − right, paired by seed, lies above `bound`, or below. Stated before the runs; `claim` is its number in posenc
-// verify.
+// That left − right, paired by seed, lies above `bound`, or below. Stated before the runs; `claim`
+// is its number in posenc verify.
 struct Hypothesis {
   std::string_view experiment, claim, statement;
   Reading left, right;

@@ -286,7 +286,8 @@ TEST(LabOrder, ShuffledWordsAreTheSameBytesBeforeTheSameEnd) {
   EXPECT_EQ(shuffled, sorted);
 }
 
-// What Haviv and Chi explain: attention to all that came before is what a model without position counts by.
+// What Haviv and Chi explain: attention to all that came before is what a model without position
+// counts by.
 TEST(LabRuns, TellOrdersApartWithoutPositionOnlyWhereTheyReadBackwardsAlone) {
   const auto apart = [](const char* task) {
     Cell cell = small_cell("nope");
@@ -341,8 +342,9 @@ TEST(LabResults, AreWhatTheClaimsSay) {
     }
 }
 
-// A line that posenc lab run wrote, run again: a tenth of its training. On another kind of processor products are summed in
-// another order, and what learning makes of that stays below a hundredth by then.
+// A line that posenc lab run wrote, run again: a tenth of its training. On another kind of
+// processor products are summed in another order, and what learning makes of that stays below a
+// hundredth by then.
 TEST(LabResults, ComeOutAgainFromTheirOwnLine) {
   const std::vector<Outcome> outcomes =
       read_outcomes(test::data_path("../../evidence/lab/results/standard.jsonl")).value();

@@ -38,8 +38,9 @@ class Parameters {
  public:
   explicit Parameters(std::uint64_t seed) : seed_(seed) {}
 
-  // Normal numbers with this standard deviation, or all `middle` where it is 0. They depend on the seed and the name alone, so
-  // that models with other parameters besides share them. The reference stays good.
+  // Normal numbers with this standard deviation, or all `middle` where it is 0. They depend on the
+  // seed and the name alone, so that models with other parameters besides share them. The reference
+  // stays good.
   Parameter& add(std::string name, std::int64_t size, double deviation, double middle = 0);
   std::deque<Parameter>& all() { return all_; }
   std::int64_t size() const;

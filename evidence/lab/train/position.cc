@@ -50,7 +50,8 @@ Tensor dense_like(std::vector<float>& numbers, const Tensor& like) {
                        {like.shape[0], like.shape[1], like.shape[2], like.shape[3]});
 }
 
-// Rows of p [text][head][token][column] divided by their root mean square, and what the gradient by those gives for p.
+// Rows of p [text][head][token][column] divided by their root mean square, and what the gradient by
+// those gives for p.
 constexpr double norm_epsilon = 1e-5;
 
 double inverse_rms(const Tensor& p, std::int64_t row) {
@@ -311,7 +312,8 @@ Expected<void> Position::prepare(std::int64_t length) {
   Expected<Plan> plan = list != nullptr ? compile(*list, geometry) : Plan{};
   if (!plan) return std::unexpected(plan.error());
   plan_ = std::move(*plan);
-  // Where posenc refuses a position without a row, the lab wants to know what the last row would do.
+  // Where posenc refuses a position without a row, the lab wants to know what the last row would
+  // do.
   if (plain<Learned>(scheme_) != nullptr) plan_.valid.reset();
   return {};
 }

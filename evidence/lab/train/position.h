@@ -1,5 +1,6 @@
-// A scheme as a decoder uses it: compiled for a length, with what it learns among the decoder's parameters. All layers
-// share what a scheme learns, as T5's do; what tokens say to it (gates, PaTH's factors) reads the layer, and is the decoder's.
+// A scheme as a decoder uses it: compiled for a length, with what it learns among the decoder's
+// parameters. All layers share what a scheme learns, as T5's do; what tokens say to it (gates,
+// PaTH's factors) reads the layer, and is the decoder's.
 #pragma once
 
 #include <string_view>
@@ -16,8 +17,8 @@ namespace posenc::lab {
 
 using AnyScheme = std::variant<Scheme, ContentScheme, ContentRope>;
 
-// "rope rope_type=yarn factor=8": a name of `posenc schemes` or of ContentRope, and fields. Errors: those of make_scheme and
-// set_field.
+// "rope rope_type=yarn factor=8": a name of `posenc schemes` or of ContentRope, and fields. Errors:
+// those of make_scheme and set_field.
 Expected<AnyScheme> parse_scheme(std::string_view text);
 
 // What tokens say to a scheme that reads them; the rest is absent. tables: of the scheme's, those
@@ -48,12 +49,14 @@ struct SaidRow {
 
 class Position {
  public:
-  // `geometry.length` is the trained length: what a learned table has rows for, and CoPE positions. Fields that say how
-  // long a model was trained keep their defaults unless the scheme's text sets them.
+  // `geometry.length` is the trained length: what a learned table has rows for, and CoPE positions.
+  // Fields that say how long a model was trained keep their defaults unless the scheme's text sets
+  // them.
   static Expected<Position> make(AnyScheme scheme, const Geometry& geometry,
                                  Parameters& parameters);
 
-  // Another scheme that learns nothing in its place: a rotation scaled otherwise. Errors: one that learns.
+  // Another scheme that learns nothing in its place: a rotation scaled otherwise. Errors: one that
+  // learns.
   Expected<void> replace(AnyScheme scheme);
   // To be called before a forward pass of texts of this length, with parameters as they are by now.
   Expected<void> prepare(std::int64_t length);
@@ -67,7 +70,8 @@ class Position {
   Expected<Positions> clamped(const Positions& positions) const;
 
   Expected<void> attend(const AttentionInputs& in, const Said& said, const Tensor& out);
-  // Writes the gradients of q, k, v and of what was said, and adds to those of what the scheme learns.
+  // Writes the gradients of q, k, v and of what was said, and adds to those of what the scheme
+  // learns.
   Expected<void> attend_backward(const AttentionInputs& in, const Said& said,
                                  const Tensor& out_gradient, const AttentionGradients& wanted,
                                  const Said& said_gradient);

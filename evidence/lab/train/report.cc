@@ -190,7 +190,8 @@ std::vector<Results> task_tables(std::span<const Outcome> outcomes) {
   return made;
 }
 
-// A row for each scheme of E1: its loss by rate, of the first seed alone, with E1's own rate among them.
+// A row for each scheme of E1: its loss by rate, of the first seed alone, with E1's own rate among
+// them.
 Results sweep_table(std::span<const Outcome> outcomes) {
   std::vector<Outcome> swept;
   if (std::ranges::none_of(outcomes, [](const Outcome& o) { return o.cell.experiment == "E3"; }))

@@ -44,7 +44,8 @@ class Runner {
     if (tenths_ < 10) return measured;
     POSENC_CHECK(test(cell_.arm, cell_.steps, measured));
     POSENC_CHECK(probe(cell_.steps, measured));
-    // Each change starts from the weights, from Adam's memory and from the order of texts that training ended with.
+    // Each change starts from the weights, from Adam's memory and from the order of texts that
+    // training ended with.
     const Parameters trained = decoder_.parameters();
     const Random order = order_;
     for (const Change& change : cell_.afterwards) {
@@ -81,7 +82,8 @@ class Runner {
     return {};
   }
 
-  // The rate rises over a twentieth of the steps, then falls as half a cosine to a tenth. The loss is told ten times.
+  // The rate rises over a twentieth of the steps, then falls as half a cosine to a tenth. The loss
+  // is told ten times.
   Expected<void> train(Json& measured) {
     const auto steps = static_cast<double>(cell_.steps);
     double sum = 0;
@@ -137,7 +139,8 @@ class Runner {
     return corpus_.held_out(held_out_windows, length, cell_.scored_bytes(), cell_.tests.back());
   }
 
-  // Some texts at a time, as memory grows with a batch's tokens: `each` sees them, and their mean loss.
+  // Some texts at a time, as memory grows with a batch's tokens: `each` sees them, and their mean
+  // loss.
   Expected<void> run(const Batch& all, const std::function<void(const Batch&, double)>& each) {
     const std::int64_t together = std::max<std::int64_t>(1, 2048 / all.length);
     for (std::int64_t from = 0; from < all.texts; from += together) {
@@ -204,7 +207,8 @@ class Runner {
     return static_cast<double>(right) / static_cast<double>(texts);
   }
 
-  // What the residual stream says of position, before and after training, and whether it hears the order of words.
+  // What the residual stream says of position, before and after training, and whether it hears the
+  // order of words.
   Expected<void> probe(std::int64_t at, Json& measured) {
     if (!cell_.probe) return {};
     const std::int64_t length = cell_.shape.trained_length, layers = cell_.shape.layers;
@@ -226,7 +230,8 @@ class Runner {
     return order(at, measured);
   }
 
-  // The loss of the last bytes of each held-out text, with the words before them as they stand and shuffled.
+  // The loss of the last bytes of each held-out text, with the words before them as they stand and
+  // shuffled.
   Expected<void> order(std::int64_t at, Json& measured) {
     constexpr double same = 1e-3;  // nats; what rounding does lies a thousand times below
     const std::int64_t length = cell_.shape.trained_length;

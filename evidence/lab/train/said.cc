@@ -1,4 +1,5 @@
-// What tokens say to a scheme: how many numbers, how their projection begins, and as which tensors the scheme takes them.
+// What tokens say to a scheme: how many numbers, how their projection begins, and as which tensors
+// the scheme takes them.
 #include <cmath>
 #include <numbers>
 

@@ -126,7 +126,8 @@ void read_jais(const Section& config, const Family& family) {
 // Encoder and decoder each own one table in their first layer; no 1/√d_kv.
 namespace {
 
-// UDOP's: middles of boxes in hundredths of the page. The class has its own numbers of buckets, whatever T5's keys say.
+// UDOP's: middles of boxes in hundredths of the page. The class has its own numbers of buckets,
+// whatever T5's keys say.
 AxisBuckets page_buckets(const Section& config) {
   constexpr std::string_view key = "relative_bias_args", usual[] = {"1d", "horizontal", "vertical"};
   const Json* const said = config.raw(key);

@@ -305,7 +305,8 @@ class DecoderReader {
                                      "authors serve it");
   }
 
-  // Such a family multiplies the logits by YaRN's factor in every layer, also where nothing rotates.
+  // Such a family multiplies the logits by YaRN's factor in every layer, also where nothing
+  // rotates.
   void scale_logits(const LayerKind& kind, RopeAsk ask, const ModelDims& dims, LayerGroup& group) {
     ProvenanceList notes;
     ask.rotary_dim = rotary_dim(kind, dims, notes);

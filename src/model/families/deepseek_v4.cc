@@ -1,6 +1,7 @@
-// DeepSeek-V4: one key head, whose keys are the values too, so that both are rotated and the output is rotated back. Layers see
-// the last tokens, and beside these entries that stand for several tokens each. Which rotation a layer has goes by whether it
-// compresses, and the file says it by labels of its own ("main", "compress") or by keys beside one scaling.
+// DeepSeek-V4: one key head, whose keys are the values too, so that both are rotated and the output
+// is rotated back. Layers see the last tokens, and beside these entries that stand for several
+// tokens each. Which rotation a layer has depends on whether it compresses, and the file says it by
+// labels of its own ("main", "compress") or by keys beside one scaling.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -79,8 +80,8 @@ class Rewritten {
     set(whole_, "rope_parameters", {std::move(parameters)});
   }
 
-  // Layers that slide have the plain base, the others a base of their own and the file's scaling, whose attention
-  // factor nobody multiplies by unless the file says one.
+  // Layers that slide have the plain base, the others a base of their own and the file's scaling,
+  // whose attention factor nobody multiplies by unless the file says one.
   Json::Object entry(const Section& flat, bool plain, const std::string& path) {
     Json::Object entry;
     if (!plain && flat) entry = flat.members();

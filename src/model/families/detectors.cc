@@ -1,9 +1,10 @@
-// Detectors: a few layers attend among the features that convolutions make of a picture, and sinusoids of rows and columns are
-// added in every layer to what queries and keys are projected from. DETR's decoder attends with learned rows of its object
-// queries; those of RT-DETR and its kin sample a few places instead of attending.
+// Detectors: a few layers attend among the features that convolutions make of a picture, and
+// sinusoids of rows and columns are added in every layer to what queries and keys are projected
+// from. DETR's decoder attends with learned rows of its object queries; those of RT-DETR and its
+// kin sample a few places instead of attending.
 //
-// SAM's clicks and boxes are vectors of random frequencies, made by a prompt encoder, which its mask decoder adds to queries
-// and keys in every layer.
+// SAM's clicks and boxes are vectors of random frequencies, made by a prompt encoder, which its
+// mask decoder adds to queries and keys in every layer.
 #include <numbers>
 #include <string>
 #include <utility>

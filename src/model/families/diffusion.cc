@@ -1,5 +1,6 @@
-// Diffusion transformers, as diffusers writes their transformer/config.json: text tokens and patches of a picture or a
-// video in one sequence, whose ids have several axes; each axis rotates channels of its own, pairing neighbours.
+// Diffusion transformers, as diffusers writes their transformer/config.json: text tokens and
+// patches of a picture or a video in one sequence, whose ids have several axes; each axis rotates
+// channels of its own, pairing neighbours.
 #include <charconv>
 #include <string>
 #include <utility>

@@ -54,9 +54,9 @@ enum class LocalRope {
 
 enum class Sinks { none, all, windowed };
 
-// All spellings of the base, of the sliding layers' base, of the part of a head that rotates, of the
-// window and of the pattern's period. A family's code reads some of them, as its row says; of others
-// the reader warns.
+// All spellings of the base, of the sliding layers' base, of the part of a head that rotates, of
+// the window and of the pattern's period. A family's code reads some of them, as its row says; of
+// others the reader warns.
 constexpr std::string_view any_theta = "rope_theta rotary_emb_base rope_base global_rope_theta";
 constexpr std::string_view any_local_theta = "rope_local_base_freq local_rope_theta";
 constexpr std::string_view any_partial =
@@ -96,7 +96,8 @@ struct Indexer {
   LayerRule* rule = nullptr;    // which layers pick for themselves; null: all
 };
 
-// Where biases of a page's axes meet the logits: with the product, before the scale (LayoutLM v3), or after it.
+// Where biases of a page's axes meet the logits: with the product, before the scale (LayoutLM v3),
+// or after it.
 enum class PageBias { none, with_the_product, after_the_scale };
 
 Reader read_decoder;  // rotary models: decoder.cc

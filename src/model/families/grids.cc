@@ -1,5 +1,5 @@
-// Towers whose attention knows rows and columns by distance: stages of windows (Swin), a class token before a grid (BEiT),
-// vectors by rows and by columns in windows and out of them (SAM).
+// Towers whose attention knows rows and columns by distance: stages of windows (Swin), a class
+// token before a grid (BEiT), vectors by rows and by columns in windows and out of them (SAM).
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -79,8 +79,9 @@ LayerGroup group_of(const Section& vision, const Tower& tower, ProvenanceList no
 
 }  // namespace
 
-// Each stage has half of the rows and columns of the one before, and twice the channels, where they merge. Its windows are
-// as large as window_size or as the stage, and every second layer's are moved by half of that where there is more than one.
+// Each stage has half of the rows and columns of the one before, and twice the channels, where they
+// merge. Its windows are as large as window_size or as the stage, and every second layer's are
+// moved by half of that where there is more than one.
 void read_stages(const Section& vision, const Tower& tower) {
   ProvenanceList notes;
   const std::int64_t width =
@@ -145,8 +146,8 @@ void read_stages(const Section& vision, const Tower& tower) {
 
 namespace {
 
-// What LeViT does behind a stage: ["Subsample", channels of a query, heads, …, stride], as its class makes it of the file
-// where the file has none.
+// What LeViT does behind a stage: ["Subsample", channels of a query, heads, …, stride], as its
+// class makes it of the file where the file has none.
 struct Shrink {
   std::int64_t key_dim = 0, heads = 0, stride = 2;
 };
@@ -173,8 +174,9 @@ Shrink shrink_behind(const Section& vision, std::size_t stage, std::int64_t key_
 
 }  // namespace
 
-// Stages of grids: each layer has a bias by rows and columns without their signs, and behind a stage one stands in which
-// every second patch asks all of them, so that its positions are a stride apart.
+// Stages of grids: each layer has a bias by rows and columns without their signs, and behind a
+// stage one stands in which every second patch asks all of them, so that its positions are a stride
+// apart.
 void read_shrinking(const Section& vision, const Tower& tower) {
   ProvenanceList notes;
   const auto widths = numbers_of_stages(vision, "hidden_sizes", "128 256 384", notes),

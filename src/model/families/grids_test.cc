@@ -1,5 +1,6 @@
-// Families whose attention knows the distance: Conformers, XLNet, towers by rows and columns. Each file is what the family's
-// class in transformers 5.23.0 saves, without the keys that say nothing of position.
+// Families whose attention knows the distance: Conformers, XLNet, towers by rows and columns. Each
+// file is what the family's class in transformers 5.23.0 saves, without the keys that say nothing
+// of position.
 #include <algorithm>
 #include <string>
 #include <variant>

@@ -1,5 +1,5 @@
-// Models of several parts: an encoder and a decoder, each a model of its own within the file or both
-// of one build, and the encoder of sound beside a text model.
+// Models of several parts: an encoder and a decoder, each a model of its own within the file or
+// both of one build, and the encoder of sound beside a text model.
 #include <string>
 #include <utility>
 
@@ -54,8 +54,8 @@ void read_sides(const Section& config, const Family& family) {
   }
 }
 
-// Where only the encoder is a part, the file itself is the decoder, if the row has sizes for one: it rotates by the row's base,
-// or adds learned rows.
+// Where only the encoder is a part, the file itself is the decoder, if the row has sizes for one:
+// it rotates by the row's base, or adds learned rows.
 void read_parts(const Section& config, const Family& family) {
   const Section encoder = config.section(
                     "encoder encoder_config audio_config asr_config text_encoder "

@@ -25,8 +25,8 @@ struct Reading {
   // Where the file is of another dialect: a path as Hugging Face spells it, and as the file does. A
   // path stands for all below it too.
   std::vector<std::pair<std::string, std::string>> spelled = {};
-  // transformers_version of the file, {major, minor}: rules that moved hold as they were when it was saved.
-  // Without it they are the newest.
+  // transformers_version of the file, {major, minor}: rules that moved hold as they were when it
+  // was saved. Without it they are the newest.
   std::pair<int, int> saved_by = {1000, 0};
 
   void read_version(std::string_view version);  // "4.57.1"

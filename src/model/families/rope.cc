@@ -339,7 +339,8 @@ class RopeReader {
       return;
     }
     std::optional<Found<double>> theta = parameters_.section.number("rope_theta", above_one);
-    // A base within the parameters of all layers is also that of those that slide in ModernBERT alone.
+    // A base within the parameters of all layers is also that of those that slide in ModernBERT
+    // alone.
     const bool of_all = family_.local.rope == LocalRope::own_theta_scaled;
     if (unscaled_layer() || (own_theta() && !of_all && !parameters_.by_layer_type)) theta.reset();
     const auto beside =
@@ -438,7 +439,8 @@ class RopeReader {
     }
   }
 
-  // What the checkpoint's own code makes of these keys holds here, and transformers' class has its defaults.
+  // What the checkpoint's own code makes of these keys holds here, and transformers' class has its
+  // defaults.
   void warn_of_own_code() {
     for (const std::string_view key : split(family_.rope.own_code)) {
       const Json* value = config_.raw(key);

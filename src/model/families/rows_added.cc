@@ -5,8 +5,8 @@
 namespace posenc::detail {
 namespace {
 
-// All sines, then all cosines. XGLM has fairseq's two rows before the first position, the second of them
-// the zeros of padding.
+// All sines, then all cosines. XGLM has fairseq's two rows before the first position, the second of
+// them the zeros of padding.
 constexpr Sinusoidal concatenated{.layout = WaveLayout::concatenated};
 constexpr Sinusoidal fairseq_behind_padding{.layout = WaveLayout::concatenated,
                                             .spacing = WaveSpacing::ends,

@@ -33,7 +33,8 @@ void sixty_fourth(const Section& config, LayerGroup& group) {
                             std::sqrt(static_cast<double>(group.geometry.head_dim));
 }
 
-// Ernie 4.5 VL: height and width take pairs in turns, time the last ones; sections are said in that order.
+// Ernie 4.5 VL: height and width take pairs in turns, time the last ones; sections are said in that
+// order.
 std::vector<std::int64_t> height_width_then_time(const std::vector<std::int64_t>& sections) {
   std::vector<std::int64_t> axes;
   if (sections.size() != 3) return axes;

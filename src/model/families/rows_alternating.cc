@@ -12,7 +12,8 @@
 namespace posenc::detail {
 namespace {
 
-// OLMo's hybrid: where the base is null, inside the parameters or instead of them, no layer rotates.
+// OLMo's hybrid: where the base is null, inside the parameters or instead of them, no layer
+// rotates.
 void unless_null(LayerDraft& layers) {
   const Section parameters = layers.config.section("rope_parameters rope_scaling");
   const Json* theta = (parameters ? parameters : layers.config).raw("rope_theta");
@@ -54,8 +55,8 @@ void all_if_rope_is_said(LayerDraft& layers) {
   layers.note_choice("position_embedding_type", rope ? "rope" : "nope", type, "default");
 }
 
-// Llama 4: the layers that rotate see a chunk, and those without position see everything, unless layer_types says
-// who sees what.
+// Llama 4: the layers that rotate see a chunk, and those without position see everything, unless
+// layer_types says who sees what.
 void listed_layers_in_chunks(LayerDraft& layers) {
   listed_layers(layers);
   if (layers.config.words("layer_types")) return;
@@ -189,7 +190,8 @@ void by_own_bases(LayerDraft& layers) {
     layers.at(i).theta = static_cast<double>(bases->value[static_cast<std::size_t>(i)]);
 }
 
-// UltraBERT's first files have a window for each layer, null or 0 for none, of which the first is that of all,
+// UltraBERT's first files have a window for each layer, null or 0 for none, of which the first is
+// that of all,
 void mark_by_windows(LayerDraft& layers) {
   const Json* const raw = layers.config.raw("attention_windows");
   const auto* const windows = raw ? raw->get<Json::Array>() : nullptr;
@@ -246,7 +248,8 @@ void mark_mimo(LayerDraft& layers) {
        "rule of " + layers.config.reading.family);
 }
 
-// NeoMME: a window for each layer, in an object by the layer's number; without it each second sliding layer has 1024.
+// NeoMME: a window for each layer, in an object by the layer's number; without it each second
+// sliding layer has 1024.
 void windows_of_layers(LayerDraft& layers) {
   const Section own = layers.config.section("per_layer_config");
   const Range tokens{.least = 1, .most = static_cast<double>(most_length)};

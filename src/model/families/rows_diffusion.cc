@@ -1,5 +1,6 @@
-// Diffusion transformers: a row for each kind, named by the class of diffusers that its config.json has as _class_name
-// (diffusers 0.42.1). sizes: width, layers, heads, key-value heads, head_dim, single layers.
+// Diffusion transformers: a row for each kind, named by the class of diffusers that its config.json
+// has as _class_name (diffusers 0.42.1). sizes: width, layers, heads, key-value heads, head_dim,
+// single layers.
 #include "src/model/families/rows.h"
 
 namespace posenc::detail {

@@ -1,5 +1,5 @@
-// Families whose attention knows the distance by learned vectors and biases: profiles, Transformer-XL and its Conformers,
-// clipped distances.
+// Families whose attention knows the distance by learned vectors and biases: profiles,
+// Transformer-XL and its Conformers, clipped distances.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -132,7 +132,8 @@ void read_xlnet(const Section& config, const Family& family) {
   add_encoder(config, family, std::move(group), dims.context);
 }
 
-// A Conformer's distances, of the kind that the file says or else the class: Transformer-XL's, or Shaw's without values.
+// A Conformer's distances, of the kind that the file says or else the class: Transformer-XL's, or
+// Shaw's without values.
 std::optional<Scheme> conformer_scheme(const Section& config, const Family& family,
                                        ProvenanceList& notes) {
   const Json* const raw = config.raw("position_embeddings_type");
@@ -175,8 +176,8 @@ void read_conformer(const Section& config, const Family& family) {
   add_encoder(config, family, std::move(group), source ? source->value : dims.context);
 }
 
-// FastSpeech 2: one Conformer reads phonemes, another writes the spectrum, and both see both ways. With a vocoder the model
-// is a part of the file.
+// FastSpeech 2: one Conformer reads phonemes, another writes the spectrum, and both see both ways.
+// With a vocoder the model is a part of the file.
 void read_two_conformers(const Section& file, const Family& family) {
   const Section part = file.section("model_config");
   const Section& config = part ? part : file;
@@ -191,7 +192,8 @@ void read_two_conformers(const Section& file, const Family& family) {
   }
 }
 
-// Granite's encoders of sound cut the text into blocks of context_size, and have a vector for each distance.
+// Granite's encoders of sound cut the text into blocks of context_size, and have a vector for each
+// distance.
 void read_blocks(const Section& config, const Family& family) {
   ProvenanceList notes;
   ModelDims dims;
@@ -217,8 +219,8 @@ void read_blocks(const Section& config, const Family& family) {
   add_encoder(config, family, std::move(group), 0);
 }
 
-// Phi-4's encoder of sound: a bias for each distance, of which the farthest share one; parts of 500 frames do not see
-// each other.
+// Phi-4's encoder of sound: a bias for each distance, of which the farthest share one; parts of 500
+// frames do not see each other.
 void read_clipped(const Section& config, const Family& family) {
   ProvenanceList notes;
   ModelDims dims;
@@ -247,7 +249,8 @@ void read_clipped(const Section& config, const Family& family) {
   add_encoder(config, family, std::move(group), 0);
 }
 
-// VITS: vectors for as many distances as window_size to each side, on keys and values, and none beyond.
+// VITS: vectors for as many distances as window_size to each side, on keys and values, and none
+// beyond.
 void read_vits(const Section& config, const Family& family) {
   ProvenanceList notes;
   const ModelDims dims = read_dims(config, family, notes);
@@ -311,7 +314,7 @@ constexpr Family distances[] = {
     {.types = "wavlm", .read = read_gated, .sizes = {768, 12, 12}, .causal = false,
      .remark = "a convolution over neighbours gives tokens positions besides, which no plan says"},
 
-    // --- Transformer-XL's terms -------------------------------------------------------------------
+    // --- Transformer-XL's terms ------------------------------------------------------------------
     {.types = "xlnet", .read = read_xlnet, .sizes = {1024, 24, 16}, .causal = false,
      .added = {.waves = sines_first},
      .remark = "whether two tokens are of one segment is a third product, which is not in the plan"},
@@ -336,7 +339,7 @@ constexpr Family distances[] = {
     {.types = "fastspeech2_conformer fastspeech2_conformer_with_hifigan",
      .read = read_two_conformers, .context = 5000, .sizes = {384, 4, 2}},
 
-    // --- clipped ----------------------------------------------------------------------------------
+    // --- clipped ---------------------------------------------------------------------------------
     {.types = "wav2vec2-bert", .read = read_conformer, .sizes = {1024, 24, 16}, .causal = false,
      .bias = {.clipped_left = 64, .clipped_right = 8}},
     {.types = "vits", .read = read_vits, .sizes = {192, 6, 2}, .causal = false,
@@ -351,7 +354,7 @@ constexpr Family distances[] = {
     {.types = "phi4_multimodal_audio", .read = read_clipped, .sizes = {1024, 24, 16},
      .causal = false, .window = {.size = 500}},
 
-    // --- pictures alone ---------------------------------------------------------------------------
+    // --- pictures alone --------------------------------------------------------------------------
     {.types = "sam sam_hq slanext", .read = read_vision_alone,
      .remark = "what stands behind the tower is not explained"},
     {.types = "sam3_tracker sam3_tracker_video", .read = read_vision_alone,

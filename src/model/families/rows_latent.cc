@@ -70,7 +70,8 @@ constexpr Indexer indexed_in_pools{.most = 2048,
                                    .rule = pickers};
 constexpr Indexer indexed_entries{.most = 512, .width = 128, .kind = "compressed_sparse_attention"};
 
-// Mistral Large 4: q × (s_h·ln(p + 1) + b_h) in all layers, s and b being softmax_scaling's of the checkpoint.
+// Mistral Large 4: q × (s_h·ln(p + 1) + b_h) in all layers, s and b being softmax_scaling's of the
+// checkpoint.
 void learned_temperature(const Section&, LayerGroup& group) {
   group.logits.temperature = Temperature::heads;
   group.logits.offset = 1;

@@ -35,8 +35,8 @@ void read_clvp(const Section& config, const Family& family) {
   }
 }
 
-// Qwen2.5-Omni's writer of sound: blocks that do not see each other, but for the layers whose lists say that they see one
-// block before or after besides.
+// Qwen2.5-Omni's writer of sound: blocks that do not see each other, but for the layers whose lists
+// say that they see one block before or after besides.
 void mark_blocks(LayerDraft& layers) {
   const auto listed = [&](std::string_view key, const std::vector<std::int64_t>& usual) {
     const auto said = layers.config.integers(key, not_negative);

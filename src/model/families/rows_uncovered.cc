@@ -51,7 +51,7 @@ constexpr Family uncovered[] = {
     {.types = "speecht5", .read = read_not_covered,
      .remark = "convolutions give its sounds their positions, beside vectors by distance"},
 
-    // --- relative, as Transformer-XL and its kin --------------------------------------------------
+    // --- relative, as Transformer-XL and its kin -------------------------------------------------
     {.types = "transfo-xl", .read = read_not_covered,
      .remark = "a memory of earlier segments stands before its keys, and distances from clamp_len "
                "on share a vector, beside the terms of the scheme transformer_xl"},
@@ -68,7 +68,7 @@ constexpr Family uncovered[] = {
      .remark = "its decoder predicts several tokens at once, by biases that are products with the "
                "query's content"},
 
-    // --- relative, of pictures --------------------------------------------------------------------
+    // --- relative, of pictures -------------------------------------------------------------------
     {.types = "pp_formulanet pp_formulanet_text pp_chart2table_vision deepseek_ocr2_vision "
               "unlimited_ocr_vision", .read = read_not_covered,
      .remark = "behind SAM's tower stands another model, described by a part of the file"},
@@ -80,7 +80,7 @@ constexpr Family uncovered[] = {
     {.types = "hiera pvt sam2_hiera_det_model", .read = read_not_covered,
      .remark = "stages of several widths each mix fewer tokens than the one before"},
 
-    // --- added, of pictures and sound -------------------------------------------------------------
+    // --- added, of pictures and sound ------------------------------------------------------------
     {.types = "deformable_detr lw_detr rf_detr omdet-turbo grounding-dino mm-grounding-dino",
      .read = read_not_covered,
      .remark = "a few sampled places stand for keys, so that no logit knows a position; sinusoids "
@@ -114,7 +114,7 @@ constexpr Family uncovered[] = {
     {.types = "decision_transformer", .read = read_not_covered,
      .remark = "its positions are the time steps of an episode, three tokens at each"},
 
-    // --- attention of a kind of its own -----------------------------------------------------------
+    // --- attention of a kind of its own ----------------------------------------------------------
     {.types = "longcat_flash", .read = read_not_covered,
      .remark = "each layer attends twice, and channels without position are scaled on their own"},
     {.types = "dots3_note dots3_note_text", .read = read_not_covered,

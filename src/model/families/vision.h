@@ -50,8 +50,8 @@ struct Tower {
   bool by_axis_waves = false;  // sinusoids of the column, then of the row
   std::int64_t frames = 0;  // of a video: num_frames / tubelet_size[0] grids, one after the other
   bool unscaled = false;    // q·k is not divided by √head_dim
-  // Of stages and windows: the defaults of depths and num_heads, whether a stage merges the patches of the one before, the
-  // default of window_size, of global_attn_indexes and of use_rel_pos.
+  // Of stages and windows: the defaults of depths and num_heads, whether a stage merges the patches
+  // of the one before, the default of window_size, of global_attn_indexes and of use_rel_pos.
   std::string_view depths = {}, stage_heads = {};
   bool merges = true;
   std::int64_t window = 0;
@@ -63,7 +63,7 @@ struct Tower {
 
 const Tower* find_tower(std::string_view type);  // null: not known
 
-// --- what readers of towers share: vision.cc -------------------------------------------------------
+// --- what readers of towers share: vision.cc -----------------------------------------------------
 
 // A length of one side or of both, [height, width]; a tubelet has its frames in front.
 std::vector<std::int64_t> sides(const Section& vision, std::string_view key, std::int64_t fallback,
