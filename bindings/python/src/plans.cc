@@ -94,6 +94,10 @@ CompiledPlan compiled(const Value& value, std::int64_t head_dim, std::int64_t he
   return {unwrap(compile(*scheme, geometry, angles_of(angles))), geometry};
 }
 
+double amplitude(const CompiledPlan& p) {
+  return p.plan.rotate ? p.plan.rotate->amplitude : 1.0;
+}
+
 nb::object inv_freq(const CompiledPlan& plan) {
   const Rotate& rotate = rotation(plan, "inv_freq");
   if (rotate.frequencies.heads == 1 && rotate.frequencies.axes == 1)
@@ -273,10 +277,10 @@ void bind_plans(nb::module_& m) {
   bind_angles(plan);
   plan.def_prop_ro("inv_freq", &inv_freq,
                    "Radians per position: [pairs], or [axes, pairs], or [heads, axes, pairs].")
-      .def_prop_ro(
-          "attention_factor",
-          [](const CompiledPlan& p) { return p.plan.rotate ? p.plan.rotate->amplitude : 1.0; },
-          "On cos and sin of queries and keys: logits grow by its square.")
+      .def_prop_ro("amplitude", &amplitude,
+                   "On cos and sin of queries and keys: logits grow by its square.")
+      .def_prop_ro("attention_factor", &amplitude,
+                   "The amplitude, by the name that transformers has for it.")
       .def_prop_ro(
           "rotates", [](const CompiledPlan& p) { return p.plan.rotate.has_value(); },
           "Whether queries and keys are rotated.")
