@@ -1,6 +1,6 @@
 // What to type, and what to write in C++, to have a panel's numbers elsewhere: of the scheme that the engine compiled, field by
 // field as the library names them.
-import { defaults, format, type Settings } from '../state/link'
+import { defaults, following, format, type Settings } from '../state/link'
 import { unusual, type Method, type Stretch } from './scaling'
 import type { Described, Engine, Geometry, Scheme } from 'posenc'
 import type { Ready, Size, Words } from './scores'
@@ -239,8 +239,14 @@ export function scored(engine: Engine, of: Scored): [string, string] {
 // Extend: the panel's own link with every field said, which `posenc explain` reads as the page does.
 export function extended(engine: Engine, at: Stretch, { name, settings, length }: Method): [string, string] {
   const { rope_theta, pairing, ...scheme } = unusual(known(engine.schemes, 'rope'), at.scheme)
-  const scaling = unusual(known(engine.scalings, name), settings)
   const { d, trained, target } = at
+  // A number that follows from the lengths is said too, though it be the usual one: 1 where they give 4.
+  const described = known(engine.scalings, name)
+  const follows = described.fields.filter(f => f.name in settings && following(name, f.name, trained, target))
+  const scaling = {
+    ...unusual(described, settings),
+    ...Object.fromEntries(follows.map(f => [f.name, settings[f.name]])),
+  }
   const values = { ...defaults(), d, trained, target, scaling: name, pairing: String(pairing ?? 'halves') }
   const based = rope_theta === undefined ? scheme : { ...scheme, rope_theta }
   const link = format({ panel: 'extend', values, scheme: based, scaling })
