@@ -22,24 +22,24 @@ namespace {
 namespace fs = std::filesystem;
 
 // Settings of a trainer beside an adapter.
-std::vector<Evidence> evidence_in(const std::string& folder) {
+std::vector<Exhibit> evidence_in(const std::string& folder) {
   std::error_code none;
   const bool adapter = fs::exists(fs::path(folder) / "adapter_config.json", none) &&
                        !fs::exists(fs::path(folder) / "config.json", none);
   if (!adapter) {
     Expected<Model> model = named_model(folder);
-    if (!model) return {unusable_evidence(folder, model.error())};
-    return {model_evidence(folder, std::move(*model))};
+    if (!model) return {unusable_exhibit(folder, model.error())};
+    return {model_exhibit(folder, std::move(*model))};
   }
-  std::vector<Evidence> all;
+  std::vector<Exhibit> all;
   for (const auto& entry : fs::directory_iterator(folder, none)) {
     const std::string path = entry.path().string();
     if (!path.ends_with(".yaml") && !path.ends_with(".yml")) continue;
     Expected<std::string> text = named_text(path, std::size_t{1} << 20);
-    if (text) all.push_back(text_evidence(path, std::move(*text)));
+    if (text) all.push_back(text_exhibit(path, std::move(*text)));
   }
   if (all.empty())
-    all.push_back(unusable_evidence(
+    all.push_back(unusable_exhibit(
         folder, {.where = "doctor",
                  .rule = "an adapter without the settings of its training",
                  .got = "",
@@ -51,17 +51,17 @@ bool is_text(const std::string& bytes) {
   return !std::string_view(bytes).substr(0, 4096).contains('\0');
 }
 
-std::vector<Evidence> evidence_of(const std::string& given) {
+std::vector<Exhibit> evidence_of(const std::string& given) {
   std::error_code none;
   const bool there = given.size() < 4096 && fs::exists(given, none);
   if (there && fs::is_directory(given, none)) return evidence_in(given);
   if (there && given.ends_with(".gguf")) {
     Expected<Model> model = named_model(given);
-    if (!model) return {unusable_evidence(given, model.error())};
-    return {model_evidence(given, std::move(*model))};
+    if (!model) return {unusable_exhibit(given, model.error())};
+    return {model_exhibit(given, std::move(*model))};
   }
   if (there && (given.ends_with(".npy") || given.ends_with(".safetensors")))
-    return {unusable_evidence(
+    return {unusable_exhibit(
         given, {.where = "doctor",
                 .rule = "tensors",
                 .got = "",
@@ -71,32 +71,32 @@ std::vector<Evidence> evidence_of(const std::string& given) {
                             : "give the model's folder, or the config.json beside it"})};
   if (given == "-" || there) {
     Expected<std::string> text = named_text(given, largest_log);
-    if (!text) return {unusable_evidence(given, text.error())};
-    if (is_text(*text)) return {text_evidence(given == "-" ? "stdin" : given, std::move(*text))};
+    if (!text) return {unusable_exhibit(given, text.error())};
+    if (is_text(*text)) return {text_exhibit(given == "-" ? "stdin" : given, std::move(*text))};
     Expected<Model> model = read_model_bytes(std::as_bytes(std::span(*text)), given);
-    if (!model) return {unusable_evidence(given, model.error())};
-    return {model_evidence(given, std::move(*model))};
+    if (!model) return {unusable_exhibit(given, model.error())};
+    return {model_exhibit(given, std::move(*model))};
   }
-  if (given.find_first_of(" \n\t") != given.npos) return {text_evidence("command", given)};
+  if (given.find_first_of(" \n\t") != given.npos) return {text_exhibit("command", given)};
   Expected<Model> model = named_model(given);
-  if (!model) return {unusable_evidence(given, model.error())};
-  return {model_evidence(given, std::move(*model))};
+  if (!model) return {unusable_exhibit(given, model.error())};
+  return {model_exhibit(given, std::move(*model))};
 }
 
 std::string evidence_page(const Diagnosis& found, const Terminal& term) {
   constexpr std::size_t widest = 28;
   std::size_t width = 0;
-  for (const Evidence& one : found.evidence)
+  for (const Exhibit& one : found.evidence)
     if (const std::size_t wide = columns(one.name); wide <= widest)
       width = std::max(width, wide + 2);
   std::string out;
-  for (const Evidence& one : found.evidence) {
+  for (const Exhibit& one : found.evidence) {
     const std::string name = printable(one.name, std::string::npos);
     const bool alone = columns(name) > widest;
     const std::size_t indent = alone ? 4 : width;
     out +=
         term.dim(alone ? name + "\n    " : padded(name, width)) +
-        wrapped((one.kind == EvidenceKind::unusable ? "not used: " : "") + one.as, indent, indent) +
+        wrapped((one.kind == ExhibitKind::unusable ? "not used: " : "") + one.as, indent, indent) +
         "\n";
   }
   return out;
@@ -155,16 +155,17 @@ Run define_doctor(CLI::App& app) {
       "  posenc doctor qwen3-8b Modelfile\n"
       "  curl -sL https://huggingface.co/OWNER/NAME/resolve/main/config.json | posenc doctor -");
   return [options, &app]() -> Expected<int> {
-    std::vector<Evidence> evidence;
+    std::vector<Exhibit> evidence;
     for (const std::string& given : options->evidence)
-      for (Evidence& one : evidence_of(given)) evidence.push_back(std::move(one));
-    POSENC_TRY(found, diagnose(std::move(evidence), {.length = options->at, .engines = options->engines}));
+      for (Exhibit& one : evidence_of(given)) evidence.push_back(std::move(one));
+    POSENC_TRY(found,
+               diagnose(std::move(evidence), {.length = options->at, .engines = options->engines}));
     if (options->json)
       write_out("{}\n", to_json(found));
     else
       write_out("{}", diagnosis_page(found, terminal(no_color(app))));
     if (std::ranges::all_of(found.evidence,
-                            [](const Evidence& one) { return one.kind == EvidenceKind::unusable; }))
+                            [](const Exhibit& one) { return one.kind == ExhibitKind::unusable; }))
       return 2;
     return std::ranges::all_of(
                found.findings,

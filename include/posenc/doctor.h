@@ -13,7 +13,7 @@
 
 namespace [[gnu::visibility("default")]] posenc {
 
-enum class EvidenceKind {
+enum class ExhibitKind {
   model,      // config.json, params.json, GGUF, a folder
   command,    // a line that starts an engine
   log,        // what an engine or a converter printed
@@ -22,25 +22,25 @@ enum class EvidenceKind {
   inv_freq,   // frequencies as numbers in a text
   unusable,   // `as` says why, and what to give instead
 };
-constexpr std::string_view name(EvidenceKind kind) {
+constexpr std::string_view name(ExhibitKind kind) {
   constexpr std::string_view names[] = {"model",    "command",  "log",     "modelfile",
                                         "training", "inv_freq", "unusable"};
   return names[static_cast<std::size_t>(kind)];
 }
 
 // One thing that a person has.
-struct Evidence {
+struct Exhibit {
   std::string name = {};  // as it was given
-  EvidenceKind kind = EvidenceKind::unusable;
+  ExhibitKind kind = ExhibitKind::unusable;
   std::string as = {};  // one line: how it is taken
   std::optional<Model> model = {};
   std::string text = {};  // of what is no model
 };
-Evidence model_evidence(std::string name, Model model);
-Evidence unusable_evidence(std::string name, const Error& error);
+Exhibit model_exhibit(std::string name, Model model);
+Exhibit unusable_exhibit(std::string name, const Error& error);
 // Tells by its content what a text is: JSON of a model, a command line, a log, a Modelfile, a
 // trainer's YAML, numbers.
-Evidence text_evidence(std::string name, std::string text);
+Exhibit text_exhibit(std::string name, std::string text);
 
 struct DoctorOptions {
   std::int64_t length = 0;  // tokens that it is to run for; 0: what the evidence says
@@ -58,7 +58,7 @@ struct Diagnosed {
 };
 
 struct Diagnosis {
-  std::vector<Evidence> evidence = {};
+  std::vector<Exhibit> evidence = {};
   std::string verdict = {};              // one sentence
   std::vector<Diagnosed> findings = {};  // by their effect up to the length
   std::int64_t length = 0;               // that it was judged for; 0: nobody says
@@ -69,7 +69,7 @@ struct Diagnosis {
 std::string to_json(const Diagnosis& diagnosis);
 
 // Errors: no evidence at all, no such engine, a negative length.
-Expected<Diagnosis> diagnose(std::vector<Evidence> evidence, const DoctorOptions& options = {});
+Expected<Diagnosis> diagnose(std::vector<Exhibit> evidence, const DoctorOptions& options = {});
 
 // Frequencies as somebody printed them (numbers in a text, tensor([…]) around them): what made
 // them. Each is known as far as its last digit. Errors: fewer than four numbers, more than 65,536.

@@ -1,4 +1,4 @@
-// Evidence becomes runs, and runs are compared with the first model; findings of all of them stand
+// Exhibit becomes runs, and runs are compared with the first model; findings of all of them stand
 // in one list, by their effect.
 #include "posenc/doctor.h"
 
@@ -55,17 +55,17 @@ std::string first_line(std::string_view text) {
 
 class Doctor {
  public:
-  Doctor(std::vector<Evidence> evidence, const DoctorOptions& options) : options_(options) {
+  Doctor(std::vector<Exhibit> evidence, const DoctorOptions& options) : options_(options) {
     out_.evidence = std::move(evidence);
     out_.length = options.length;
   }
 
   Expected<Diagnosis> run() && {
-    for (Evidence& one : out_.evidence)
+    for (Exhibit& one : out_.evidence)
       if (one.model && !intent_) intent_ = &one;
     for (const std::string& engine : options_.engines) POSENC_CHECK(find_engine(engine));
     if (intent_) of_files();
-    for (const Evidence& one : out_.evidence)
+    for (const Exhibit& one : out_.evidence)
       if (&one != intent_) of_run(one);
     order();
     judge();
@@ -106,8 +106,8 @@ class Doctor {
     return "from position " + grouped(*finding.position) + " on";
   }
 
-  void cannot(const Evidence& one, const Error& error) {
-    for (Evidence& each : out_.evidence)
+  void cannot(const Exhibit& one, const Error& error) {
+    for (Exhibit& each : out_.evidence)
       if (&each == &one) each.as += "; not used: " + error.message();
   }
 
@@ -141,25 +141,25 @@ class Doctor {
     }
   }
 
-  void of_run(const Evidence& one) {
+  void of_run(const Exhibit& one) {
     switch (one.kind) {
-      case EvidenceKind::model: return of_second(one);
-      case EvidenceKind::command: return of_command(one);
-      case EvidenceKind::log: return of_log(one);
-      case EvidenceKind::modelfile: return of_modelfile(one);
-      case EvidenceKind::training: return of_training(one);
-      case EvidenceKind::inv_freq: return of_frequencies(one);
-      case EvidenceKind::unusable: return;
+      case ExhibitKind::model: return of_second(one);
+      case ExhibitKind::command: return of_command(one);
+      case ExhibitKind::log: return of_log(one);
+      case ExhibitKind::modelfile: return of_modelfile(one);
+      case ExhibitKind::training: return of_training(one);
+      case ExhibitKind::inv_freq: return of_frequencies(one);
+      case ExhibitKind::unusable: return;
     }
   }
 
-  void of_second(const Evidence& one) {
+  void of_second(const Exhibit& one) {
     auto found = differences(intent(), *one.model, options_.length);
     if (!found) return cannot(one, found.error());
     add_all(*std::move(found), one.name, {}, "computed");
   }
 
-  void of_command(const Evidence& one) {
+  void of_command(const Exhibit& one) {
     if (!intent_) return need_model(one);
     const auto read = read_command(intent(), one.text);
     auto found = command_differences(intent(), one.text, options_.length);
@@ -168,7 +168,7 @@ class Doctor {
     add_all(*std::move(found), "command", read->reading.engine, "by the engine's profile");
   }
 
-  void of_log(const Evidence& one) {
+  void of_log(const Exhibit& one) {
     if (intent_) {
       auto found = log_differences(intent(), one.text, options_.length);
       if (!found) return cannot(one, found.error());
@@ -180,7 +180,7 @@ class Doctor {
     if (log->known > 0) need_model(one);
   }
 
-  void of_modelfile(const Evidence& one) {
+  void of_modelfile(const Exhibit& one) {
     std::int64_t tokens = 0;
     for (std::string_view rest = one.text; !rest.empty();) {
       const std::size_t end = std::min(rest.find('\n'), rest.size());
@@ -223,17 +223,17 @@ class Doctor {
           one.name, "ollama", "", "computed");
   }
 
-  void of_training(const Evidence& one) {
+  void of_training(const Exhibit& one) {
     if (!intent_) return need_model(one);
     auto found = adapter_differences(intent(), one.text);
     if (!found) return cannot(one, found.error());
     add_all(*std::move(found), one.name, {}, "computed");
   }
 
-  void of_frequencies(const Evidence& one);
+  void of_frequencies(const Exhibit& one);
 
-  void need_model(const Evidence& one) {
-    for (Evidence& each : out_.evidence)
+  void need_model(const Exhibit& one) {
+    for (Exhibit& each : out_.evidence)
       if (&each == &one && !each.as.contains("beside it"))
         each.as += "; with the model's config.json beside it more can be told";
   }
@@ -255,7 +255,7 @@ class Doctor {
     const auto grave = std::ranges::find_if(
         out_.findings, [](const Diagnosed& one) { return one.finding.severity != Severity::note; });
     const bool nothing = std::ranges::none_of(
-        out_.evidence, [](const Evidence& one) { return one.kind != EvidenceKind::unusable; });
+        out_.evidence, [](const Exhibit& one) { return one.kind != ExhibitKind::unusable; });
     if (nothing) {
       out_.verdict = "Nothing of this can be used.";
     } else if (!intent_ && out_.findings.empty()) {
@@ -274,8 +274,8 @@ class Doctor {
         out_.verdict = std::string(breaks ? "Wrong" : "Look at this") + ": " + message + ".";
     }
     if (intent_ && options_.engines.empty() &&
-        std::ranges::none_of(out_.evidence, [](const Evidence& one) {
-          return one.kind == EvidenceKind::command || one.kind == EvidenceKind::log;
+        std::ranges::none_of(out_.evidence, [](const Exhibit& one) {
+          return one.kind == ExhibitKind::command || one.kind == ExhibitKind::log;
         }))
       out_.next =
           "posenc doctor " + intent_->name + " --engine vllm   # or the line that starts it";
@@ -285,12 +285,12 @@ class Doctor {
   }
 
   const DoctorOptions& options_;
-  Evidence* intent_ = nullptr;
+  Exhibit* intent_ = nullptr;
   Diagnosis out_;
 };
 
 // Printed frequencies beside those of the model, as far as their digits go.
-void Doctor::of_frequencies(const Evidence& one) {
+void Doctor::of_frequencies(const Exhibit& one) {
   std::vector<double> resolution;
   const auto printed = read_printed_frequencies(one.text, &resolution);
   if (!printed) return cannot(one, printed.error());
@@ -360,53 +360,53 @@ void Doctor::of_frequencies(const Evidence& one) {
 
 }  // namespace
 
-Evidence model_evidence(std::string name, Model model) {
+Exhibit model_exhibit(std::string name, Model model) {
   const std::string family = model.family.empty() ? "a model" : model.family;
   const std::string format =
       model.files.empty() ? "bundled" : std::string(posenc::name(model.files.front().format));
   std::string as = family + ", " + format;
   if (model.context > 0) as += ", " + grouped(model.context) + " tokens";
-  return {std::move(name), EvidenceKind::model, std::move(as), std::move(model), {}};
+  return {std::move(name), ExhibitKind::model, std::move(as), std::move(model), {}};
 }
 
-Evidence unusable_evidence(std::string name, const Error& error) {
+Exhibit unusable_exhibit(std::string name, const Error& error) {
   std::string why = error.rule + (error.got.empty() ? "" : ", got " + error.got) +
                     (error.cure.empty() ? "" : "; " + error.cure);
-  return {std::move(name), EvidenceKind::unusable, std::move(why), std::nullopt, {}};
+  return {std::move(name), ExhibitKind::unusable, std::move(why), std::nullopt, {}};
 }
 
-Evidence text_evidence(std::string name, std::string text) {
+Exhibit text_exhibit(std::string name, std::string text) {
   const std::string_view trimmed =
       std::string_view(text).substr(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
-  const auto as = [&](EvidenceKind kind, std::string line) {
-    return Evidence{std::move(name), kind, std::move(line), std::nullopt, std::move(text)};
+  const auto as = [&](ExhibitKind kind, std::string line) {
+    return Exhibit{std::move(name), kind, std::move(line), std::nullopt, std::move(text)};
   };
-  if (trimmed.empty()) return as(EvidenceKind::unusable, "empty");
+  if (trimmed.empty()) return as(ExhibitKind::unusable, "empty");
   if (trimmed.starts_with('{') || trimmed.starts_with("GGUF")) {
     auto model = read_model_bytes(std::as_bytes(std::span(text)), name);
-    return model ? model_evidence(std::move(name), *std::move(model))
-                 : unusable_evidence(std::move(name), model.error());
+    return model ? model_exhibit(std::move(name), *std::move(model))
+                 : unusable_exhibit(std::move(name), model.error());
   }
-  if (is_of_numbers(trimmed)) return as(EvidenceKind::inv_freq, "frequencies, as numbers");
-  if (is_modelfile(trimmed)) return as(EvidenceKind::modelfile, "a Modelfile of Ollama");
-  if (is_training(trimmed)) return as(EvidenceKind::training, "the settings of a training");
+  if (is_of_numbers(trimmed)) return as(ExhibitKind::inv_freq, "frequencies, as numbers");
+  if (is_modelfile(trimmed)) return as(ExhibitKind::modelfile, "a Modelfile of Ollama");
+  if (is_training(trimmed)) return as(ExhibitKind::training, "the settings of a training");
   const auto log = detail::read_log(text);
   const bool tells = log && log->known > 0;
   const auto line = detail::read_command_line(trimmed);
   if (line && (!tells || std::ranges::count(trimmed, '\n') < 3))
-    return as(EvidenceKind::command, "a command line of " + line->engine);
+    return as(ExhibitKind::command, "a command line of " + line->engine);
   if (tells)
-    return as(EvidenceKind::log, "a log, " + std::to_string(log->known) +
-                                     (log->known == 1 ? " line" : " lines") + " about position");
+    return as(ExhibitKind::log, "a log, " + std::to_string(log->known) +
+                                    (log->known == 1 ? " line" : " lines") + " about position");
   if (!trimmed.contains('\n') && trimmed.contains("--"))
-    return as(EvidenceKind::unusable, line.error().rule + "; " + line.error().cure);
-  return as(EvidenceKind::unusable,
+    return as(ExhibitKind::unusable, line.error().rule + "; " + line.error().cure);
+  return as(ExhibitKind::unusable,
             "no line says anything about position: give what the engine prints while it loads the "
             "model (\"" +
                 first_line(trimmed) + "\" …)");
 }
 
-Expected<Diagnosis> diagnose(std::vector<Evidence> evidence, const DoctorOptions& options) {
+Expected<Diagnosis> diagnose(std::vector<Exhibit> evidence, const DoctorOptions& options) {
   if (evidence.empty())
     return fail("doctor", "needs evidence", "none",
                 "give a config.json, a GGUF, a folder, a log, a command line in quotes");
@@ -476,7 +476,7 @@ Expected<std::vector<double>> read_printed_frequencies(std::string_view text,
 std::string to_json(const Diagnosis& diagnosis) {
   detail::JsonWriter out;
   out.object().key("evidence").array();
-  for (const Evidence& one : diagnosis.evidence)
+  for (const Exhibit& one : diagnosis.evidence)
     out.object().member("name", one.name).member("kind", name(one.kind)).member("as", one.as).end();
   out.end().member("verdict", diagnosis.verdict).key("findings").array();
   const auto or_null = [](const std::string& text) {

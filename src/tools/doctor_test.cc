@@ -11,13 +11,13 @@
 namespace posenc {
 namespace {
 
-Evidence evidence_of(const char* name) {
+Exhibit evidence_of(const char* name) {
   Expected<Model> model = read_model(name);
   EXPECT_TRUE(model) << name;
-  return model_evidence(name, model.value_or(Model{}));
+  return model_exhibit(name, model.value_or(Model{}));
 }
 
-Diagnosis diagnosed(std::vector<Evidence> evidence, const DoctorOptions& options = {}) {
+Diagnosis diagnosed(std::vector<Exhibit> evidence, const DoctorOptions& options = {}) {
   Expected<Diagnosis> found = diagnose(std::move(evidence), options);
   EXPECT_TRUE(found) << found.error().message();
   return found.value_or(Diagnosis{});
@@ -29,24 +29,24 @@ const Finding* found_of(const Diagnosis& found, std::string_view code) {
   return at == found.findings.end() ? nullptr : &at->finding;
 }
 
-TEST(Evidence, OfTextIsToldByItsContent) {
-  const auto kind = [](const char* text) { return text_evidence("x", text).kind; };
+TEST(Exhibit, OfTextIsToldByItsContent) {
+  const auto kind = [](const char* text) { return text_exhibit("x", text).kind; };
   EXPECT_EQ(kind(R"({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 2,
                      "num_hidden_layers": 1})"),
-            EvidenceKind::model);
-  EXPECT_EQ(kind("vllm serve M --max-model-len 4096"), EvidenceKind::command);
-  EXPECT_EQ(kind("FROM ./x.gguf\nPARAMETER num_ctx 8192\n"), EvidenceKind::modelfile);
-  EXPECT_EQ(kind("base_model: x\nsequence_len: 8192\n"), EvidenceKind::training);
+            ExhibitKind::model);
+  EXPECT_EQ(kind("vllm serve M --max-model-len 4096"), ExhibitKind::command);
+  EXPECT_EQ(kind("FROM ./x.gguf\nPARAMETER num_ctx 8192\n"), ExhibitKind::modelfile);
+  EXPECT_EQ(kind("base_model: x\nsequence_len: 8192\n"), ExhibitKind::training);
   EXPECT_EQ(kind("tensor([1.0000e+00, 8.6596e-01, 7.4989e-01, 6.4938e-01], device='cuda:0')"),
-            EvidenceKind::inv_freq);
+            ExhibitKind::inv_freq);
   EXPECT_EQ(kind("print_info: n_ctx_train = 4096\nprint_info: freq_base_train = 10000.0\n"),
-            EvidenceKind::log);
-  EXPECT_EQ(kind("hello"), EvidenceKind::unusable);
-  EXPECT_EQ(kind(""), EvidenceKind::unusable);
+            ExhibitKind::log);
+  EXPECT_EQ(kind("hello"), ExhibitKind::unusable);
+  EXPECT_EQ(kind(""), ExhibitKind::unusable);
 }
 
-TEST(Evidence, OfAFileThatIsNotMeantSaysWhichIs) {
-  const auto as = [](const char* text) { return text_evidence("x", text).as; };
+TEST(Exhibit, OfAFileThatIsNotMeantSaysWhichIs) {
+  const auto as = [](const char* text) { return text_exhibit("x", text).as; };
   EXPECT_TRUE(as(R"({"added_tokens": [], "model": {}})").contains("tokenizer"));
   EXPECT_TRUE(as(R"({"bos_token_id": 1, "do_sample": true})").contains("generation_config"));
   EXPECT_TRUE(as(R"({"weight_map": {}})").contains("index of weights"));
@@ -66,10 +66,10 @@ TEST(Doctor, ALostScalingIsInTheVerdict) {
 TEST(Doctor, APublishedRecipeIsNothingWrong) {
   const Diagnosis found = diagnosed(
       {evidence_of("qwen3-8b"),
-       text_evidence("command",
-                     "vllm serve Q --max-model-len 131072 --hf-overrides "
-                     "'{\"rope_parameters\":{\"rope_type\":\"yarn\",\"rope_theta\":1000000,"
-                     "\"factor\":4.0,\"original_max_position_embeddings\":32768}}'")});
+       text_exhibit("command",
+                    "vllm serve Q --max-model-len 131072 --hf-overrides "
+                    "'{\"rope_parameters\":{\"rope_type\":\"yarn\",\"rope_theta\":1000000,"
+                    "\"factor\":4.0,\"original_max_position_embeddings\":32768}}'")});
   EXPECT_EQ(found.verdict, "Nothing wrong with position up to 131,072.");
   const Finding* scaling = found_of(found, "rope_scaling");
   ASSERT_NE(scaling, nullptr);
@@ -81,7 +81,7 @@ TEST(Doctor, APublishedRecipeIsNothingWrong) {
 TEST(Doctor, ErrorsStandBeforeWarningsAndThoseBeforeNotes) {
   const Diagnosis found = diagnosed(
       {evidence_of("llama-3.1-8b"),
-       text_evidence("command", "vllm serve M --rope-theta 10000 --max-model-len 262144")});
+       text_exhibit("command", "vllm serve M --rope-theta 10000 --max-model-len 262144")});
   ASSERT_GE(found.findings.size(), 2u);
   EXPECT_TRUE(std::ranges::is_sorted(found.findings, {},
                                      [](const Diagnosed& one) { return one.finding.severity; }));
@@ -91,12 +91,12 @@ TEST(Doctor, ErrorsStandBeforeWarningsAndThoseBeforeNotes) {
 
 TEST(Doctor, AModelfileBeyondTheContextIsFound) {
   const Diagnosis found = diagnosed(
-      {evidence_of("qwen3-8b"), text_evidence("Modelfile", "FROM x\nPARAMETER num_ctx 131072\n")});
+      {evidence_of("qwen3-8b"), text_exhibit("Modelfile", "FROM x\nPARAMETER num_ctx 131072\n")});
   EXPECT_NE(found_of(found, "beyond_context"), nullptr);
 }
 
 TEST(Doctor, ALogWithoutAModelIsReadForWhatItSaysByItself) {
-  const Diagnosis found = diagnosed({text_evidence(
+  const Diagnosis found = diagnosed({text_exhibit(
       "log", "ValueError: `rope_scaling` must be a dictionary with two fields, got {…}")});
   EXPECT_NE(found_of(found, "transformers_too_old"), nullptr);
 }
@@ -114,17 +114,17 @@ std::string printed_frequencies(double base, std::int64_t pairs) {
 
 TEST(Doctor, PrintedFrequenciesAreComparedAsFarAsTheirDigitsGo) {
   const Diagnosis good =
-      diagnosed({evidence_of("qwen3-8b"), text_evidence("inv_freq", printed_frequencies(1e6, 64))});
+      diagnosed({evidence_of("qwen3-8b"), text_exhibit("inv_freq", printed_frequencies(1e6, 64))});
   EXPECT_NE(found_of(good, "inv_freq_agrees"), nullptr);
   const Diagnosis off =
-      diagnosed({evidence_of("qwen3-8b"), text_evidence("inv_freq", printed_frequencies(1e4, 64))});
+      diagnosed({evidence_of("qwen3-8b"), text_exhibit("inv_freq", printed_frequencies(1e4, 64))});
   EXPECT_NE(found_of(off, "inv_freq"), nullptr);
 }
 
 TEST(Doctor, FrequenciesThatNobodyFilledAreTold) {
   const Diagnosis found =
       diagnosed({evidence_of("qwen3-8b"),
-                 text_evidence("inv_freq", "[0.1, 0.9, 0.2, 0.7, 0.05, 0.8, 0.3, 0.4]")});
+                 text_exhibit("inv_freq", "[0.1, 0.9, 0.2, 0.7, 0.05, 0.8, 0.3, 0.4]")});
   EXPECT_NE(found_of(found, "frequencies_unordered"), nullptr);
 }
 
