@@ -29,7 +29,7 @@ BEGIN {
   room("^src/model/",     schemes "|^src/(files|text|model/families)/")
   room("^src/explain/",   schemes "|^src/(files|text|model)/")
   room("^src/engines/",   schemes "|^include/posenc/engines\\.h$|^src/(text|scalings)/|^src/(files/field_value|explain/text|model/compare)\\.h$")
-  room("^src/tools/",     schemes "|^include/posenc/(engines|tools|apply)\\.h$|^src/(text/|files/field_value\\.h|explain/text\\.h|model/compare\\.h)")
+  room("^src/tools/",     schemes "|^include/posenc/(engines|tools|doctor|apply)\\.h$|^src/(text/|files/field_value\\.h|explain/text\\.h|model/compare\\.h)")
   room("^src/identify/",  schemes "|^include/posenc/(tools|identify|apply)\\.h$|^src/(text/|files/field_value\\.h|explain/text\\.h)")
   room("^src/c/",         public)
   room("^src/wasm/",      "^include/posenc/model\\.h$|^src/(text/number|model/bundled)\\.h$")
