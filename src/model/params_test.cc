@@ -222,10 +222,23 @@ TEST(Params, AMissingSizeIsNamedAsTheFormatSpellsIt) {
             std::string::npos);
 }
 
-TEST(Params, MetasFileIsRefused) {
-  EXPECT_NE(error_of(R"({"dim": 4096, "n_layers": 32, "n_heads": 32, "multiple_of": 256})")
-                .find("Meta's"),
-            std::string::npos);
+TEST(Params, MetasFileHasMetasRules) {
+  const auto read = [](const char* more, int width) {
+    const auto model = read_params(R"({"n_layers": 16, "n_heads": 32, "n_kv_heads": 8, "dim": )" +
+                                   std::to_string(width) + more + "}");
+    EXPECT_TRUE(model) << model.error().message();
+    return *model;
+  };
+  const auto rope = [](const Model& model) { return std::get<Rope>(model.groups[0].schemes[0]); };
+  const Model llama2 = read(R"(, "multiple_of": 256)", 4096);
+  EXPECT_EQ(llama2.context, 4096);
+  EXPECT_EQ(rope(llama2).rope_theta, 10000);
+  EXPECT_EQ(rope(llama2).pairing, Pairing::interleaved);
+  constexpr const char* scaled =
+      R"(, "multiple_of": 256, "rope_theta": 500000.0, "use_scaled_rope": true)";
+  EXPECT_EQ(std::get<Llama3>(rope(read(scaled, 4096)).scaling).factor, 8);
+  EXPECT_EQ(std::get<Llama3>(rope(read(scaled, 2048)).scaling).factor, 32);  // Llama 3.2 1B
+  EXPECT_EQ(read(scaled, 4096).context, 131072);
 }
 
 TEST(Params, MambaHasNoAttentionToExplain) {

@@ -376,8 +376,15 @@ Expected<std::vector<Finding>> command_differences(const Model& model, std::stri
   std::vector<Finding> findings = std::move(read.findings);
   if (read.reading.refused.empty()) {
     POSENC_TRY(differ, differences(model, read.reading.model, length > 0 ? length : read.length));
-    if (std::ranges::find(findings, "theta_missing", &Finding::code) != findings.end())
+    // A base that is lost and what that does to a text are one finding.
+    const auto lost = std::ranges::find(findings, "theta_missing", &Finding::code);
+    const auto base = std::ranges::find(differ, "rope_theta", &Finding::code);
+    if (lost != findings.end() && base != differ.end()) {
+      lost->layers = base->layers;
+      lost->position = base->position;
+      lost->message += ": " + base->message;
       std::erase_if(differ, [](const Finding& one) { return one.code == "rope_theta"; });
+    }
     // What an engine drops was asked for, and is not what it runs.
     if (std::ranges::find(findings, "flag_dropped", &Finding::code) == findings.end())
       tell_as_asked(model, read.reading.model, length > 0 ? length : read.length, differ);

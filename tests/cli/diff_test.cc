@@ -100,8 +100,12 @@ TEST_F(DiffCommand, ALogThatIsNoneIsAnErrorAndBounded) {
   EXPECT_EQ(posenc("diff llama-3.1-8b llama-2-7b --log nowhere.log").code, 2);
 }
 
-TEST_F(DiffCommand, AVersionThatHasNoProfileIsRefused) {
-  const Outcome said = posenc("diff llama-3.1-8b --engines vllm@0.2");
+TEST_F(DiffCommand, AVersionThatHasNoProfileIsReadAsTheNearest) {
+  EXPECT_TRUE(has(posenc("diff llama-3.1-8b --engines vllm@0.2").out, "no profile of 0.2"));
+}
+
+TEST_F(DiffCommand, WhatIsNoVersionIsRefused) {
+  const Outcome said = posenc("diff llama-3.1-8b --engines vllm@new");
   EXPECT_EQ(said.code, 2);
   EXPECT_TRUE(has(said.err, "transformers@4")) << said.err;
 }
