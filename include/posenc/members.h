@@ -78,11 +78,10 @@ constexpr bool names_all() {
 template <class T>
 concept PlanPart = requires { T::members(); };
 
-// Nothing that a shared library has for others.
-namespace [[gnu::visibility("hidden")]] detail {
-// Made by the compiler: no call builds the rows again.
+namespace detail {
+// Made by the compiler: no call builds the rows again. A shared library shows none of them.
 template <PlanPart T>
-inline constexpr auto member_rows = T::members();
+[[gnu::visibility("hidden")]] inline constexpr auto member_rows = T::members();
 }  // namespace detail
 
 // Of a kind, an alternative of a variant: the key of its object in JSON; empty where its members
