@@ -42,6 +42,7 @@ Exhibit unusable_exhibit(std::string name, const Error& error);
 // trainer's YAML, numbers.
 Exhibit text_exhibit(std::string name, std::string text);
 
+// What is known besides the exhibits.
 struct DoctorOptions {
   std::int64_t length = 0;  // tokens that it is to run for; 0: what the evidence says
   std::vector<std::string> engines =
@@ -57,6 +58,7 @@ struct Diagnosed {
   std::string sure = {};                  // "computed", "by the engine's profile", "likely"
 };
 
+// What the doctor says.
 struct Diagnosis {
   std::vector<Exhibit> evidence = {};
   std::string verdict = {};              // one sentence

@@ -180,7 +180,7 @@ describe('properties', () => {
   })
   it('every property has an answer for every scheme on a line of text', () => {
     for (const p of properties) for (const s of onText(engine)) expect(verdict(p.id, s.name)).toMatch(/yes|no|none/)
-  })
+  }, 30_000)
 })
 
 describe('the cache', () => {

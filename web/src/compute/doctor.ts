@@ -110,7 +110,9 @@ export const readings = (reader: Reader, model: Model, linted: Finding[]) =>
           && f.engines.some(engine => finding.engines.includes(engine))
           && f.message.startsWith(finding.message),
       )
-      return told ? { ...finding, severity: told.severity } : finding
+      // Of an engine that lint does not ask unless it is named: a file is not wrong because one reads it otherwise.
+      const severity = told?.severity ?? (linted.length && finding.severity === 'error' ? 'warning' : finding.severity)
+      return { ...finding, severity }
     })
     return { ...reading, findings }
   })
