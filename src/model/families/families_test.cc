@@ -519,5 +519,63 @@ TEST(NotCovered, SaysWhy) {
   EXPECT_FALSE(read_config(R"({"model_type": "transfo-xl"})"));
 }
 
+Model read_text(const char* text) {
+  const auto model = read_config(text);
+  EXPECT_TRUE(model) << model.error().message();
+  return model.value_or(Model{});
+}
+
+TEST(Families, BlocksOfNemotronNasSayWhichLayersAttendAndWithHowManyHeads) {
+  const Model model = read_text(R"({"model_type": "nemotron-nas", "hidden_size": 1024,
+      "num_attention_heads": 8, "num_hidden_layers": 3, "rope_theta": 500000.0,
+      "max_position_embeddings": 4096, "block_configs": [
+        {"attention": {"n_heads_in_group": 4, "no_op": false}},
+        {"attention": {"n_heads_in_group": null, "no_op": true}},
+        {"attention": {"n_heads_in_group": 8, "no_op": false}}]})");
+  EXPECT_EQ(find_group(model, 0, Stack::text)->geometry.kv_heads, 2);
+  EXPECT_EQ(find_group(model, 1, Stack::text)->mixer, Mixer::none);
+  EXPECT_EQ(find_group(model, 2, Stack::text)->geometry.kv_heads, 1);
+}
+
+TEST(Families, OpenElmHasHeadsOfEachLayer) {
+  const Model model = read_text(R"({"model_type": "openelm", "head_dim": 64, "model_dim": 1280,
+      "max_context_length": 2048, "num_transformer_layers": 2, "num_kv_heads": [3, 5],
+      "num_query_heads": [12, 20], "rope_freq_constant": 20000})");
+  EXPECT_EQ(model.context, 2048);
+  EXPECT_EQ(find_group(model, 1, Stack::text)->geometry.heads, 20);
+  EXPECT_EQ(find_group(model, 1, Stack::text)->geometry.kv_heads, 5);
+  EXPECT_EQ(std::get<Rope>(model.groups[0].schemes[0]).rope_theta, 20000);
+}
+
+TEST(Families, Plamo2AttendsInTheMiddleOfEachStep) {
+  const Model model = read_text(R"({"model_type": "plamo2", "hidden_size": 2048,
+      "hidden_size_per_head": 128, "num_attention_heads": 16, "num_key_value_heads": 1,
+      "num_hidden_layers": 4, "mamba_enabled": true, "mamba_step": 2,
+      "attention_window_size": 2048, "max_position_embeddings": 100000})");
+  EXPECT_EQ(find_group(model, 0, Stack::text)->mixer, Mixer::recurrence);
+  EXPECT_EQ(find_group(model, 1, Stack::text)->window, 2048);
+}
+
+TEST(Families, GtesNtkSlowsTheFirstPairToo) {
+  const Model model = read_text(R"({"model_type": "new", "hidden_size": 1024,
+      "num_attention_heads": 16, "num_hidden_layers": 1, "max_position_embeddings": 8192,
+      "rope_scaling": {"factor": 2.0, "type": "ntk"}, "rope_theta": 160000})");
+  const auto plan = compile(model.groups.front());
+  ASSERT_TRUE(plan);
+  EXPECT_NEAR(plan->rotate->at(0, 0, 0), std::pow(2.0, -2.0 / 64), 1e-12);
+  EXPECT_NEAR(plan->rotate->at(0, 0, 31), std::pow(320000.0, -62.0 / 64) * std::pow(2.0, -2.0 / 64),
+              1e-12);
+}
+
+TEST(Families, AClassNamesTheTypeThatIsMissing) {
+  const Model model = read_text(R"({"architectures": ["QWenLMHeadModel"], "n_embd": 4096,
+      "n_head": 32, "n_layer": 1, "kv_channels": 128, "seq_length": 2048})");
+  EXPECT_NE(std::ranges::find(model.warnings, "type_from_class", &Warning::code),
+            model.warnings.end());
+  const auto unknown = read_config(R"({"architectures": ["SomebodysOwnForCausalLM"]})");
+  ASSERT_FALSE(unknown);
+  EXPECT_TRUE(unknown.error().message().contains("\"somebodys_own\"")) << unknown.error().message();
+}
+
 }  // namespace
 }  // namespace posenc

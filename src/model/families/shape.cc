@@ -53,10 +53,14 @@ std::string sided(const Family& family, std::string_view names) {
 std::int64_t kv_heads_of(const Section& config, const Family& family, ProvenanceList& notes,
                          std::int64_t heads) {
   const Range range{.least = 1, .most = static_cast<double>(most_heads)};
-  const auto said = config.integer(sided(family, "num_key_value_heads") +
-                                       "num_key_value_heads n_head_kv num_kv_heads "
-                                       "multi_query_group_num",
-                                   range);
+  // A key that lists a number for each layer is read with the layers.
+  const Json* const listed = config.raw(family.heads.kv_of_layers);
+  const bool is_list = listed && listed->get<Json::Array>();
+  const auto said = is_list ? std::nullopt
+                            : config.integer(sided(family, "num_key_value_heads") +
+                                                 "num_key_value_heads n_head_kv num_kv_heads "
+                                                 "multi_query_group_num",
+                                             range);
   const auto shared =
       config.flag("multi_query_attention multi_query");          // ChatGLM; Falcon, GPT-BigCode
   const auto grouped = config.flag("new_decoder_architecture");  // Falcon's second kind
