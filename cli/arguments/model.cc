@@ -55,7 +55,7 @@ Expected<Model> named_model(const std::string& name) {
     if (const auto folder = hub_snapshot(name)) return read_model(*folder);
     if (const auto bundled = bundled_name_like(name)) return read_model(*bundled);
     return fail("read_model",
-                "neither a file, a folder, a bundled model nor one in the hub's cache",
+                "neither a file, a folder nor a bundled model, and not in the hub's cache",
                 model.error().got, name_cure(name));
   }
   POSENC_TRY(file, opened(name));

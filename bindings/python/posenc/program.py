@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ._posenc import Model
 from .errors import Error
+
+if TYPE_CHECKING:
+    import subprocess
 
 
 def program() -> str:
@@ -17,6 +20,8 @@ def program() -> str:
 def command(*arguments: str, stdin: bytes | None = None, check: bool = False) -> subprocess.CompletedProcess:
     """Runs the posenc command: `posenc.command("plot", "rope", "out.svg")`. Text in `.stdout` and `.stderr`; exit codes are
     0 good, 1 something wrong was found, 2 bad input."""
+    import subprocess  # an import of posenc is to be quick
+
     done = subprocess.run([program(), *map(str, arguments)], input=stdin, capture_output=True)
     done.stdout, done.stderr = done.stdout.decode(), done.stderr.decode()
     if check and done.returncode == 2:

@@ -40,7 +40,8 @@ def test_what_a_command_line_makes_of_a_model(np):
     (rope,) = started.schemes()
     assert rope.scaling == posenc.Yarn(factor=4, original_max_position_embeddings=32768)
     report = posenc.diff("qwen3-8b", command=COMMAND)
-    assert report.findings[0].code == "rope_scaling" and not report
+    assert report and report.findings[0].code == "rope_scaling"  # as Qwen publishes it
+    assert not posenc.diff("qwen3-8b", command="llama-server -m x.gguf --rope-scale 2 -c 8192")
     told = posenc.translate("qwen3-8b", "vllm", command=COMMAND)
     assert '"yarn"' in told.target and "131072" in told.target and "read back" in str(told)
     with pytest.raises(posenc.Error, match="must be a number, got 128k"):
