@@ -44,6 +44,7 @@ class RopeReader {
     rope_.pairing = family_.rope.pairing;
     read_scaling();
     read_theta();
+    if (family_.rope.ntk_divides) divide_ntk();
     read_rotary_dim();
     read_sections();
     read_mixture(found);
@@ -138,7 +139,6 @@ class RopeReader {
     read_lengths();
     require_fields();
     read_truncate();
-    if (family_.rope.ntk_divides) divide_ntk();
     if (family_.rope.short_factors && std::holds_alternative<LongRope>(rope_.scaling)) {
       reading_.warn("long_factor_unread",
                     parameters_.section.where("long_factor") +
