@@ -23,6 +23,7 @@ const enums: Record<string, string> = {
   curves: 'ProfileCurves',
   order: 'AxisOrder',
   frequencies: 'AxisFrequencies',
+  slice: 'SliceEnd',
 }
 // Distance maps are structs of their own, with these fields.
 const maps: Record<string, string[]> = {
