@@ -62,9 +62,9 @@ std::vector<Letter> letters_of(std::string_view utf8) {
 // Letters [first, last) of a text, seen as if nothing stood around them; each alternative of the
 // regular expressions is a function that gives where its match from `at` ends, or `at` where it has
 // none.
-class Stretch {
+class Excerpt {
  public:
-  Stretch(const std::vector<Letter>& letters, std::size_t first, std::size_t last)
+  Excerpt(const std::vector<Letter>& letters, std::size_t first, std::size_t last)
       : letters_(letters), at_(first), last_(last) {}
 
   template <class Word>
@@ -209,11 +209,11 @@ std::vector<std::string_view> cut(std::string_view utf8, Cut how) {
   std::size_t from = 0;
   for (std::size_t i = 0; how == Cut::smollm && i < letters.size(); ++i) {
     if (letters[i].kind != Kind::number) continue;
-    Stretch(letters, from, i).each(word, how);
+    Excerpt(letters, from, i).each(word, how);
     word(i, i + 1);
     from = i + 1;
   }
-  Stretch(letters, from, letters.size()).each(word, how);
+  Excerpt(letters, from, letters.size()).each(word, how);
   return words;
 }
 

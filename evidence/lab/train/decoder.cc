@@ -17,8 +17,6 @@ namespace {
 using detail::Blas;
 using Numbers = std::vector<float>;
 
-constexpr float norm_epsilon = 1e-5F;
-
 const Blas* products() {
   static const Blas* const found = Blas::found(bench_machine().instruction_set);
   return found;
@@ -43,7 +41,7 @@ void linear_backward(const Numbers& x, Parameter& w, const Numbers& dy, Numbers&
 float inverse_rms(const float* row, std::size_t width) {
   float squares = 0;
   for (std::size_t i = 0; i < width; ++i) squares += row[i] * row[i];
-  return 1 / std::sqrt(squares / static_cast<float>(width) + norm_epsilon);
+  return 1 / std::sqrt(squares / static_cast<float>(width) + static_cast<float>(norm_epsilon));
 }
 
 void normalize_rows(const Numbers& x, const Parameter& gain, Numbers& y) {
@@ -110,17 +108,17 @@ void activate_backward(std::span<const float> row, Activation activation, const 
   ++length;
 }
 
-struct Layer {
-  bool positioned = true;
-  Parameter *norm1, *qkv, *out, *norm2, *up, *down;
-  Parameter *says = nullptr, *says_bias = nullptr;  // what its tokens say to the scheme
-  // What the backward pass reads again.
-  Numbers before, normed1, projected, said, lengths, attended, between, normed2, raised, squared;
-};
-
 }  // namespace
 
 struct Decoder::State {
+  struct Layer {
+    bool positioned = true;
+    Parameter *norm1, *qkv, *out, *norm2, *up, *down;
+    Parameter *says = nullptr, *says_bias = nullptr;  // what its tokens say to the scheme
+    // What the backward pass reads again.
+    Numbers before, normed1, projected, said, lengths, attended, between, normed2, raised, squared;
+  };
+
   DecoderShape shape;
   Parameters parameters;
   Position position, bare;  // of layers with positions, and of those without

@@ -52,8 +52,6 @@ Tensor dense_like(std::vector<float>& numbers, const Tensor& like) {
 
 // Rows of p [text][head][token][column] divided by their root mean square, and what the gradient by
 // those gives for p.
-constexpr double norm_epsilon = 1e-5;
-
 double inverse_rms(const Tensor& p, std::int64_t row) {
   double squares = norm_epsilon;
   for (std::int64_t c = 0; c < p.shape[3]; ++c) {

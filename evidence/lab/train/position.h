@@ -15,6 +15,8 @@
 
 namespace posenc::lab {
 
+constexpr double norm_epsilon = 1e-5;  // beside the mean square that a norm divides by
+
 using AnyScheme = std::variant<Scheme, ContentScheme, ContentRope>;
 
 // "rope rope_type=yarn factor=8": a name of `posenc schemes` or of ContentRope, and fields. Errors:

@@ -7,10 +7,10 @@
 namespace posenc::lab {
 namespace {
 
-using Row = std::vector<double>;
+using Vector = std::vector<double>;
 
 // x with A x = b by Cholesky's factors of A, symmetric and positive; A is [n][n] and overwritten.
-Row solved(std::vector<Row>& a, Row b) {
+Vector solved(std::vector<Vector>& a, Vector b) {
   const std::size_t n = b.size();
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = 0; j <= i; ++j) {
@@ -39,7 +39,7 @@ double ridge_r2(std::span<const float> features, std::int64_t width,
   const auto n = static_cast<std::size_t>(width);
   const std::size_t rows = wanted.size(), half = rows / 2;
   const auto count = static_cast<double>(half);
-  Row middle(n), scale(n);
+  Vector middle(n), scale(n);
   for (std::size_t i = 0; i < half * n; ++i)
     middle[i % n] += static_cast<double>(features[i]) / count;
   for (std::size_t i = 0; i < half * n; ++i) {
@@ -49,27 +49,27 @@ double ridge_r2(std::span<const float> features, std::int64_t width,
   constexpr double still = 1e-20;
   for (double& each : scale) each = each > still ? 1 / std::sqrt(each) : 0;
   const auto standardized = [&](std::size_t row) {
-    Row made(n);
+    Vector made(n);
     for (std::size_t i = 0; i < n; ++i)
       made[i] = (static_cast<double>(features[row * n + i]) - middle[i]) * scale[i];
     return made;
   };
   const double level = mean_of(wanted.first(half));
-  std::vector<Row> gram(n, Row(n));
-  Row toward(n);
+  std::vector<Vector> gram(n, Vector(n));
+  Vector toward(n);
   for (std::size_t row = 0; row < half; ++row) {
-    const Row x = standardized(row);
+    const Vector x = standardized(row);
     for (std::size_t i = 0; i < n; ++i) {
       toward[i] += x[i] * (wanted[row] - level);
       for (std::size_t j = 0; j <= i; ++j) gram[i][j] += x[i] * x[j];
     }
   }
   for (std::size_t i = 0; i < n; ++i) gram[i][i] += 1e-3 * count;
-  const Row weights = solved(gram, toward);
+  const Vector weights = solved(gram, toward);
   double missed = 0, varied = 0;
   const double middle_of_rest = mean_of(wanted.subspan(half));
   for (std::size_t row = half; row < rows; ++row) {
-    const Row x = standardized(row);
+    const Vector x = standardized(row);
     const double guess = level + std::inner_product(x.begin(), x.end(), weights.begin(), 0.0);
     missed += (wanted[row] - guess) * (wanted[row] - guess);
     varied += (wanted[row] - middle_of_rest) * (wanted[row] - middle_of_rest);
