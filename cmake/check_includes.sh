@@ -32,7 +32,7 @@ BEGIN {
   room("^src/tools/",     schemes "|^include/posenc/(engines|tools|doctor|apply)\\.h$|^src/(text/|files/field_value\\.h|explain/text\\.h|model/compare\\.h)")
   room("^src/identify/",  schemes "|^include/posenc/(tools|identify|apply)\\.h$|^src/(text/|files/field_value\\.h|explain/text\\.h)")
   room("^src/c/",         public)
-  room("^src/wasm/",      "^include/posenc/model\\.h$|^src/(text/number|model/bundled)\\.h$")
+  room("^src/wasm/",      "^include/posenc/(model|doctor)\\.h$|^src/(text/number|model/bundled)\\.h$")
   room("^evidence/claims/",        public "|^src/explain/text\\.h$")
   room("^evidence/bench/",         public "|^src/kernels/(threads|elements|elements-inl|ahead)\\.h$")
   room("^evidence/lab/",           public "|^evidence/bench/harness/blas\\.h$")

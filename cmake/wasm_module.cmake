@@ -14,7 +14,7 @@ endforeach()
 list(TRANSFORM exports PREPEND "LINKER:--export=")
 set(exports_without_models ${exports})
 list(FILTER exports_without_models EXCLUDE REGEX
-     "=posenc_(models?_|engines_|rotate_qk|rotate_transpose|rotate_by|angle_|rotation_angles_at|positions_grid|positions_signed)")
+     "=posenc_(models?_|doctor_|engines_|rotate_qk|rotate_transpose|rotate_by|angle_|rotation_angles_at|positions_grid|positions_signed)")
 
 # What makes the library small: one program seen as a whole; a string_view
 # passed and returned as two numbers and not through memory (the multi-value ABI); libc++'s failed checks without

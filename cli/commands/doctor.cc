@@ -12,6 +12,7 @@
 #include "cli/arguments/model_names.h"
 #include "cli/command.h"
 #include "cli/pages/findings_page.h"
+#include "cli/pages/sarif.h"
 #include "cli/pages/terminal.h"
 #include "posenc/doctor.h"
 #include "src/core/try.h"
@@ -21,66 +22,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Settings of a trainer beside an adapter.
-std::vector<Exhibit> evidence_in(const std::string& folder) {
-  std::error_code none;
-  const bool adapter = fs::exists(fs::path(folder) / "adapter_config.json", none) &&
-                       !fs::exists(fs::path(folder) / "config.json", none);
-  if (!adapter) {
-    Expected<Model> model = named_model(folder);
-    if (!model) return {unusable_exhibit(folder, model.error())};
-    return {model_exhibit(folder, std::move(*model))};
-  }
-  std::vector<Exhibit> all;
-  for (const auto& entry : fs::directory_iterator(folder, none)) {
-    const std::string path = entry.path().string();
-    if (!path.ends_with(".yaml") && !path.ends_with(".yml")) continue;
-    Expected<std::string> text = named_text(path, std::size_t{1} << 20);
-    if (text) all.push_back(text_exhibit(path, std::move(*text)));
-  }
-  if (all.empty())
-    all.push_back(unusable_exhibit(
-        folder, {.where = "doctor",
-                 .rule = "an adapter without the settings of its training",
-                 .got = "",
-                 .cure = "put the trainer's YAML (cutoff_len, sequence_len) into the folder"}));
-  return all;
-}
-
-bool is_text(const std::string& bytes) {
-  return !std::string_view(bytes).substr(0, 4096).contains('\0');
-}
-
 std::vector<Exhibit> evidence_of(const std::string& given) {
   std::error_code none;
-  const bool there = given.size() < 4096 && fs::exists(given, none);
-  if (there && fs::is_directory(given, none)) return evidence_in(given);
-  if (there && given.ends_with(".gguf")) {
-    Expected<Model> model = named_model(given);
-    if (!model) return {unusable_exhibit(given, model.error())};
-    return {model_exhibit(given, std::move(*model))};
-  }
-  if (there && (given.ends_with(".npy") || given.ends_with(".safetensors")))
-    return {unusable_exhibit(
-        given, {.where = "doctor",
-                .rule = "tensors",
-                .got = "",
-                .cure = given.ends_with(".npy")
-                            ? "posenc identify --after " + given +
-                                  " --repeated --model MODEL tells what rotated them"
-                            : "give the model's folder, or the config.json beside it"})};
-  if (given == "-" || there) {
+  const auto kind = fs::status(given, none).type();
+  std::vector<Exhibit> all;
+  if (given == "-" || kind == fs::file_type::fifo || kind == fs::file_type::character) {
     Expected<std::string> text = named_text(given, largest_log);
-    if (!text) return {unusable_exhibit(given, text.error())};
-    if (is_text(*text)) return {text_exhibit(given == "-" ? "stdin" : given, std::move(*text))};
-    Expected<Model> model = read_model_bytes(std::as_bytes(std::span(*text)), given);
-    if (!model) return {unusable_exhibit(given, model.error())};
-    return {model_exhibit(given, std::move(*model))};
+    all.push_back(text ? text_exhibit("stdin", *std::move(text))
+                       : unusable_exhibit(given, text.error()));
+  } else if (kind == fs::file_type::regular || kind == fs::file_type::directory ||
+             given.find_first_of(" \n\t") != given.npos) {
+    return exhibits_of(given);
+  } else {
+    Expected<Model> model = named_model(given);  // also in the hub's cache, and nearly right
+    all.push_back(model ? model_exhibit(given, *std::move(model))
+                        : unusable_exhibit(given, model.error()));
   }
-  if (given.find_first_of(" \n\t") != given.npos) return {text_exhibit("command", given)};
-  Expected<Model> model = named_model(given);
-  if (!model) return {unusable_exhibit(given, model.error())};
-  return {model_exhibit(given, std::move(*model))};
+  return all;
 }
 
 std::string evidence_page(const Diagnosis& found, const Terminal& term) {
@@ -102,17 +60,32 @@ std::string evidence_page(const Diagnosis& found, const Terminal& term) {
   return out;
 }
 
+// As the page of findings has it: with the one engine that it is about.
+Finding with_engine(const Diagnosed& one) {
+  Finding finding = one.finding;
+  finding.engines.clear();
+  if (!one.engine.empty())
+    finding.engines = {one.engine + (one.version.empty() ? "" : "@" + one.version)};
+  return finding;
+}
+
+std::string sarif(const Diagnosis& found) {
+  std::vector<LintedFile> files;
+  for (const Exhibit& one : found.evidence) {
+    LintedFile file{one.name, {}};
+    for (const Diagnosed& each : found.findings)
+      if (each.where == one.name || each.where.starts_with(one.name + ":"))
+        file.findings.push_back(each.finding);
+    files.push_back(std::move(file));
+  }
+  return sarif(files);
+}
+
 std::string diagnosis_page(const Diagnosis& found, const Terminal& term) {
   std::string out =
       evidence_page(found, term) + "\n" + term.bold(wrapped(found.verdict, 0, 0)) + "\n";
   std::vector<Finding> findings;
-  for (const Diagnosed& one : found.findings) {
-    Finding finding = one.finding;
-    finding.engines.clear();
-    if (!one.engine.empty())
-      finding.engines = {one.engine + (one.version.empty() ? "" : "@" + one.version)};
-    findings.push_back(std::move(finding));
-  }
+  for (const Diagnosed& one : found.findings) findings.push_back(with_engine(one));
   if (!findings.empty()) out += "\n" + findings_page(findings, term, "");
   if (!found.next.empty()) out += "\n" + term.dim("next   " + found.next) + "\n";
   return out;
@@ -122,7 +95,7 @@ Run define_doctor(CLI::App& app) {
   struct Options {
     std::vector<std::string> evidence, engines;
     std::int64_t at = 0;
-    bool json = false;
+    bool json = false, sarif = false;
   };
   auto options = std::make_shared<Options>();
   app.add_option("EVIDENCE", options->evidence,
@@ -141,8 +114,11 @@ Run define_doctor(CLI::App& app) {
          "What runs it (vllm, llama.cpp, transformers@5.12), beside what the evidence tells")
       ->delimiter(',')
       ->type_name("ENGINES");
-  app.add_flag("--json", options->json)
-      ->description("{\"evidence\", \"verdict\", \"findings\", \"next\"} (docs/json.md)");
+  CLI::Option* json =
+      app.add_flag("--json", options->json)
+          ->description("{\"evidence\", \"verdict\", \"findings\", \"next\"} (docs/json.md)");
+  app.add_flag("--sarif", options->sarif, "The findings as SARIF 2.1.0, for code hosts")
+      ->excludes(json);
   app.footer(
       "Says how it took each thing, then what is wrong in one sentence, then the findings by what "
       "they do to a\n"
@@ -162,6 +138,8 @@ Run define_doctor(CLI::App& app) {
                diagnose(std::move(evidence), {.length = options->at, .engines = options->engines}));
     if (options->json)
       write_out("{}\n", to_json(found));
+    else if (options->sarif)
+      write_out("{}\n", sarif(found));
     else
       write_out("{}", diagnosis_page(found, terminal(no_color(app))));
     if (std::ranges::all_of(found.evidence,

@@ -17,9 +17,10 @@ std::string_view level(Severity severity) {
   return name(severity);
 }  // SARIF has the same three words
 
-// The line of the key that the message begins with ("rope_scaling.factor is …"), 1 where there is
-// none. Codes hosts show a finding beside it.
+// The line that a finding names, else that of the key that its message begins with
+// ("rope_scaling.factor is …"), 1 where there is none. Code hosts show a finding beside it.
 std::int64_t line_of(std::string_view text, const Finding& finding) {
+  if (finding.line) return *finding.line;
   const std::string path = finding.message.substr(0, finding.message.find(' '));
   const std::string key = "\"" + path.substr(path.rfind('.') + 1) + "\"";
   const std::size_t at = text.find(key);

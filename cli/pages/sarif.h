@@ -10,7 +10,7 @@
 namespace posenc::cli {
 
 struct LintedFile {
-  std::string name;
+  std::string name;  // or what else is looked at: "command"
   std::vector<Finding> findings;
 };
 

@@ -35,6 +35,7 @@ extern "C" {
 #endif
 
 typedef struct posenc_model posenc_model;         /* what a model's files say about position */
+typedef struct posenc_doctor posenc_doctor;       /* evidence of what is wrong with position */
 typedef struct posenc_plan posenc_plan;           /* an encoding as tables and numbers */
 typedef struct posenc_content posenc_content;     /* an encoding that reads what tokens say */
 typedef struct posenc_positions posenc_positions; /* where each token stands */
@@ -141,6 +142,24 @@ POSENC_API posenc_status posenc_model_translate_json(const posenc_model* model, 
 POSENC_API posenc_status posenc_model_extend_json(const posenc_model* model, int64_t to,
                                                   const char* engine, int64_t trained,
                                                   int32_t training, char** json) POSENC_NOTHROW;
+
+/* Whatever a person has, judged together (docs/doctor.md): what is told first of models is what
+   should run, and all else is a run of it. */
+POSENC_API posenc_status posenc_doctor_new(posenc_doctor** out) POSENC_NOTHROW;
+
+/* Adds a piece of evidence. bytes: of a config.json, params.json, GGUF, log, command line,
+   Modelfile, trainer's YAML or printed inv_freq, told apart by their content; `name` is then what
+   the answer calls it. NULL: `name` is a path, a bundled name or a command line. What cannot be
+   used is no failure: the answer says why. */
+POSENC_API posenc_status posenc_doctor_tell(posenc_doctor* doctor, const char* name,
+                                            const void* bytes, size_t size) POSENC_NOTHROW;
+
+/* What `posenc doctor --json` prints. engines: "vllm,transformers@5.12", beside those of the
+   evidence, or NULL; length: tokens that it is to run for, 0: as the evidence says. Errors: no
+   evidence, no such engine, a negative length. */
+POSENC_API posenc_status posenc_doctor_json(const posenc_doctor* doctor, const char* engines,
+                                            int64_t length, char** json) POSENC_NOTHROW;
+POSENC_API void posenc_doctor_free(posenc_doctor* doctor) POSENC_NOTHROW;
 
 /* Groups of layers that treat position alike, in the order of explain's "groups". */
 POSENC_API posenc_status posenc_model_group_count(const posenc_model* model,

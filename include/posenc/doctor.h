@@ -38,9 +38,13 @@ struct Exhibit {
 };
 Exhibit model_exhibit(std::string name, Model model);
 Exhibit unusable_exhibit(std::string name, const Error& error);
-// Tells by its content what a text is: JSON of a model, a command line, a log, a Modelfile, a
-// trainer's YAML, numbers.
+// Tells by its content what a text is: JSON or a GGUF of a model, a command line, a log, a
+// Modelfile, a trainer's YAML, numbers.
 Exhibit text_exhibit(std::string name, std::string text);
+// What stands behind a path, a bundled name or a command line: one exhibit; of an adapter's folder,
+// which has no configuration of its own, one for each file of its trainer's settings. What cannot
+// be used says why.
+std::vector<Exhibit> exhibits_of(const std::string& given);
 
 // What is known besides the exhibits.
 struct DoctorOptions {
@@ -67,7 +71,7 @@ struct Diagnosis {
   std::string next = {};                 // the command to run next
 };
 // {"evidence", "verdict", "findings": [{"code", "severity", "engine", "version", "where", "what",
-// "effect", "cure", "sure"}], "next"} (docs/json.md).
+// "effect", "cure", "sure", "finding"}], "next"} (docs/json.md).
 std::string to_json(const Diagnosis& diagnosis);
 
 // Errors: no evidence at all, no such engine, a negative length.

@@ -344,6 +344,34 @@ static void the_doctor_takes_text(void) {
   CHECK(json == NULL);
 }
 
+static void the_doctor_judges_whatever_there_is(void) {
+  const char* line = "llama-server -m m.gguf -c 131072";
+  posenc_doctor* doctor = NULL;
+  char* json = NULL;
+  OK(posenc_doctor_new(&doctor));
+  REFUSED("evidence", posenc_doctor_json(doctor, NULL, 0, &json));
+  OK(posenc_doctor_tell(doctor, "qwen3-8b", NULL, 0));
+  OK(posenc_doctor_tell(doctor, "start.sh", line, strlen(line)));
+  OK(posenc_doctor_tell(doctor, "empty", "", 0));
+  OK(posenc_doctor_tell(doctor, "nowhere", NULL, 0));
+  OK(posenc_doctor_json(doctor, "vllm,sglang", 0, &json));
+  CHECK(has(json, "\"name\":\"start.sh\",\"kind\":\"command\""));
+  CHECK(has(json, "\"name\":\"empty\",\"kind\":\"unusable\""));
+  CHECK(has(json, "\"name\":\"nowhere\",\"kind\":\"unusable\""));
+  CHECK(has(json, "\"code\":\"beyond_context\""));
+  posenc_string_free(json);
+  REFUSED("keras", posenc_doctor_json(doctor, "keras", 0, &json));
+  REFUSED("length", posenc_doctor_json(doctor, NULL, -1, &json));
+  MISUSE("json", posenc_doctor_json(doctor, NULL, 0, NULL));
+  MISUSE("doctor", posenc_doctor_json(NULL, NULL, 0, &json));
+  MISUSE("name", posenc_doctor_tell(doctor, NULL, line, 1));
+  MISUSE("doctor", posenc_doctor_tell(NULL, "x", line, 1));
+  MISUSE("out", posenc_doctor_new(NULL));
+  CHECK(json == NULL);
+  posenc_doctor_free(doctor);
+  posenc_doctor_free(NULL);
+}
+
 static void the_doctor_takes_open_models(void) {
   char* json = NULL;
   OK(posenc_engines_json(&json));
@@ -502,6 +530,7 @@ void test_answers(void) {
   queries_and_keys_are_rotated_together();
   the_doctor_takes_text();
   the_doctor_takes_open_models();
+  the_doctor_judges_whatever_there_is();
   a_dump_is_identified();
   positions_are_read_back();
 }

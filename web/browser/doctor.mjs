@@ -8,8 +8,8 @@ import { assert, close, frame, here, settled, show } from './run.mjs'
 
 const data = name => here(`../tests/data/${name}`)
 const figures = {
-  lint: 'Findings',
-  diff: ['Differences', 'What engines make of it'],
+  doctor: 'Findings',
+  diff: 'What engines make of it',
   extend: 'Ways to a longer context',
 }
 
@@ -53,19 +53,20 @@ const ready = page => page.waitForSelector('main .stage table')
 
 // What `posenc … --json` says of a printed line, in the rows that the page exports.
 const told = {
-  lint: ({ findings }) => findings.map(f => [f.severity, f.code, f.expected, f.found, f.message, f.cure]),
-  diff: ({ engines, findings }) =>
-    engines?.map(e => [e.engine, e.version, e.findings.length, e.refused ?? ''])
-    ?? findings.map(f => [f.severity, f.code, f.expected, f.found, f.message, f.cure]),
+  doctor: ({ findings }) =>
+    findings.map(({ finding: f, where, effect, sure }) => [
+      ...[f.severity, f.code, f.expected, f.found, f.message, f.cure],
+      ...[where, effect, sure],
+    ]),
+  diff: ({ engines }) => engines.map(e => [e.engine, e.version, e.findings.length, e.refused ?? '']),
   extend: ({ options }) =>
     options
       .filter(o => o.unavailable === null)
       .map(o => [o.name, o.unseen.length, o.fastest_pair, o.middle_pair, o.amplitude, o.logits, Number(o.rerotate)]),
 }
 const columns = {
-  lint: [0, 1, 3, 4, 5, 6],
-  diff: [0, 1, 3, 4, 5, 6],
-  engines: [0, 1, 2, 3],
+  doctor: [0, 1, 3, 4, 5, 6, 8, 9, 10],
+  diff: [0, 1, 2, 3],
   extend: [0, 1, 2, 3, 4, 5, 6],
 }
 
@@ -87,9 +88,7 @@ async function same(page, folder) {
       assert(shown === want, `${line}: ${shown}, not ${want}`)
       continue
     }
-    const names = [figures[verb]].flat()
-    const at = names.findIndex(name => rows[name])
-    const shown = (rows[names[at]] ?? []).map(each => columns[at === 1 ? 'engines' : verb].map(i => each[i]))
+    const shown = (rows[figures[verb]] ?? []).map(each => columns[verb].map(i => each[i]))
     const want = told[verb](said)
     const off = shown.findIndex((each, i) =>
       each.some((x, j) =>
@@ -113,7 +112,7 @@ export async function doctor({ check, open, quiet, url }) {
     const off = /angles within ([\d.]+) rad/.exec(await stage(page))?.[1]
     const shown = [
       rows.Findings?.length ?? 0,
-      ...(rows['What engines make of it']?.map(row => row[2]) ?? [rows.Differences?.length ?? 0]),
+      ...(rows['What engines make of it']?.map(row => row[2]) ?? []),
       ...(off === undefined ? [] : [Number(off)]),
     ]
     views.push({ name, cpp: await page.locator('.reproduce pre').nth(1).textContent(), shown })
@@ -185,6 +184,18 @@ export async function doctor({ check, open, quiet, url }) {
     await page.locator('.drop textarea').blur()
     const text = await stage(page)
     assert(/500000 → 10000/.test(text), text.slice(0, 600))
+  })
+  await check('doctor: a Modelfile and printed frequencies are told apart', async () => {
+    const pasted = async text => {
+      await page.locator('.drop textarea').fill(text)
+      await page.locator('.drop textarea').blur()
+      await frame(page)
+      return await page.locator('.evidence').textContent()
+    }
+    const modelfile = await pasted('FROM x.gguf\nPARAMETER num_ctx 8192\n')
+    assert(/a Modelfile of Ollama/.test(modelfile), modelfile)
+    const printed = await pasted('inv_freq: tensor([1.0, 0.8, 0.6, 0.5, 0.4])\n')
+    assert(/frequencies, as numbers/.test(printed), printed)
   })
   await check('doctor: a broken file is answered with a sentence, and forgotten', async () => {
     const broken = join(folder, 'config.json')

@@ -6,12 +6,12 @@ import {
   ask,
   commandOf,
   commands,
-  compare,
   cpp,
   grave,
   isModel,
   isOpen,
   listed,
+  listedBy,
   ofEngines,
   panelOf,
   place,
@@ -107,12 +107,13 @@ describe('answers', () => {
   const open = (name: string) => reader.read(bytes(name), name.split('/').at(-1)!)
 
   it('a command line stands beside a model', () => {
-    const model = reader.bundledModel('llama-3.1-8b')
     const command = 'llama-server -m m.gguf --rope-freq-base 10000'
-    const beside = toldBy(text(command))
-    expect(compare(model, beside)!.findings.map(f => f.code)).toContain('rope_theta')
-    expect(commands('llama-3.1-8b', beside, 'llama.cpp', 8192)).toContain(`--command '${command}'`)
-    model.free()
+    const found = listedBy(reader.doctor(['llama-3.1-8b', text(command)]))
+    const base = found.find(f => f.code === 'rope_theta')!
+    expect([base.found, base.engines[0].split('@')[0], base.where]).toEqual(['10000', 'llama.cpp', 'command'])
+    expect(commands('llama-3.1-8b', toldBy(text(command)), 'llama.cpp', 8192)).toContain(
+      `posenc doctor llama-3.1-8b '${command}'\n`,
+    )
   })
   it('one file is three models', () => {
     const model = open('tests/data/doctor/deepseek-r1-0528-qwen3-8b.json')
@@ -134,19 +135,17 @@ describe('answers', () => {
     model.free()
   })
   it('a scaling that was lost, and a log that tells of another base', () => {
-    const [model, found] = [
-      reader.bundledModel('llama-3.1-8b'),
-      open('tests/data/doctor/llama-3.1-without-scaling.json'),
-    ]
-    const [lost] = compare(model, { name: '', model: found })!.findings
-    expect([lost.code, lost.pair, lost.position]).toEqual(['rope_scaling', 32, 113])
-    const log = bytes('tests/data/logs/llama-3.1-without-base.log')
-    expect(compare(model, { name: '', log })!.findings.map(f => [f.code, f.line])).toEqual([
-      ...[['rope_theta', 19]],
-      ...[['context_shorter', 18]],
+    const beside = (name: string) =>
+      listedBy(reader.doctor(['llama-3.1-8b', { name: 'found', bytes: bytes(`tests/data/${name}`) }]))
+    const [lost] = beside('doctor/llama-3.1-without-scaling.json')
+    expect([lost.code, lost.pair, lost.position, lost.effect]).toEqual([
+      ...['rope_scaling', 32, 113, 'from position 113 on'],
     ])
-    expect(compare(model, { name: '', model })).toMatchObject({ equal: true, findings: [] })
-    for (const each of [model, found]) each.free()
+    expect(beside('logs/llama-3.1-without-base.log').map(f => [f.code, f.line, f.where])).toEqual([
+      ...[['rope_theta', 19, 'found:19']],
+      ...[['context_shorter', 18, 'found:18']],
+    ])
+    expect(reader.doctor(['llama-3.1-8b', 'llama-3.1-8b']).findings).toEqual([])
   })
   it('words for an engine, and a plan: the rows of docs/codes.md', () => {
     const model = reader.bundledModel('llama-2-7b')
@@ -191,12 +190,12 @@ describe('answers', () => {
     expect(refused).toBeGreaterThan(0)
   }, 60_000)
   it('the C++ counts what the page lists', () => {
-    const printed = cpp('a "b".json', { name: 'server.log', log: new Uint8Array() }, 'vllm', 4096)
+    const printed = cpp('a "b".json', { name: 'server.log' }, 'vllm', 4096)
     expect(printed).toContain('read_model("a \\"b\\".json")')
-    expect(printed).toContain('log_differences(model, log)')
+    expect(printed).toContain('exhibits_of("server.log")')
     const started = cpp('a.json', { name: '', command: 'vllm serve M --dtype "half"' }, 'vllm', 4096)
-    expect(started).toContain('command_differences(model, "vllm serve M --dtype \\"half\\"")')
-    const twin = { name: 'config.json', log: new Uint8Array() }
-    expect(commands('config.json', twin, 'vllm', 4096)).toContain('diff config.json --log found/config.json\n')
+    expect(started).toContain('exhibits_of("vllm serve M --dtype \\"half\\"")')
+    const twin = { name: 'config.json' }
+    expect(commands('config.json', twin, 'vllm', 4096)).toContain('posenc doctor config.json found/config.json\n')
   })
 })

@@ -23,6 +23,22 @@ export class Reader {
   engines(): Profile[] {
     return this.memory.json('posenc_engines_json')
   }
+  /**
+   * What is wrong with position, as `posenc doctor --json` has it (docs/doctor.md). The first model is what should run; all
+   * else is a run of it. A string is a bundled name or a command line; a file is told by its content.
+   */
+  doctor(evidence: Evidence[], { engines = [], at = 0 }: { engines?: string[]; at?: number } = {}): Diagnosis {
+    const { memory } = this
+    const doctor = memory.make('posenc_doctor_new')
+    try {
+      for (const one of evidence)
+        if (typeof one === 'string') memory.call('posenc_doctor_tell', doctor, one, 0, 0)
+        else memory.call('posenc_doctor_tell', doctor, one.name, one.bytes, one.bytes.length)
+      return memory.json('posenc_doctor_json', doctor, engines.join(), BigInt(at))
+    } finally {
+      memory.call_void('posenc_doctor_free', doctor)
+    }
+  }
   bundledModel(name: string): Model {
     return new Model(this.memory, this.memory.make('posenc_model_open', name))
   }
@@ -96,6 +112,24 @@ export type Finding = {
   cure: string
   engines: string[]
   line: number | null
+}
+export type Evidence = string | { name: string; bytes: Uint8Array }
+export type Diagnosis = {
+  evidence: { name: string; kind: string; as: string }[]
+  verdict: string
+  findings: {
+    code: string
+    severity: Finding['severity']
+    engine: string | null
+    version: string | null
+    where: string
+    what: string
+    effect: string
+    cure: string
+    sure: string
+    finding: Finding
+  }[]
+  next: string
 }
 export type Compared = { equal: boolean; expected: string; found?: string; findings: Finding[] }
 export type Note = { kind: 'lost' | 'approximated' | 'defaulted' | 'fixed' | 'rounded'; what: string }

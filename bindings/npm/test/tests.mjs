@@ -82,6 +82,17 @@ export const tests = {
     const { equal, findings } = models.bundledModel('llama-3.1-8b').diff(broken)
     assert(!equal && findings.some(({ code }) => /scal|frequenc/.test(code)), JSON.stringify(findings))
   },
+  async 'the doctor judges files and a command line together'({ loadReader }, read) {
+    const bytes = encoded(await read('doctor/llama-3.1-without-scaling.json'))
+    const line = 'llama-server -m m.gguf -c 65536 -np 4'
+    const { evidence, verdict, findings } = (await loadReader()).doctor(['llama-3.1-8b', { name: 'config.json', bytes }, line])
+    assert(evidence.map(({ kind }) => kind).join() === 'model,model,command', JSON.stringify(evidence))
+    assert(verdict.startsWith('Text breaks beyond'), verdict)
+    assert(
+      findings.some(({ code, where, finding }) => code === 'rope_scaling' && where === 'config.json' && finding.layers.length),
+      JSON.stringify(findings),
+    )
+  },
   async 'a command line that changes the rotation is found'({ loadReader }) {
     const model = (await loadReader()).bundledModel('qwen3-8b')
     const { findings } = model.diffCommand(

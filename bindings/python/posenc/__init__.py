@@ -46,6 +46,7 @@ _tools = [
     "check_positions",
     "command",
     "diff",
+    "doctor",
     "engines",
     "extend",
     "identify",

@@ -178,8 +178,8 @@ def explanation_html(explanation) -> str:
 def report_html(report) -> str:
     findings = report.findings
     if findings:
-        facts = f"<pre>{_escape(report.facts())}</pre>" if report._name == "identify" else ""
-        return facts + _table(
+        above = {"identify": report.facts, "doctor": lambda: report.verdict}.get(report._name)
+        return (f"<pre>{_escape(above())}</pre>" if above else "") + _table(
             (
                 (
                     f"<b style='color:{_styles[each.severity]}'>{each.severity}</b>",

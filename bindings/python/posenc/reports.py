@@ -86,7 +86,8 @@ class Report(Record):
 
     @property
     def findings(self) -> list[Finding]:
-        return [Finding(each) for each in self._data.get("findings", [])]
+        found = self._data.get("findings", [])
+        return [Finding({**each.get("finding", {}), **each}) for each in found]
 
     @property
     def ok(self) -> bool:
@@ -111,6 +112,8 @@ class Report(Record):
         findings = "\n".join(map(str, self.findings))
         if self._name == "identify":
             return f"{self.facts()}\n{findings}".rstrip()
+        if self._name == "doctor":
+            return f"{self._data['verdict']}\n{findings}".rstrip()
         return findings or (self.facts() if "findings" not in self._data else "nothing found")
 
     def __repr__(self) -> str:

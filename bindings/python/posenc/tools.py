@@ -3,6 +3,8 @@ convention a dump shows. Each returns a Report."""
 
 from __future__ import annotations
 
+import os
+
 from . import _posenc
 from ._posenc import Plan
 from .models import Model, read
@@ -38,6 +40,27 @@ def diff(
     if found is not None:
         return Report(_posenc.engine_pair_diff_json(a, read(found), engine, at), "diff")
     return Report(_posenc.engine_diff_json(a, engine, at), "diff")
+
+
+def doctor(*evidence, at: int = 0, engines=()) -> Report:
+    """What is wrong with position, from whatever there is: models as posenc.model() takes them, paths of files and folders,
+    logs, command lines, a Modelfile, a trainer's YAML, printed inv_freq as text. The first model is what should run; all else
+    is a run of it. `.verdict` is the answer in a sentence, `.evidence` how each was taken, and the report is true where nothing
+    is wrong."""
+
+    def piece(x):
+        if isinstance(x, Model) or (isinstance(x, str) and "\n" not in x and not x.lstrip().startswith("{")):
+            return x
+        if isinstance(x, os.PathLike):
+            return os.fspath(x)
+        if isinstance(x, str):
+            return "text", x.encode()
+        if isinstance(x, (bytes, bytearray, memoryview)):
+            return "bytes", bytes(x)
+        return read(x)
+
+    engines = [engines] if isinstance(engines, str) else list(engines)
+    return Report(_posenc.doctor_json([piece(each) for each in evidence], engines, at), "doctor")
 
 
 def read_as(of, engine: str | None = None, *, command: str | None = None, at: int = 0) -> Model:

@@ -2,7 +2,9 @@
 #include "posenc/tools.h"
 
 #include <cstdint>
+#include <iterator>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +15,7 @@
 #include "attention_arguments.h"
 #include "bindings.h"
 #include "errors.h"
+#include "posenc/doctor.h"
 #include "posenc/identify.h"
 
 namespace posenc::python {
@@ -90,9 +93,30 @@ std::string check(nb::handle found, const Positions& expected, nb::handle keep) 
   return findings(unlocked([&] { return check_positions(given, expected, kept); }));
 }
 
+// Each of evidence: (name, contents), or a model, or a name alone: a path, a bundled name or a
+// command line.
+std::string doctor(nb::list given, const std::vector<std::string>& engines, std::int64_t length) {
+  std::vector<Exhibit> evidence;
+  for (const nb::handle one : given) {
+    if (nb::isinstance<ReadModel>(one)) {
+      const auto& model = nb::cast<const ReadModel&>(one).model;
+      evidence.push_back(model_exhibit(model.name, model));
+    } else if (nb::isinstance<nb::tuple>(one)) {
+      auto [name, contents] = nb::cast<std::pair<std::string, nb::bytes>>(one);
+      evidence.push_back(text_exhibit(std::move(name), {contents.c_str(), contents.size()}));
+    } else {
+      std::ranges::move(exhibits_of(nb::cast<std::string>(one)), std::back_inserter(evidence));
+    }
+  }
+  return to_json(unlocked([&] {
+    return diagnose(std::move(evidence), {.length = length, .engines = engines});
+  }));
+}
+
 }  // namespace
 
 void bind_tools(nb::module_& m) {
+  m.def("doctor_json", &doctor, nb::arg("evidence"), nb::arg("engines"), nb::arg("length") = 0);
   m.def("diff_json", &diff, nb::arg("expected"), nb::arg("found"), nb::arg("length") = 0);
   m.def(
       "plan_diff_json",

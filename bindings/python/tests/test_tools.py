@@ -32,6 +32,22 @@ def test_diff():
         posenc.diff(YARN, log="", command="")
 
 
+def test_doctor(tmp_path):
+    config, log = tmp_path / "config.json", tmp_path / "server.log"
+    config.write_text(json.dumps({**YARN, "rope_theta": 1e4}))
+    log.write_text("print_info: freq_base_train = 10000.0\n")
+    report = posenc.doctor(YARN, config, log, "vllm serve m --max-model-len 262144", at=131072, engines="vllm")
+    assert [each.kind for each in report.evidence] == ["model", "model", "log", "command"]
+    assert not report and str(report).startswith(report.verdict) and report.verdict in report._repr_html_()
+    base = next(each for each in report.findings if each.code == "rope_theta" and each.where == str(config))
+    assert (base.expected, base.found, base.severity) == ("1000000", "10000", "error") and base.layers == [0, 1]
+    assert posenc.doctor("qwen3-8b") and posenc.doctor(posenc.model("qwen3-8b")).ok
+    assert posenc.doctor("nowhere").evidence[0].kind == "unusable"
+    assert posenc.doctor(b"FROM x\nPARAMETER num_ctx 8192\n").evidence[0].kind == "modelfile"
+    with pytest.raises(posenc.Error, match="evidence"):
+        posenc.doctor()
+
+
 COMMAND = "llama-server -m x.gguf --rope-scaling yarn --rope-scale 4 --yarn-orig-ctx 32768 -c 131072"
 
 

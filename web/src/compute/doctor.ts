@@ -1,6 +1,6 @@
 // What the doctor says, as a page says it; and what to type to have the same.
 import { short } from '../draw/number'
-import type { Compared, ContextOption, Finding, Model, Profile, Reading, Reader } from 'posenc'
+import type { ContextOption, Diagnosis, Finding, Model, Profile, Reading, Reader } from 'posenc'
 
 // What was asked, or the library's sentence why there is none.
 export type Answer<T> = { is: T; not?: undefined } | { is?: undefined; not: string }
@@ -87,18 +87,21 @@ export function row(option: Open): string[] {
   ]
 }
 
-// What stands beside the model: another, what an engine printed or was started by, or nothing but what engines make of it.
-export type Told = { name: string; log: Uint8Array } | { name: string; command: string }
-export type Beside = { name: string; model: Model } | Told | null
+// What stands beside the model: another, what an engine printed or was started by, a Modelfile, a trainer's settings; or nothing
+// but what engines make of it. A command line is typed where files are named.
+export type Told = { name: string; command?: string }
+export type Beside = Told | null
 export function toldBy(given: Given): Told {
   const command = commandOf(given)
-  return command === null ? { name: given.name, log: given.bytes } : { name: 'the command line', command }
+  return command === null ? { name: given.name } : { name: 'the command line', command }
 }
-export function compare(model: Model, beside: Beside): Compared | null {
-  if (!beside) return null
-  if ('command' in beside) return model.diffCommand(beside.command)
-  return 'log' in beside ? model.diffLog(beside.log) : model.diff(beside.model)
-}
+// A finding as the page lists it: with the engine that it is about, and what it does to a text.
+export const listedBy = ({ findings }: Diagnosis): (Finding & { where: string; effect: string; sure: string })[] =>
+  findings.map(({ finding, where, effect, sure, engine, version }) => ({
+    ...finding,
+    ...{ where, effect, sure },
+    engines: engine ? [version ? `${engine}@${version}` : engine] : [],
+  }))
 // How grave a difference is, lint says: it knows whether the file is for one engine or for any.
 export const readings = (reader: Reader, model: Model, linted: Finding[]) =>
   reader.engines().map(({ name, version }) => {
@@ -123,12 +126,11 @@ export const quoted = (name: string) =>
 // Two files may have one name: the second one's folder tells them apart.
 const second = (name: string, beside: Beside) => (beside?.name === name ? `found/${name}` : (beside?.name ?? ''))
 export function commands(name: string, beside: Beside, engine: string, wanted: number): string {
-  const [a, b] = [quoted(name), quoted(second(name, beside))]
-  const flags = () => (!beside ? '--engines all' : 'log' in beside ? `--log ${b}` : b)
-  const against = beside && 'command' in beside ? `--command ${quoted(beside.command)}` : flags()
+  const a = quoted(name)
+  const against = beside ? ` ${quoted(beside.command ?? second(name, beside))}` : ''
   return [
-    `posenc lint ${a}`,
-    `posenc diff ${a} ${against}`,
+    `posenc doctor ${a}${against}`,
+    ...(beside ? [] : [`posenc diff ${a} --engines all`]),
     `posenc translate ${a} --to ${quoted(engine)}`,
     `posenc extend ${a} --to ${wanted} --engine ${quoted(engine)}`,
   ].join('\n')
@@ -136,35 +138,29 @@ export function commands(name: string, beside: Beside, engine: string, wanted: n
 // Prints how many findings there are, the largest difference of an angle, and of each option how many pairs are unseen.
 export function cpp(name: string, beside: Beside, engine: string, wanted: number): string {
   const text = JSON.stringify
-  const other = text(second(name, beside))
   const count = (list: string) => `std::printf("%zu\\n", ${list}.size());`
-  const compared = !beside
+  const more = beside
     ? [
-        'for (auto& engine : posenc::engines()) {',
-        '  std::string id(engine.name);',
-        "  id += '@';",
-        '  id += engine.version;',
-        '  auto made = *posenc::engine_differences(model, id);',
-        '  ' + count('made.findings'),
-        '}',
+        `for (auto& one : posenc::exhibits_of(${text(beside.command ?? second(name, beside))}))`,
+        '  evidence.push_back(one);',
       ]
-    : [
-        ...('command' in beside
-          ? [`auto found = *posenc::command_differences(model, ${text(beside.command)});`]
-          : 'log' in beside
-            ? [
-                `std::ifstream file(${other});`,
-                'std::string log(std::istreambuf_iterator<char>(file), {});',
-                'auto found = *posenc::log_differences(model, log);',
-              ]
-            : [`auto other = *posenc::read_model(${other});`, 'auto found = *posenc::differences(model, other);']),
-        count('found'),
-      ]
+    : []
+  const engines = [
+    'for (auto& engine : posenc::engines()) {',
+    '  std::string id(engine.name);',
+    "  id += '@';",
+    '  id += engine.version;',
+    '  auto made = *posenc::engine_differences(model, id);',
+    '  ' + count('made.findings'),
+    '}',
+  ]
   return [
+    `auto evidence = posenc::exhibits_of(${text(name)});`,
+    ...more,
+    'auto found = *posenc::diagnose(evidence);',
+    count('found.findings'),
     `auto model = *posenc::read_model(${text(name)});`,
-    'auto findings = *posenc::lint(model);',
-    count('findings'),
-    ...compared,
+    ...(beside ? [] : engines),
     `auto said = posenc::translate(model, ${text(engine)});`,
     'if (said) {',
     '  auto off = said->largest_angle_difference;',

@@ -1,0 +1,154 @@
+// What a person's things are: told by their content, whatever they are called.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include "posenc/doctor.h"
+#include "src/core/try.h"
+#include "src/explain/text.h"
+#include "src/text/json.h"
+#include "src/tools/command_line.h"
+#include "src/tools/log_lines.h"
+
+namespace posenc {
+namespace {
+
+using detail::grouped;
+
+bool has_line_with(std::string_view text, std::string_view start) {
+  return text.starts_with(start) || text.contains("\n" + std::string(start));
+}
+
+bool is_modelfile(std::string_view text) {
+  return has_line_with(text, "FROM ") && !text.starts_with('{');
+}
+
+bool is_training(std::string_view text) {
+  for (const char* key :
+       {"cutoff_len:", "sequence_len:", "max_seq_length:", "max_length:", "model_max_length:"})
+    if (has_line_with(text, key)) return true;
+  return false;
+}
+
+bool is_of_numbers(std::string_view text) {
+  const auto numbers = read_printed_frequencies(text);
+  if (!numbers) return false;
+  const auto letters = std::ranges::count_if(
+      text, [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); });
+  // tensor(…, device='cuda:0', dtype=torch.float32), inv_freq = …
+  return letters < 80 + std::ssize(*numbers);
+}
+
+std::string first_line(std::string_view text) {
+  return printable(text.substr(0, text.find('\n')), 60);
+}
+
+}  // namespace
+
+Exhibit model_exhibit(std::string name, Model model) {
+  const std::string family = model.family.empty() ? "a model" : model.family;
+  const std::string format =
+      model.files.empty() ? "bundled" : std::string(posenc::name(model.files.front().format));
+  std::string as = family + ", " + format;
+  if (model.context > 0) as += ", " + grouped(model.context) + " tokens";
+  return {std::move(name), ExhibitKind::model, std::move(as), std::move(model), {}};
+}
+
+Exhibit unusable_exhibit(std::string name, const Error& error) {
+  std::string why = error.rule + (error.got.empty() ? "" : ", got " + error.got) +
+                    (error.cure.empty() ? "" : "; " + error.cure);
+  return {std::move(name), ExhibitKind::unusable, std::move(why), std::nullopt, {}};
+}
+
+Exhibit text_exhibit(std::string name, std::string text) {
+  const std::string_view trimmed =
+      std::string_view(text).substr(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  const auto as = [&](ExhibitKind kind, std::string line) {
+    return Exhibit{std::move(name), kind, std::move(line), std::nullopt, std::move(text)};
+  };
+  if (trimmed.empty()) return as(ExhibitKind::unusable, "empty");
+  if (trimmed.starts_with('{') || trimmed.starts_with("GGUF")) {
+    auto model = read_model_bytes(std::as_bytes(std::span(text)), name);
+    return model ? model_exhibit(std::move(name), *std::move(model))
+                 : unusable_exhibit(std::move(name), model.error());
+  }
+  if (is_of_numbers(trimmed)) return as(ExhibitKind::inv_freq, "frequencies, as numbers");
+  if (is_modelfile(trimmed)) return as(ExhibitKind::modelfile, "a Modelfile of Ollama");
+  if (is_training(trimmed)) return as(ExhibitKind::training, "the settings of a training");
+  const auto log = detail::read_log(text);
+  const bool tells = log && log->known > 0;
+  const auto line = detail::read_command_line(trimmed);
+  if (line && (!tells || std::ranges::count(trimmed, '\n') < 3))
+    return as(ExhibitKind::command, "a command line of " + line->engine);
+  if (tells)
+    return as(ExhibitKind::log, "a log, " + std::to_string(log->known) +
+                                    (log->known == 1 ? " line" : " lines") + " about position");
+  if (!trimmed.contains('\n') && trimmed.contains("--"))
+    return as(ExhibitKind::unusable, line.error().rule + "; " + line.error().cure);
+  return as(ExhibitKind::unusable,
+            "no line says anything about position: give what the engine prints while it loads the "
+            "model (\"" +
+                first_line(trimmed) + "\" …)");
+}
+
+Expected<std::vector<double>> read_printed_frequencies(std::string_view text,
+                                                       std::vector<double>* resolution) {
+  constexpr std::size_t most = 65536;
+  std::vector<double> numbers;
+  if (resolution) resolution->clear();
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto is_letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  for (std::size_t i = 0; i < text.size();) {
+    const bool begins =
+        is_digit(text[i]) && (i == 0 || !(is_letter(text[i - 1]) || is_digit(text[i - 1]) ||
+                                          text[i - 1] == ':' || text[i - 1] == '.'));
+    if (!begins) {
+      ++i;
+      continue;
+    }
+    std::size_t end = i;
+    std::int64_t digits_behind = 0;
+    bool point = false;
+    while (end < text.size() && (is_digit(text[end]) || (text[end] == '.' && !point))) {
+      if (point) ++digits_behind;
+      point = point || text[end] == '.';
+      ++end;
+    }
+    std::int64_t exponent = 0;
+    if (end + 1 < text.size() && (text[end] == 'e' || text[end] == 'E')) {
+      std::size_t at = end + 1;
+      const bool negative = text[at] == '-';
+      if (text[at] == '-' || text[at] == '+') ++at;
+      const std::size_t first = at;
+      while (at < text.size() && is_digit(text[at]) && at < first + 4)
+        exponent = 10 * exponent + (text[at++] - '0');
+      if (at > first) {
+        if (negative) exponent = -exponent;
+        end = at;
+      }
+    }
+    const auto json = detail::parse_json(
+        std::string(text.substr(i, end - i)) + (text[end - 1] == '.' ? "0" : ""), "number");
+    const double* real = json ? json->get<double>() : nullptr;
+    const std::int64_t* whole = json ? json->get<std::int64_t>() : nullptr;
+    i = end;
+    if (!real && !whole) continue;
+    if (numbers.size() == most)
+      return fail("inv_freq", "at most 65,536 numbers are read", "more", "give one layer's");
+    numbers.push_back(real ? *real : static_cast<double>(*whole));
+    if (resolution)
+      resolution->push_back(0.5 * std::pow(10.0, static_cast<double>(exponent - digits_behind)));
+  }
+  const auto fractions = std::ranges::count_if(numbers, [](double x) { return x < 1; });
+  if (numbers.size() < 4 || 2 * fractions < std::ssize(numbers))
+    return fail("inv_freq", "must be four frequencies or more, most of them below 1",
+                std::to_string(numbers.size()) + " numbers",
+                "print model.model.rotary_emb.inv_freq");
+  return numbers;
+}
+
+}  // namespace posenc

@@ -1,0 +1,89 @@
+// Evidence that lies in files.
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include "posenc/doctor.h"
+#include "posenc/files.h"
+
+namespace posenc {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<Exhibit> only(Exhibit one) {
+  std::vector<Exhibit> all;
+  all.push_back(std::move(one));
+  return all;
+}
+
+Exhibit of_model(const std::string& given) {
+  Expected<Model> model = read_model(given);
+  return model ? model_exhibit(given, *std::move(model)) : unusable_exhibit(given, model.error());
+}
+
+Exhibit of_file(const std::string& path) {
+  const auto file = MappedFile::open(path);
+  if (!file) return unusable_exhibit(path, file.error());
+  const std::string_view bytes(reinterpret_cast<const char*>(file->bytes().data()),
+                               file->bytes().size());
+  if (bytes.starts_with("\x93NUMPY"))
+    return unusable_exhibit(
+        path, {.where = "doctor",
+               .rule = "tensors",
+               .got = "",
+               .cure = "posenc identify --after " + path +
+                       " --repeated --model MODEL tells what rotated them"});
+  if (path.ends_with(".safetensors"))
+    return unusable_exhibit(path, {.where = "doctor",
+                                   .rule = "tensors",
+                                   .got = "",
+                                   .cure = "give the model's folder, or the config.json beside it"});
+  const bool binary = bytes.substr(0, 4096).contains('\0');
+  if (binary || bytes.substr(0, 64).find_first_not_of(" \t\r\n") == bytes.find('{'))
+    return of_model(path);
+  if (bytes.size() > largest_log)
+    return unusable_exhibit(path, {.where = "doctor",
+                                   .rule = "must be at most 64 MiB of text",
+                                   .got = std::to_string(bytes.size() >> 20) + " MiB",
+                                   .cure = "give its first lines: head -n 2000 FILE"});
+  return text_exhibit(path, std::string(bytes));
+}
+
+// Settings of a trainer beside an adapter, which has no configuration of its own.
+std::vector<Exhibit> of_adapter(const std::string& folder) {
+  std::vector<std::string> paths;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(folder, none))
+    if (entry.path().extension() == ".yaml" || entry.path().extension() == ".yml")
+      paths.push_back(entry.path().string());
+  std::ranges::sort(paths);
+  std::vector<Exhibit> all;
+  for (const std::string& path : paths) all.push_back(of_file(path));
+  if (all.empty())
+    all.push_back(unusable_exhibit(
+        folder, {.where = "doctor",
+                 .rule = "an adapter without the settings of its training",
+                 .got = "",
+                 .cure = "put the trainer's YAML (cutoff_len, sequence_len) into the folder"}));
+  return all;
+}
+
+}  // namespace
+
+std::vector<Exhibit> exhibits_of(const std::string& given) {
+  std::error_code none;
+  constexpr std::size_t longest_path = 4096;
+  if (given.size() < longest_path && fs::exists(given, none)) {
+    if (!fs::is_directory(given, none)) return only(of_file(given));
+    const fs::path folder = given;
+    if (!fs::exists(folder / "config.json", none) && fs::exists(folder / "adapter_config.json", none))
+      return of_adapter(given);
+    return only(of_model(given));
+  }
+  if (given.find_first_of(" \n\t") != given.npos) return only(text_exhibit("command", given));
+  return only(of_model(given));
+}
+
+}  // namespace posenc
