@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
+#include <utility>
 
 #include "posenc/model.h"
 
@@ -22,8 +23,8 @@ std::string plain(std::string_view name) {
   for (bool cut = true; cut;) {
     cut = false;
     for (const std::string_view end :
-         {".json", "-instruct", "-chat", "-it", "-hf", "-base", "-gguf", "-awq", "-gptq", "-bf16",
-          "-fp8", ":latest", "-instruct-2507", "-thinking-2507"}) {
+         {".json", "-instruct", "-chat", "-it", "-hf", "-gguf", "-awq", "-gptq", "-bf16", "-fp8",
+          ":latest"}) {
       if (lower.size() <= end.size() || !lower.ends_with(end)) continue;
       lower.resize(lower.size() - end.size());
       cut = true;
@@ -84,6 +85,28 @@ std::optional<std::string> hub_snapshot(const std::string& name) {
     when = written;
   }
   return newest;
+}
+
+std::optional<Named> model_named_in(std::string_view text) {
+  constexpr std::string_view between = " \t\r\n\"'=,;()[]{}";
+  bool from = false;  // FROM qwen3:8b, ollama run qwen3:8b
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t first = text.find_first_not_of(between, at);
+    if (first == text.npos) break;
+    const std::size_t end = std::min(text.find_first_of(between, first), text.size());
+    std::string word(text.substr(first, end - first));
+    at = end;
+    const bool follows = std::exchange(from, word == "FROM" || word == "run");
+    if (word.size() > 200) continue;
+    if (follows) std::ranges::replace(word, ':', '-');
+    const bool owned = std::ranges::count(word, '/') == 1 && word.front() != '/' &&
+                       word.front() != '.' && word.front() != '~' && word.back() != '/';
+    if (!owned && !follows) continue;
+    if (owned) word = word.substr(0, word.find(':'));  // -hf owner/name:Q4_K_M
+    if (const auto folder = hub_snapshot(word)) return Named{word, *folder};
+    if (const auto bundled = bundled_name_like(word)) return Named{word, *bundled};
+  }
+  return std::nullopt;
 }
 
 std::string name_cure(const std::string& name) {

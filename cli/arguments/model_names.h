@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace posenc::cli {
@@ -15,6 +16,14 @@ std::optional<std::string> bundled_name_like(const std::string& name);
 // The newest snapshot of owner/name in HF_HUB_CACHE, HF_HOME/hub or XDG_CACHE_HOME/huggingface/hub.
 // No network is asked. Nothing: it is not there.
 std::optional<std::string> hub_snapshot(const std::string& name);
+
+// A model that a line, a log or a trainer's settings name as owner/name (or a Modelfile behind
+// FROM), and that is in the hub's cache or bundled.
+struct Named {
+  std::string as;  // as it is written there
+  std::string is;  // what read_model() takes
+};
+std::optional<Named> model_named_in(std::string_view text);
 
 // What to do about a name that is nothing: the nearest names, or for an address the line that
 // fetches it.

@@ -41,6 +41,22 @@ std::vector<Exhibit> evidence_of(const std::string& given) {
   return all;
 }
 
+// Where no model is given, the one that another piece of evidence names stands before them.
+void add_named_model(std::vector<Exhibit>& evidence) {
+  for (const Exhibit& one : evidence)
+    if (one.model) return;
+  for (const Exhibit& one : evidence) {
+    const auto named = model_named_in(one.text);
+    if (!named) continue;
+    Expected<Model> model = read_model(named->is);
+    if (!model) continue;
+    Exhibit found = model_exhibit(named->as, *std::move(model));
+    found.as += ", as " + one.name + " names it";
+    evidence.insert(evidence.begin(), std::move(found));
+    return;
+  }
+}
+
 std::string evidence_page(const Diagnosis& found, const Terminal& term) {
   constexpr std::size_t widest = 28;
   std::size_t width = 0;
@@ -134,6 +150,7 @@ Run define_doctor(CLI::App& app) {
     std::vector<Exhibit> evidence;
     for (const std::string& given : options->evidence)
       for (Exhibit& one : evidence_of(given)) evidence.push_back(std::move(one));
+    add_named_model(evidence);
     POSENC_TRY(found,
                diagnose(std::move(evidence), {.length = options->at, .engines = options->engines}));
     if (options->json)

@@ -18,13 +18,14 @@ enum class ExhibitKind {
   command,    // a line that starts an engine
   log,        // what an engine or a converter printed
   modelfile,  // Ollama's
-  training,   // YAML of a trainer
+  training,   // YAML, TOML or command line of a trainer
   inv_freq,   // frequencies as numbers in a text
+  versions,   // of engines, as pip lists them; `text` is "vllm@0.19.1, transformers@5.3.0"
   unusable,   // `as` says why, and what to give instead
 };
 constexpr std::string_view name(ExhibitKind kind) {
-  constexpr std::string_view names[] = {"model",    "command",  "log",     "modelfile",
-                                        "training", "inv_freq", "unusable"};
+  constexpr std::string_view names[] = {"model",    "command",  "log",      "modelfile",
+                                        "training", "inv_freq", "versions", "unusable"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -35,11 +36,12 @@ struct Exhibit {
   std::string as = {};  // one line: how it is taken
   std::optional<Model> model = {};
   std::string text = {};  // of what is no model
+  bool used = true;       // false: `as` says why not
 };
 Exhibit model_exhibit(std::string name, Model model);
 Exhibit unusable_exhibit(std::string name, const Error& error);
 // Tells by its content what a text is: JSON or a GGUF of a model, a command line, a log, a
-// Modelfile, a trainer's YAML, numbers.
+// Modelfile, a trainer's settings, numbers, versions.
 Exhibit text_exhibit(std::string name, std::string text);
 // What stands behind a path, a bundled name or a command line: one exhibit; of an adapter's folder,
 // which has no configuration of its own, one for each file of its trainer's settings. What cannot

@@ -119,10 +119,11 @@ Expected<CommandReading> read_command(const Model& model, std::string_view comma
 Expected<std::vector<Finding>> command_differences(const Model& model, std::string_view command,
                                                    std::int64_t length = 0);
 
-// Where a base differs from what an adapter was trained on it with, as the YAML file of its trainer
-// tells (LLaMA-Factory's cutoff_len and rope_scaling, axolotl's sequence_len, TRL's max_length, at
-// the start of a line). Expected is what the training had. Errors: more than 1 MiB, a length that
-// is none, those of differences().
+// Where a base differs from what an adapter, or all of its weights, were trained with, as the YAML
+// or TOML of the trainer tells (LLaMA-Factory's cutoff_len and rope_scaling, axolotl's sequence_len,
+// TRL's max_length, at the start of a line; NeMo-RL's hf_config_overrides and kin wherever they
+// stand). Expected is what the training had. Errors: more than 1 MiB, a length that is none, those
+// of differences().
 Expected<std::vector<Finding>> adapter_differences(const Model& base, std::string_view settings);
 
 // How grave lint() takes a warning of read_model() or explain(), by its code: the same wherever it

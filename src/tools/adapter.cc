@@ -12,51 +12,12 @@
 #include "src/text/json_writer.h"
 #include "src/tools/command_line.h"
 #include "src/tools/told_rope.h"
+#include "src/tools/training.h"
 
 namespace posenc {
 namespace {
 
-using detail::grouped, detail::Json;
-
-constexpr std::size_t longest_settings = std::size_t{1} << 20;
-
-std::string_view without(std::string_view text, std::string_view characters) {
-  const std::size_t first = text.find_first_not_of(characters);
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(characters) + 1 - first);
-}
-
-// The value of a key that stands at the start of a line, as trainers write their YAML; nothing if
-// there is none, or null.
-std::optional<std::string_view> setting(std::string_view yaml, std::string_view key) {
-  while (!yaml.empty()) {
-    const std::size_t end = std::min(yaml.find('\n'), yaml.size());
-    std::string_view line = yaml.substr(0, end);
-    yaml.remove_prefix(std::min(end + 1, yaml.size()));
-    if (!line.starts_with(key) || line.size() == key.size() || line[key.size()] != ':') continue;
-    line = line.substr(key.size() + 1);
-    line = without(line.substr(0, line.find(" #")), " \t\r\"'");
-    if (line.empty() || line == "null" || line == "~") return std::nullopt;
-    return line;
-  }
-  return std::nullopt;
-}
-
-// Tokens of the longest text that it was trained on; 0: nobody says.
-Expected<std::int64_t> trained_length(std::string_view settings) {
-  // LLaMA-Factory, axolotl, TRL before and since 0.20, Unsloth.
-  for (const char* key :
-       {"cutoff_len", "sequence_len", "max_seq_length", "max_length", "model_max_length"}) {
-    const auto text = setting(settings, key);
-    if (!text) continue;
-    POSENC_TRY(tokens, detail::number_of_flag({key, std::string(*text)}));
-    if (tokens < 1 || tokens > 0x1p40 || tokens != std::floor(tokens))
-      return fail("adapter", std::string(key) + " must be a number of tokens", *text,
-                  "write it as 32768");
-    return static_cast<std::int64_t>(tokens);
-  }
-  return 0;
-}
+using detail::grouped;
 
 // LLaMA-Factory's model_utils/rope.py: the factor is the number of contexts that the length fills,
 // rounded up.
@@ -90,19 +51,66 @@ Finding of_adapter(std::string code, Severity severity, std::string expected, st
           .cure = std::move(cure)};
 }
 
+// A scaling that the trainer puts into the configuration, with what it replaces.
+Expected<std::vector<Finding>> overridden(const Model& base, const detail::Training& told) {
+  std::vector<Finding> findings;
+  Model trained = base;
+  bool lost = false;
+  for (LayerGroup& group : trained.groups) {
+    Rope* rope = detail::mutable_rope(group);
+    if (!rope || is_tower(group.stack)) continue;
+    const double theta = rope->rope_theta;
+    auto now = detail::told_rope(*rope, *told.override_dict, {.context = base.context}, findings);
+    if (!now) continue;
+    lost |= !told.override_dict->find("rope_theta") && theta != 10000;
+    *rope = *std::move(now);
+  }
+  if (lost)
+    findings.push_back(of_adapter(
+        "theta_missing", Severity::error, {}, "rope_theta 10000",
+        "from transformers 5.0 on the override " +
+            (told.override_place.empty() ? "" : "(" + told.override_place + ") ") +
+            "replaces all of rope_parameters, the base with it, which falls to 10000; transformers "
+            "4 keeps it",
+        "write rope_theta of the model beside rope_type"));
+  POSENC_TRY(differ, differences(base, trained, told.length));
+  for (Finding& finding : differ) {
+    if (finding.code != "rope_scaling" && finding.code != "rope_factors") continue;
+    finding.severity = Severity::note;
+    finding.message = "as the training asks: " + finding.message;
+    finding.cure = "serve what was trained with the same scaling";
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+// A trainer's program that runs a model, with an engine behind it or its own code.
+std::vector<Finding> served(const Model& base, const detail::Training& told) {
+  if (base.context == 0 || told.length <= base.context) return {};
+  return {of_adapter(
+      "wrapper_scaling", Severity::warning, grouped(base.context), grouped(told.length),
+      told.scaling ? "the program sets " + *told.scaling +
+                         " in the configuration that it loads itself; an engine behind it "
+                         "(--infer_backend) may read the file, which has no scaling, and serve " +
+                         grouped(base.context) + " tokens"
+                   : "more tokens than the model is made for, and no scaling is asked for",
+      "write rope_scaling and max_position_embeddings into the config.json: posenc extend MODEL --to " +
+          std::to_string(told.length) + " --engine transformers")};
+}
+
 }  // namespace
 
 Expected<std::vector<Finding>> adapter_differences(const Model& base, std::string_view settings) {
-  if (settings.size() > longest_settings)
-    return fail("adapter", "a trainer's settings must be at most 1 MiB",
-                std::to_string(settings.size()) + " bytes", "give the YAML file of the training");
+  POSENC_TRY(told, detail::read_training(settings));
+  if (told.override_dict) return overridden(base, told);
+  if (told.serves) return served(base, told);
   std::vector<Finding> findings;
-  POSENC_TRY(length, trained_length(settings));
-  const auto type = setting(settings, "rope_scaling");
+  const std::int64_t length = told.length;
+  const auto& type = told.scaling;
   if (length == 0) {
     findings.push_back(of_adapter(
         "adapter_length", Severity::note, {}, {},
-        "nothing tells how long the texts were that the adapter was trained on",
+        "nothing tells how long the texts were that it was trained on",
         "put the trainer's YAML (cutoff_len, sequence_len, max_length) beside the adapter"));
     return findings;
   }
@@ -110,10 +118,22 @@ Expected<std::vector<Finding>> adapter_differences(const Model& base, std::strin
   if (base.context == 0 || length <= base.context) {
     if (type)
       findings.push_back(of_adapter(
-          "adapter_scaling_unused", Severity::note, {}, std::string(*type),
-          "rope_scaling " + std::string(*type) + " was asked for " + tokens +
+          "adapter_scaling_unused", Severity::note, {}, *type,
+          "rope_scaling " + *type + " was asked for " + tokens +
               " tokens, which the base has without: LLaMA-Factory then sets none in training",
           {}));
+    return findings;
+  }
+  if (!type && told.whole) {
+    findings.push_back(of_adapter(
+        "training_beyond_context", Severity::warning, grouped(base.context), tokens,
+        "the weights are trained on texts longer than the model is made for, unscaled: angles that "
+        "it has never seen, which much training alone makes it learn; the configuration that is "
+        "saved still says " +
+            grouped(base.context),
+        "set a scaling or a larger rope_theta in the config.json before training: posenc extend "
+        "MODEL --to " +
+            std::to_string(length) + " --train"));
     return findings;
   }
   if (!type) {
@@ -129,9 +149,17 @@ Expected<std::vector<Finding>> adapter_differences(const Model& base, std::strin
   POSENC_TRY(differ, differences(trained, base, length));
   for (Finding& finding : differ) {
     if (finding.severity != Severity::error) continue;
-    finding.cure =
-        "serve base and adapter with the scaling of the training; LLaMA-Factory's own inference "
-        "takes factor 2, whatever the training had";
+    if (told.whole) {
+      finding.severity = Severity::note;
+      finding.message = "LLaMA-Factory trains with this scaling, and writes it into the "
+                        "configuration that it saves: " +
+                        finding.message;
+      finding.cure = "serve the saved model as it is";
+    } else {
+      finding.cure =
+          "serve base and adapter with the scaling of the training; LLaMA-Factory's own inference "
+          "takes factor 2, whatever the training had";
+    }
     findings.push_back(std::move(finding));
   }
   return findings;

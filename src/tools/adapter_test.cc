@@ -54,5 +54,32 @@ TEST(Adapter, ALengthMustBeANumberOfTokens) {
   EXPECT_TRUE(found.error().message().contains("cutoff_len must be a number of tokens"));
 }
 
+TEST(Training, OfAllWeightsIsNoAdapter) {
+  const auto longer = under("finetuning_type: full\ncutoff_len: 16384\n");
+  ASSERT_EQ(longer.size(), 1u);
+  EXPECT_EQ(longer[0].code, "training_beyond_context");
+  const auto scaled = under("finetuning_type: full\nrope_scaling: yarn\ncutoff_len: 16384\n");
+  ASSERT_FALSE(scaled.empty());
+  EXPECT_EQ(scaled[0].severity, Severity::note);
+}
+
+TEST(Training, AnOverrideWithoutTheBaseLosesIt) {
+  const auto found = adapter_differences(*read_model("qwen3-8b"),
+                                         "policy:\n  max_total_sequence_length: 131072\n"
+                                         "  hf_config_overrides:\n    rope_scaling:\n"
+                                         "      rope_type: yarn\n      factor: 4.0\n"
+                                         "      original_max_position_embeddings: 32768\n");
+  ASSERT_TRUE(found);
+  ASSERT_GE(found->size(), 2u);
+  EXPECT_EQ(found->at(0).code, "theta_missing");
+  EXPECT_TRUE(found->at(0).message.contains("policy.hf_config_overrides")) << found->at(0).message;
+}
+
+TEST(Training, AnOverrideInBracesIsRead) {
+  const auto found = under("rope_scaling: {type: linear, factor: 4.0}\nsequence_len: 16384\n");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].found, "linear factor 4");
+}
+
 }  // namespace
 }  // namespace posenc

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -63,6 +64,7 @@ class Overrides {
 
   Expected<void> apply() {
     if (line_.engine == "tgi") return apply_tgi();
+    if (line_.engine == "exllamav3") return apply_exllama();
     if (const CommandFlag* old = line_.find("--rope-scaling")) POSENC_CHECK(apply_old(*old));
     if (const CommandFlag* old = line_.find("--rope-theta")) POSENC_CHECK(apply_theta(*old));
     for (const char* name : {"--hf-overrides", "--json-model-override-args"})
@@ -96,6 +98,25 @@ class Overrides {
                                             "\",\"factor\":" + number_text(number) + "}",
                                         "--rope-scaling"));
     return put_in(dict, false, "rope_scaling.");
+  }
+
+  // rope_scale divides positions, rope_alpha raises the base as NTK-aware scaling does.
+  Expected<void> apply_exllama() {
+    const CommandFlag *scale = line_.find("--rope-scale"), *alpha = line_.find("--rope-alpha");
+    POSENC_TRY(by, scale ? number_of_flag(*scale) : Expected<double>(1.0));
+    POSENC_TRY(raised, alpha ? number_of_flag(*alpha) : Expected<double>(1.0));
+    if (by <= 0 || raised <= 0)
+      return fail("command", "rope_scale and rope_alpha must be above 0",
+                  scale && by <= 0 ? scale->value : alpha->value, "write 1 for none");
+    for (LayerGroup& group : model_.groups) {
+      Rope* rope = mutable_rope(group);
+      if (!rope || is_tower(group.stack)) continue;
+      const auto plan = compile(group);
+      const double dim = plan && plan->rotate ? static_cast<double>(2 * plan->rotate->pairs()) : 0;
+      if (raised != 1 && dim > 2) rope->rope_theta *= std::pow(raised, dim / (dim - 2));
+      if (by != 1) rope->scaling = Linear{by};
+    }
+    return {};
   }
 
   void say_removed(const CommandFlag& flag) {
@@ -265,6 +286,20 @@ Expected<std::int64_t> asked_length(const CommandLine& line) {
   return 0;
 }
 
+// A larger base that the line gives for a longer text stretches the context by hand: asked for, and
+// no cure undoes it. Any other base than the file's is a mistake.
+void tell_base_as_asked(const Model& model, std::int64_t length, std::vector<Finding>& differ) {
+  for (Finding& one : differ) {
+    if (one.code != "rope_theta" || length <= model.context) continue;
+    const double before = std::atof(one.expected.c_str()), now = std::atof(one.found.c_str());
+    if (now <= before) continue;
+    one.severity = Severity::warning;
+    one.message = "as the line asks, a larger base for a longer text: " + one.message;
+    one.cure = "posenc extend MODEL --to " + std::to_string(length) +
+               " says what each scaling does to short texts and long ones";
+  }
+}
+
 // A scaling that the line asks for is one finding with what follows from it, and no cure undoes it.
 // It is good to know where the text that is asked for needs it, and deserves a look where none
 // does.
@@ -388,6 +423,7 @@ Expected<std::vector<Finding>> command_differences(const Model& model, std::stri
     // What an engine drops was asked for, and is not what it runs.
     if (std::ranges::find(findings, "flag_dropped", &Finding::code) == findings.end())
       tell_as_asked(model, read.reading.model, length > 0 ? length : read.length, differ);
+    tell_base_as_asked(model, length > 0 ? length : read.length, differ);
     findings.insert(findings.end(), differ.begin(), differ.end());
     for (const EngineNote& note : read.reading.notes)
       findings.push_back(

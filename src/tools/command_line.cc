@@ -10,6 +10,7 @@
 
 #include "src/core/edit_distance.h"
 #include "src/core/try.h"
+#include "src/tools/programs.h"
 
 namespace posenc::detail {
 namespace {
@@ -103,7 +104,7 @@ class ShellWords {
 };
 
 struct KnownFlag {
-  std::string_view engine, name, alias = {};
+  std::string_view owner, name, alias = {};  // whose: an engine, or a program with its own words
   bool is_switch = false;  // stands alone, without a value
 };
 // arguments of llama.cpp's common/arg.cpp, of vllm/engine/arg_utils.py (--rope-scaling and
@@ -127,6 +128,17 @@ constexpr KnownFlag known_flags[] = {
     {"llama.cpp", "--grp-attn-w", "-gaw"},
     {"llama.cpp", "--model-draft", "-md"},
     {"llama.cpp", "--ctx-size-draft", "-cd"},
+    {"llama.cpp", "--context-shift", "", true},
+    {"lms", "--ctx-size", "--context-length"},
+    {"lms", "--ctx-size", "-c"},
+    {"lms", "--rope-freq-base"},  // of its form: lms itself has no such flag
+    {"lms", "--rope-freq-scale"},
+    {"tabbyapi", "--max-seq-len"},
+    {"tabbyapi", "--rope-scale"},
+    {"tabbyapi", "--rope-alpha"},
+    {"koboldcpp", "--ctx-size", "--contextsize"},
+    {"koboldcpp", "--ropeconfig"},  // scale, then base
+    {"ollama", "--ctx-size", "OLLAMA_CONTEXT_LENGTH"},
     {"vllm", "--hf-overrides"},
     {"vllm", "--max-model-len"},
     {"vllm", "--speculative-config"},
@@ -134,9 +146,13 @@ constexpr KnownFlag known_flags[] = {
     {"vllm", "--rope-theta"},
     {"sglang", "--json-model-override-args"},
     {"sglang", "--context-length"},
+    {"sglang", "--speculative-draft-model-path", "--speculative-draft"},
+    {"sglang", "--speculative-algorithm", "--speculative-algo"},
     {"lmdeploy", "--hf-overrides"},
     {"lmdeploy", "--session-len"},
     {"tensorrt-llm", "--max-seq-len"},
+    {"tensorrt-llm", "--max-num-tokens"},
+    {"tensorrt-llm", "--enable-chunked-prefill", "", true},
     {"tgi", "--rope-scaling"},
     {"tgi", "--rope-factor"},
     {"tgi", "--max-total-tokens"},
@@ -161,48 +177,12 @@ constexpr KnownFlag known_flags[] = {
     {"megatron-core", "--no-rope-fusion", "", true},
     {"megatron-core", "--seq-length"}};
 
-const KnownFlag* known(std::string_view engine, std::string_view name) {
+const KnownFlag* known(std::string_view owner, std::string_view name) {
   const auto at = std::ranges::find_if(known_flags, [&](const KnownFlag& flag) {
-    return flag.engine == engine &&
+    return flag.owner == owner &&
            (flag.name == name || (!flag.alias.empty() && flag.alias == name));
   });
   return at == std::end(known_flags) ? nullptr : at;
-}
-
-// The engine whose program, module or image a word names; "" for any other word.
-std::string_view engine_of(std::string_view word) {
-  if (word.starts_with("vllm.")) return "vllm";
-  if (word.starts_with("sglang.")) return "sglang";
-  word = word.substr(word.find_last_of('/') + 1);
-  word = word.substr(0, word.find(':'));
-  if (word.ends_with(".exe")) word.remove_suffix(4);
-  constexpr std::pair<std::string_view, std::string_view> programs[] = {
-      {"vllm", "vllm"},
-      {"vllm-openai", "vllm"},
-      {"sglang", "sglang"},
-      {"llama.cpp", "llama.cpp"},
-      {"llama-server", "llama.cpp"},
-      {"llama-cli", "llama.cpp"},
-      {"llama-completion", "llama.cpp"},
-      {"llama-mtmd-cli", "llama.cpp"},
-      {"llama-perplexity", "llama.cpp"},
-      {"llama-embedding", "llama.cpp"},
-      {"llama-parallel", "llama.cpp"},
-      {"llama-passkey", "llama.cpp"},
-      {"llama-imatrix", "llama.cpp"},
-      {"llama-run", "llama.cpp"},
-      {"llama-eval-callback", "llama.cpp"},
-      {"lmdeploy", "lmdeploy"},
-      {"trtllm-serve", "tensorrt-llm"},
-      {"trtllm-bench", "tensorrt-llm"},
-      {"trtllm-eval", "tensorrt-llm"},
-      {"text-generation-launcher", "tgi"},
-      {"text-generation-inference", "tgi"},
-      {"pretrain_gpt.py", "megatron-core"},
-      {"train_gpt.py", "megatron-core"}};
-  const auto* at =
-      std::ranges::find(programs, word, &std::pair<std::string_view, std::string_view>::first);
-  return at == std::end(programs) ? std::string_view() : at->second;
 }
 
 // A flag as it is known: without "=value", with dashes where the engine takes underscores for them.
@@ -212,22 +192,26 @@ std::string flag_name(std::string_view word) {
   return name;
 }
 
-// Flags alone, as posenc translate writes them: the engine that knows most of them.
+// Flags alone, as posenc translate writes them, or behind a program that nobody knows: the engine
+// that knows most of them. One flag of an unknown program tells nothing: many have --rope-scaling.
 std::string_view engine_of_flags(std::span<const std::string> words) {
+  const bool alone = !words.empty() && words.front().starts_with('-');
   std::string_view best;
-  std::int64_t most = 0;
+  std::int64_t most = alone ? 0 : 1;
   for (const std::string_view engine : {"llama.cpp", "vllm", "sglang", "megatron-core"}) {
-    const std::int64_t count = std::ranges::count_if(
-        words, [&](const std::string& word) { return known(engine, flag_name(word)) != nullptr; });
+    const std::int64_t count = std::ranges::count_if(words, [&](const std::string& word) {
+      return word.starts_with('-') && known(engine, flag_name(word)) != nullptr;
+    });
     if (count > most) most = count, best = engine;
   }
   return best;
 }
 
-std::vector<std::string_view> names_of(std::string_view engine) {
+std::vector<std::string_view> names_of(std::string_view owner) {
   std::vector<std::string_view> names;
   for (const KnownFlag& flag : known_flags)
-    if (flag.engine == engine) names.push_back(flag.name);
+    if (flag.owner == owner)
+      names.push_back(flag.name);
   return names;
 }
 
@@ -247,35 +231,72 @@ Expected<void> check_spelling(std::string_view engine, std::string_view word) {
               word, suggestion(name, names));
 }
 
-Expected<void> read_flags(std::span<const std::string> words, CommandLine& line) {
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string_view word = words[i];
-    if (!word.starts_with('-')) continue;
+bool is_number(std::string_view word) {
+  return !word.empty() && word.find_first_not_of("0123456789.") == word.npos;
+}
+
+class Flags {
+ public:
+  Flags(std::span<const std::string> words, std::string_view owner, CommandLine& line)
+      : words_(words), owner_(owner), line_(line) {}
+
+  Expected<void> read() {
+    while (at_ < words_.size()) POSENC_CHECK(one(words_[at_++]));
+    return {};
+  }
+
+ private:
+  Expected<void> one(std::string_view word) {
+    if (!word.starts_with('-')) return {};
     if (word.starts_with("--hf-overrides."))
       return fail("command", "an override must be one JSON object", word,
                   "write --hf-overrides '{\"rope_parameters\":{…}}'");
-    const KnownFlag* flag = known(line.engine, flag_name(word));
-    if (!flag) {
-      POSENC_CHECK(check_spelling(line.engine, word));
-      continue;
-    }
+    const KnownFlag* flag = known(owner_, flag_name(word));
+    if (!flag) return check_spelling(owner_, word);
     if (flag->is_switch) {
-      line.flags.push_back({std::string(flag->name), "true"});
-      continue;
+      put(flag->name, "true");
+      return {};
     }
     const std::size_t equals = word.find('=');
-    if (equals != word.npos && line.engine == "llama.cpp")
+    if (equals != word.npos && owner_ == "llama.cpp")
       return fail("command", "llama.cpp takes a value behind a blank", word,
                   "write " + std::string(flag->name) + " VALUE");
-    const std::string value = equals != word.npos    ? std::string(word.substr(equals + 1))
-                              : i + 1 < words.size() ? words[++i]
-                                                     : std::string();
+    const std::string value = equals != word.npos   ? std::string(word.substr(equals + 1))
+                              : at_ < words_.size() ? words_[at_++]
+                                                    : std::string();
     if (value.empty() || value.starts_with("--"))
       return fail("command", std::string(flag->name) + " must have a value", value,
                   "write it behind the flag");
-    line.flags.push_back({std::string(flag->name), value});
+    if (flag->name == "--ropeconfig") return rope_config(value);
+    put(flag->name, value);
+    return {};
   }
-  return {};
+
+  // koboldcpp's --ropeconfig SCALE [BASE].
+  Expected<void> rope_config(const std::string& scale) {
+    put("--rope-freq-scale", scale);
+    if (at_ < words_.size() && is_number(words_[at_])) put("--rope-freq-base", words_[at_++]);
+    return {};
+  }
+
+  void put(std::string_view name, std::string value) {
+    line_.flags.push_back({std::string(name), std::move(value)});
+  }
+
+  std::span<const std::string> words_;
+  std::string_view owner_;
+  CommandLine& line_;
+  std::size_t at_ = 0;
+};
+
+// NAME=VALUE before the program: an engine's setting.
+void read_variables(std::span<const std::string> words, std::string_view owner, CommandLine& line) {
+  for (const std::string& word : words) {
+    const std::size_t equals = word.find('=');
+    if (equals == word.npos || word.starts_with('-')) continue;
+    if (const KnownFlag* flag = known(owner, word.substr(0, equals)))
+      line.flags.push_back({std::string(flag->name), word.substr(equals + 1)});
+  }
 }
 
 }  // namespace
@@ -287,31 +308,42 @@ const CommandFlag* CommandLine::find(std::string_view name) const {
   return last;
 }
 
-Expected<CommandLine> read_command_line(std::string_view text) {
+Expected<std::vector<std::string>> shell_words(std::string_view text) {
   if (text.size() > longest_command)
     return fail("command", "must be at most 1 MiB", std::to_string(text.size()) + " bytes",
                 "give the command line alone");
   if (text.contains('\0'))
     return fail("command", "must be text", "a zero byte", "give the command line alone");
-  POSENC_TRY(words, ShellWords(text).read());
+  return ShellWords(text).read();
+}
+
+Expected<CommandLine> read_command_line(std::string_view text) {
+  POSENC_TRY(words, shell_words(text));
   CommandLine line;
   std::size_t first = 0;
-  while (first < words.size() && line.engine.empty()) {
-    line.program = words[first];
-    line.engine = engine_of(words[first++]);
-  }
-  if (line.engine.empty()) {
-    first = 0;
-    line.program.clear();
-    line.engine = engine_of_flags(words);
+  std::string_view owner;
+  if (const auto started = started_program(words)) {
+    const Program& program = *started->program;
+    if (program.engine.empty())
+      return fail("command", "posenc has no profile of " + std::string(program.title),
+                  program.word, program.advice);
+    first = started->behind;
+    owner = program.owner();
+    line.program = program.word;
+    line.engine = program.engine;
+    read_variables(std::span(words).first(first), owner, line);
+  } else {
+    owner = line.engine = engine_of_flags(words);
   }
   if (line.engine.empty())
     return fail("command", "must name an engine whose flags are known", text.substr(0, 60),
                 "give a line with llama-server, vllm serve, python -m sglang.launch_server, "
-                "lmdeploy serve, trtllm-serve, text-generation-launcher or pretrain_gpt.py");
+                "lmdeploy serve, trtllm-serve, text-generation-launcher, mlx_lm.server, ollama, "
+                "lms, koboldcpp or pretrain_gpt.py");
   const auto end =
       std::find(words.begin() + static_cast<std::ptrdiff_t>(first), words.end(), end_of_command);
-  POSENC_CHECK(read_flags({words.begin() + static_cast<std::ptrdiff_t>(first), end}, line));
+  POSENC_CHECK(
+      Flags({words.begin() + static_cast<std::ptrdiff_t>(first), end}, owner, line).read());
   return line;
 }
 

@@ -18,18 +18,25 @@ struct CommandFlag {
 
 struct CommandLine {
   std::string engine;   // as profiles name it: "llama.cpp", "vllm", "megatron-core"
-  std::string program;  // the word that named it: "llama-server"; "" where flags alone did
+  std::string program;  // that the line starts: "llama-server", "lms"; "" where flags alone tell
   std::vector<CommandFlag> flags = {};
 
   // The last one of a name, which is the one that counts; null if there is none.
   const CommandFlag* find(std::string_view name) const;
 };
 
+// The words of a text as a shell has them; the end of a command is the word "\n". Errors: more than
+// 1 MiB, a zero byte, a quote that does not end.
+Expected<std::vector<std::string>> shell_words(std::string_view text);
+
 // The command of a text: `llama-server`, `vllm serve`, `python -m sglang.launch_server` with
 // whatever stands before (docker run, variables), or flags alone. Flags that have nothing to do
 // with position are passed over. Errors: no engine that is known, a quote that does not end, a flag
 // without its value, a flag that is nearly one of those.
 Expected<CommandLine> read_command_line(std::string_view text);
+
+// Whether it starts a model that drafts for the main one, with a file of its own.
+bool names_a_draft(const CommandLine& line);
 
 // A model as llama.cpp's loader has it, with the flags and overridden keys above that.
 Expected<void> apply_llama_flags(Model& model, const CommandLine& line, std::int64_t length,

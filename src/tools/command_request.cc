@@ -23,7 +23,19 @@ class Request {
     POSENC_CHECK(share_among_slots());
     POSENC_TRY(reached, made_for());
     POSENC_CHECK(draft());
-    if (asked_ > reached && reached > 0)
+    POSENC_CHECK(limits_of_a_prompt());
+    if (asked_ > reached && reached > 0 && stretches_itself())
+      say("stretched_by_engine", Severity::note, grouped(reached), grouped(asked_),
+          "koboldcpp raises the base by itself (NTK-aware) where --contextsize is beyond what the "
+          "model is made for and no --ropeconfig is given",
+          "--ropeconfig SCALE BASE sets a scaling that the model was trained with");
+    else if (asked_ > reached && reached > 0 && line_.engine == "ollama")
+      say("context_capped", Severity::warning, grouped(asked_), grouped(reached),
+          "Ollama caps the context at the file's, cuts longer prompts off at their beginning, and "
+          "has no setting for a scaling",
+          "ask for up to " + std::to_string(reached) +
+              ", or serve the model with an engine that scales");
+    else if (asked_ > reached && reached > 0)
       say("beyond_context", Severity::warning, grouped(reached), grouped(asked_),
           "the engine is started for more tokens than the model is made for",
           "posenc extend MODEL --to LENGTH plans a longer context");
@@ -80,12 +92,16 @@ class Request {
     if (linear && (!before || before->factor != linear->factor) && file_.context > 0) {
       reached = std::max(
           reached, static_cast<std::int64_t>(static_cast<double>(file_.context) * linear->factor));
-      if (line_.program.ends_with("llama-server") && asked_ > told_.context)
+      const bool of_lm_studio = line_.program == "lms";
+      if ((of_lm_studio || line_.program.ends_with("llama-server")) && asked_ > told_.context)
         say("context_capped", Severity::warning, grouped(asked_), grouped(told_.context),
-            "llama-server caps a slot at the file's n_ctx_train, which a linear scaling does not "
-            "lift (YaRN's flags do)",
-            "add --override-kv ARCH.context_length=int:" + std::to_string(asked_) +
-                ", ARCH as the file's general.architecture");
+            std::string(of_lm_studio ? "LM Studio runs llama.cpp, which" : "llama-server") +
+                " caps a slot at the file's n_ctx_train: a linear scaling (RoPE frequency scale) "
+                "does not lift it, YaRN does",
+            of_lm_studio
+                ? "take a GGUF that has YaRN itself: posenc translate MODEL --to gguf writes its keys"
+                : "add --override-kv ARCH.context_length=int:" + std::to_string(asked_) +
+                      ", ARCH as the file's general.architecture");
     }
     return self_extend(reached);
   }
@@ -116,7 +132,38 @@ class Request {
     return stretched;
   }
 
+  bool stretches_itself() const {
+    return line_.program.starts_with("koboldcpp") && !line_.find("--rope-freq-scale") &&
+           !line_.find("--rope-freq-base");
+  }
+
+  // Flags that bound a prompt, whatever the model reaches.
+  Expected<void> limits_of_a_prompt() {
+    if (line_.engine == "ollama" && asked_ == 0)
+      say("context_defaulted", Severity::warning, "", "",
+          "without num_ctx Ollama chooses the context by itself, 4,096 tokens on small machines, "
+          "and cuts longer prompts off at their beginning",
+          "OLLAMA_CONTEXT_LENGTH=" + std::to_string(std::max(told_.context, reach(told_))) +
+              " ollama serve, or /set parameter num_ctx");
+    if (line_.find("--context-shift"))
+      say("context_shift", Severity::note, "", "--context-shift",
+          "it makes room while text is made: a prompt that is longer than its slot is refused all "
+          "the same",
+          "");
+    POSENC_TRY(tokens, count("--max-num-tokens", 0));
+    const std::int64_t wanted = asked_ > 0 ? asked_ : std::max(told_.context, reach(told_));
+    if (tokens == 0 || tokens >= wanted || line_.find("--enable-chunked-prefill")) return {};
+    say("prompt_limit", Severity::warning, grouped(wanted), grouped(tokens),
+        "without chunked prefill a prompt may have --max_num_tokens tokens, whatever the model "
+        "reaches: longer ones are refused",
+        "--max_num_tokens " + std::to_string(wanted) +
+            ", or enable_chunked_prefill: true in --extra_llm_api_options");
+    return {};
+  }
+
   Expected<void> draft() {
+    if (const CommandFlag* path = line_.find("--speculative-draft-model-path"))
+      say_unseen_draft(path->value);
     if (line_.find("--model-draft")) {
       POSENC_TRY(tokens, count("--ctx-size-draft", 0));
       const std::int64_t target = asked_ > 0 ? asked_ : told_.context;
@@ -132,6 +179,16 @@ class Request {
         "the draft has fewer tokens than its target: in longer texts it proposes nothing, or "
         "what the target rejects",
         std::move(cure));
+  }
+
+  // What only the draft's own file tells.
+  void say_unseen_draft(const std::string& draft) {
+    const std::int64_t target = asked_ > 0 ? asked_ : std::max(told_.context, reach(told_));
+    say("draft_unseen", Severity::note, "", printable(draft, 60),
+        "the draft's own config.json says how far it reaches: many EAGLE heads are made for 2,048 "
+        "tokens, and beyond its max_position_embeddings there are no positions for it, of the " +
+            grouped(target) + " here",
+        "give it as well: posenc doctor TARGET DRAFT LINE");
   }
 
   // vLLM gives a dict of overrides to the target alone (vllm#58080).
@@ -155,6 +212,8 @@ class Request {
           "write the scaling into the config.json of target and draft, and drop --hf-overrides");
     else if (draft > 0 && draft < target)
       say_shorter_draft(target, draft, "write the scaling into the draft's config.json");
+    const std::string* name = of_file ? nullptr : json.find("model")->get<std::string>();
+    if (name && draft == 0) say_unseen_draft(*name);
     return {};
   }
 
@@ -165,6 +224,14 @@ class Request {
 };
 
 }  // namespace
+
+bool names_a_draft(const CommandLine& line) {
+  if (line.find("--model-draft") || line.find("--speculative-draft-model-path")) return true;
+  const CommandFlag* flag = line.find("--speculative-config");
+  if (!flag) return false;
+  const auto json = parse_json(flag->value, flag->name);
+  return json && json->find("model");
+}
 
 Expected<std::int64_t> tokens_of_a_request(const Model& file, const Model& told,
                                            const CommandLine& line, std::int64_t asked,

@@ -165,7 +165,7 @@ TEST(EngineCommand, ValuesAreToldWithTheirFlag) {
   EXPECT_TRUE(refusal("llama-2-7b", "llama-cli --override-kv llama.rope.freq_base=int:4")
                   .contains("the type float"));
   EXPECT_TRUE(refusal("llama-2-7b", "vllm serve 'M").contains("a quote must end"));
-  EXPECT_TRUE(refusal("llama-2-7b", "ollama run m").contains("name an engine"));
+  EXPECT_TRUE(refusal("llama-2-7b", "cp m.gguf n.gguf").contains("name an engine"));
 }
 
 TEST(EngineCommand, KeysOfAnOverrideThatAreNearlyKnownAreRefused) {
@@ -290,6 +290,79 @@ TEST(EngineCommand, AScalingThatIsAskedForHasNoCureThatUndoesIt) {
   EXPECT_EQ(findings->at(0).severity, Severity::note);
   EXPECT_EQ(findings->at(0).cure, "");
   EXPECT_TRUE(findings->at(0).message.contains("1.13863")) << findings->at(0).message;
+}
+
+const Finding* found_by(const char* model, const std::string& command, std::string_view code) {
+  static std::vector<Finding> kept;
+  auto found = command_differences(bundled(model), command);
+  EXPECT_TRUE(found) << found.error().message();
+  kept = found.value_or(std::vector<Finding>{});
+  const auto at = std::ranges::find(kept, code, &Finding::code);
+  return at == kept.end() ? nullptr : &*at;
+}
+
+TEST(EngineCommand, AValueThatNamesAnEngineIsNoProgram) {
+  EXPECT_TRUE(refusal("qwen3-8b", "uv run --extra vllm -m trainer.main a=b").contains("name an eng"));
+  EXPECT_TRUE(refusal("qwen3-8b", "pip install vllm").contains("name an engine"));
+}
+
+TEST(EngineCommand, ACommonFlagOfAnUnknownProgramNamesNoEngine) {
+  EXPECT_TRUE(refusal("qwen3-8b", "mytool --rope-scaling yarn").contains("name an engine"));
+}
+
+TEST(EngineCommand, AProgramWithoutAProfileIsRefusedByName) {
+  EXPECT_TRUE(refusal("deepseek-v3", "ktransformers --cache_lens 1536").contains("KTransformers"));
+}
+
+TEST(EngineCommand, LmStudioIsLlamaCppWithItsOwnWords) {
+  const auto read = by("qwen3-8b", "lms load qwen3 --context-length 32768");
+  EXPECT_EQ(read.reading.engine.name, "llama.cpp");
+  EXPECT_EQ(read.length, 32768);
+}
+
+TEST(EngineCommand, KoboldcppStretchesTheBaseByItself) {
+  EXPECT_NE(found_by("llama-2-7b", "koboldcpp --contextsize 16384", "stretched_by_engine"), nullptr);
+  const auto read = by("llama-2-7b", "koboldcpp --contextsize 8192 --ropeconfig 0.5 20000");
+  const Rope& rope = std::get<Rope>(read.reading.model.groups.front().schemes.front());
+  EXPECT_EQ(rope.rope_theta, 20000);
+  EXPECT_EQ(std::get<Linear>(rope.scaling).factor, 2);
+}
+
+TEST(EngineCommand, OllamaCapsTheContextAtTheFiles) {
+  const Finding* capped =
+      found_by("qwen3-8b", "OLLAMA_CONTEXT_LENGTH=131072 ollama serve", "context_capped");
+  ASSERT_NE(capped, nullptr);
+  EXPECT_EQ(capped->found, "40,960");
+  EXPECT_NE(found_by("qwen3-8b", "ollama run qwen3:8b", "context_defaulted"), nullptr);
+}
+
+TEST(EngineCommand, TabbysAlphaRaisesTheBaseAsNtkDoes) {
+  const auto read = by("llama-2-7b", "tabbyapi --max-seq-len 8192 --rope-alpha 2");
+  const Rope& rope = std::get<Rope>(read.reading.model.groups.front().schemes.front());
+  EXPECT_NEAR(rope.rope_theta, 10000 * std::pow(2.0, 128.0 / 126), 1e-6);
+}
+
+TEST(EngineCommand, ALargerBaseForALongerTextIsAsAsked) {
+  const Finding* base =
+      found_by("llama-2-7b", "llama-cli --rope-freq-base 40000 -c 16384", "rope_theta");
+  ASSERT_NE(base, nullptr);
+  EXPECT_EQ(base->severity, Severity::warning);
+  EXPECT_FALSE(base->cure.contains("10000"));
+}
+
+TEST(EngineCommand, APromptMayBeBoundedBelowTheModel) {
+  EXPECT_NE(found_by("qwen3-8b", "trtllm-serve Q --max_num_tokens 8192", "prompt_limit"), nullptr);
+  EXPECT_EQ(found_by("qwen3-8b", "trtllm-serve Q --max_num_tokens 8192 --enable_chunked_prefill",
+                     "prompt_limit"),
+            nullptr);
+}
+
+TEST(EngineCommand, ADraftWithoutItsFileIsAskedFor) {
+  EXPECT_NE(found_by("llama-3.1-8b",
+                     "python -m sglang.launch_server --speculative-algo EAGLE --speculative-draft "
+                     "./eagle --context-length 8192",
+                     "draft_unseen"),
+            nullptr);
 }
 
 // What posenc translate writes is read again: every engine with a command line runs every bundled

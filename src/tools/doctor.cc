@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 #include <string>
 #include <utility>
 
@@ -29,11 +30,20 @@ class Doctor {
   }
 
   Expected<Diagnosis> run() && {
-    for (Exhibit& one : out_.evidence)
+    for (Exhibit& one : out_.evidence) {
       if (one.model && !intent_) intent_ = &one;
-    for (const std::string& engine : options_.engines) POSENC_CHECK(find_engine(engine));
-    if (intent_) of_files();
+      if (one.kind == ExhibitKind::unusable) one.used = false;
+      if (one.kind == ExhibitKind::command) commands_.push_back(&one);
+      runs_ |= one.kind == ExhibitKind::command || one.kind == ExhibitKind::training;
+    }
+    engines_ = options_.engines;
     for (const Exhibit& one : out_.evidence)
+      if (one.kind == ExhibitKind::versions)
+        for (const auto word : std::views::split(one.text, std::string_view(", ")))
+          engines_.emplace_back(word.begin(), word.end());
+    for (const std::string& engine : engines_) POSENC_CHECK(find_engine(engine));
+    if (intent_) of_files();
+    for (Exhibit& one : out_.evidence)
       if (&one != intent_) of_run(one);
     order();
     judge();
@@ -74,17 +84,20 @@ class Doctor {
     return "from position " + grouped(*finding.position) + " on";
   }
 
-  void cannot(const Exhibit& one, const Error& error) {
-    for (Exhibit& each : out_.evidence)
-      if (&each == &one) each.as += "; not used: " + error.message();
+  void cannot(Exhibit& one, const Error& error) {
+    one.as += "; not used: " + error.message();
+    one.used = false;
   }
 
-  // The file against itself, and what the engines that were named make of it.
+  // The file against itself, and what the engines that were named make of it. Where a line starts
+  // it, what runs decides how far it reaches, and is judged there.
   void of_files() {
-    const auto found = lint(intent(), {.length = options_.length, .engines = options_.engines});
+    const std::int64_t length = runs_ ? 0 : options_.length;
+    versions_that_stand_in();
+    const auto found = lint(intent(), {.length = length, .engines = engines_});
     if (!found) {
       // A length that the file's own scaling cannot reach.
-      const auto without = lint(intent(), {.engines = options_.engines});
+      const auto without = lint(intent(), {.engines = engines_});
       if (!without) return cannot(*intent_, without.error());
       add({.code = "out_of_reach", .position = reached(), .message = found.error().message()},
           intent_->name, "", "", "computed");
@@ -94,10 +107,50 @@ class Doctor {
     keep(*found);
   }
 
+  // A version that nobody read is judged by another's profile, and it is said.
+  void versions_that_stand_in() {
+    for (const std::string& engine : engines_) {
+      const auto reading = read_as(intent(), engine, options_.length);
+      if (!reading) continue;
+      for (const EngineNote& note : reading->notes) {
+        if (!note.what.starts_with("no profile of ")) continue;
+        transformers_beneath(engine);
+        add({.code = "version_unknown",
+               .severity = Severity::note,
+             .expected = engine.substr(engine.find('@') + 1),
+             .found = std::string(reading->engine.version),
+             .message = note.what + ": the one that runs may read the file otherwise"},
+            intent_->name, reading->engine.name, reading->engine.version, "by the version");
+      }
+    }
+  }
+
+  // vLLM and SGLang read configurations by the transformers that is installed: an older version may
+  // stand on transformers 4, to which a file of transformers 5 is another model.
+  void transformers_beneath(const std::string& engine) {
+    const bool reads_by_it = engine.starts_with("vllm@") || engine.starts_with("sglang@");
+    const bool told = std::ranges::any_of(
+        engines_, [](const std::string& one) { return one.starts_with("transformers@"); });
+    if (!reads_by_it || told) return;
+    const auto before = engine_differences(intent(), "transformers@4", options_.length);
+    if (!before) return;
+    for (const Finding& finding : before->findings) {
+      if (finding.severity != Severity::error) continue;
+      Finding mine = finding;
+      mine.code = "transformers_beneath";
+      mine.severity = Severity::warning;
+      mine.message = "with transformers 4 beneath " + engine + ": " + finding.message;
+      mine.cure = "pip install -U transformers (5.0 or later), or write rope_theta at the top too";
+      add(std::move(mine), intent_->name, engine.substr(0, engine.find('@')),
+          engine.substr(engine.find('@') + 1), "by the version");
+      return;
+    }
+  }
+
   void keep(const std::vector<Finding>& findings) {
     for (const Finding& finding : findings) {
       const bool by_engine = finding.code.starts_with("engine_");
-      if (by_engine && options_.engines.empty()) continue;
+      if (by_engine && engines_.empty()) continue;
       std::string engine, version;
       if (!finding.engines.empty()) {
         engine = finding.engines.front();
@@ -109,7 +162,7 @@ class Doctor {
     }
   }
 
-  void of_run(const Exhibit& one) {
+  void of_run(Exhibit& one) {
     switch (one.kind) {
       case ExhibitKind::model: return of_second(one);
       case ExhibitKind::command: return of_command(one);
@@ -117,17 +170,53 @@ class Doctor {
       case ExhibitKind::modelfile: return of_modelfile(one);
       case ExhibitKind::training: return of_training(one);
       case ExhibitKind::inv_freq: return of_frequencies(one);
+      case ExhibitKind::versions:
+        if (!intent_) need_model(one);
+        return;
       case ExhibitKind::unusable: return;
     }
   }
 
-  void of_second(const Exhibit& one) {
+  // Another model is what became of the first, or the draft that a line names.
+  void of_second(Exhibit& one) {
+    for (const Exhibit* command : commands_)
+      if (const auto line = detail::read_command_line(command->text);
+          line && detail::names_a_draft(*line))
+        return of_draft(one, *command, *line);
     auto found = differences(intent(), *one.model, options_.length);
     if (!found) return cannot(one, found.error());
     add_all(*std::move(found), one.name, {}, "computed");
   }
 
-  void of_command(const Exhibit& one) {
+  void of_draft(Exhibit& one, const Exhibit& command, const detail::CommandLine& line) {
+    of_draft_ = true;
+    const auto read = read_command(intent(), command.text);
+    const std::int64_t target =
+        options_.length > 0 ? options_.length : read && read->length > 0 ? read->length : reached();
+    const std::int64_t draft = std::max(one.model->context, detail::reach(*one.model));
+    if (draft > 0 && draft < target)
+      add({.code = "draft_length",
+           .position = draft,
+           .expected = grouped(target),
+           .found = grouped(draft),
+           .message = "the draft is made for fewer tokens than its target runs: its table of cos "
+                      "and sin ends there, and the target's positions run past it, which ends in "
+                      "a failed assertion or in guesses that are refused",
+           .cure = "start the target for at most " + std::to_string(draft) +
+                   " tokens, raise max_position_embeddings in the draft's config.json (its weights "
+                   "were not trained there), or take a draft that is made for more"},
+          one.name, line.engine, "", "computed");
+    else
+      add({.code = "draft_agrees",
+           .severity = Severity::note,
+           .expected = grouped(target),
+           .found = grouped(draft),
+           .message = "the draft reaches as far as its target runs; a draft rotates as it was "
+                      "trained, so that a base of its own is no fault"},
+          one.name, line.engine, "", "computed");
+  }
+
+  void of_command(Exhibit& one) {
     if (!intent_) return need_model(one);
     const auto read = read_command(intent(), one.text);
     auto found = command_differences(intent(), one.text, options_.length);
@@ -136,7 +225,7 @@ class Doctor {
     add_all(*std::move(found), "command", read->reading.engine, "by the engine's profile");
   }
 
-  void of_log(const Exhibit& one) {
+  void of_log(Exhibit& one) {
     if (intent_) {
       auto found = log_differences(intent(), one.text, options_.length);
       if (!found) return cannot(one, found.error());
@@ -148,7 +237,7 @@ class Doctor {
     if (log->known > 0) need_model(one);
   }
 
-  void of_modelfile(const Exhibit& one) {
+  void of_modelfile(Exhibit& one) {
     std::int64_t tokens = 0;
     for (std::string_view rest = one.text; !rest.empty();) {
       const std::size_t end = std::min(rest.find('\n'), rest.size());
@@ -179,35 +268,37 @@ class Doctor {
     if (!intent_ || tokens == 0) return intent_ ? void() : need_model(one);
     if (out_.length == 0) out_.length = tokens;
     if (reached() > 0 && tokens > reached())
-      add({.code = "beyond_context",
+      add({.code = "context_capped",
            .severity = Severity::warning,
            .position = reached(),
            .expected = grouped(reached()),
            .found = grouped(tokens),
-           .message = "Ollama is asked for more tokens than the file is made for; it caps them at "
-                      "the file's context, and has no parameter for a scaling",
+           .message = "Ollama caps num_ctx at the file's context, cuts longer prompts off at their "
+                      "beginning, and has no parameter for a scaling",
            .cure = "posenc extend MODEL --to " + std::to_string(tokens) +
                    " plans a scaling, which the GGUF itself must have"},
           one.name, "ollama", "", "computed");
   }
 
-  void of_training(const Exhibit& one) {
+  void of_training(Exhibit& one) {
     if (!intent_) return need_model(one);
     auto found = adapter_differences(intent(), one.text);
     if (!found) return cannot(one, found.error());
     add_all(*std::move(found), one.name, {}, "computed");
   }
 
-  void of_frequencies(const Exhibit& one);
+  void of_frequencies(Exhibit& one);
 
-  void need_model(const Exhibit& one) {
-    for (Exhibit& each : out_.evidence)
-      if (&each == &one && !each.as.contains("beside it"))
-        each.as += "; with the model's config.json beside it more can be told";
+  static void need_model(Exhibit& one) {
+    if (!one.as.contains("beside it"))
+      one.as += "; with the model's config.json beside it more can be told";
   }
 
   // Errors first, then what shows soonest; what shows beyond the length asked for comes last.
   void order() {
+    if (of_draft_)
+      std::erase_if(out_.findings,
+                    [](const Diagnosed& one) { return one.finding.code == "draft_unseen"; });
     const auto late = [&](const Diagnosed& one) {
       return out_.length > 0 && one.finding.position && *one.finding.position >= out_.length;
     };
@@ -229,8 +320,11 @@ class Doctor {
     } else if (!intent_ && out_.findings.empty()) {
       out_.verdict = "Without a model's config.json nothing can be compared.";
     } else if (grave == out_.findings.end()) {
-      out_.verdict =
-          "Nothing wrong with position" + (length.empty() ? "." : " up to " + length + ".");
+      out_.verdict = "Nothing wrong with position" + (length.empty() ? "" : " up to " + length);
+      // What shows the fault may be just what could not be read.
+      if (const std::string unread = not_used(); !unread.empty())
+        out_.verdict += " in what could be read, which is not all: " + unread + " could not";
+      out_.verdict += ".";
     } else {
       const Finding& first = grave->finding;
       const std::string message = first.message.substr(0, first.message.find(';'));
@@ -241,24 +335,39 @@ class Doctor {
       else
         out_.verdict = std::string(breaks ? "Wrong" : "Look at this") + ": " + message + ".";
     }
-    if (intent_ && options_.engines.empty() &&
-        std::ranges::none_of(out_.evidence, [](const Exhibit& one) {
-          return one.kind == ExhibitKind::command || one.kind == ExhibitKind::log;
-        }))
+    const bool runs = std::ranges::any_of(out_.evidence, [](const Exhibit& one) {
+      return one.kind == ExhibitKind::command || one.kind == ExhibitKind::log;
+    });
+    const bool found = grave != out_.findings.end();
+    if (intent_ && engines_.empty() && !runs && (!found || out_.evidence.size() == 1))
       out_.next =
           "posenc doctor " + intent_->name + " --engine vllm   # or the line that starts it";
-    else if (intent_)
+    else if (!intent_ && !nothing)
+      out_.next = "posenc doctor MODEL " + out_.evidence.front().name +
+                  "   # the model's config.json, GGUF or name beside it";
+    else if (intent_ && !found)
       out_.next =
           "posenc identify --how any   # what the engine really rotated by, from its tensors";
   }
 
+  std::string not_used() const {
+    std::string names;
+    for (const Exhibit& one : out_.evidence)
+      if (!one.used) names += (names.empty() ? "" : ", ") + one.name;
+    return names;
+  }
+
   const DoctorOptions& options_;
   Exhibit* intent_ = nullptr;
+  std::vector<const Exhibit*> commands_;
+  std::vector<std::string> engines_;
+  bool runs_ = false;      // a line or a training's settings say what runs
+  bool of_draft_ = false;  // a draft that a line names is among the evidence
   Diagnosis out_;
 };
 
 // Printed frequencies beside those of the model, as far as their digits go.
-void Doctor::of_frequencies(const Exhibit& one) {
+void Doctor::of_frequencies(Exhibit& one) {
   std::vector<double> resolution;
   const auto printed = read_printed_frequencies(one.text, &resolution);
   if (!printed) return cannot(one, printed.error());

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <span>
 #include <string>
+#include <string_view>
 
 namespace posenc {
 namespace {
@@ -43,6 +45,29 @@ TEST(Exhibit, OfTextIsToldByItsContent) {
             ExhibitKind::log);
   EXPECT_EQ(kind("hello"), ExhibitKind::unusable);
   EXPECT_EQ(kind(""), ExhibitKind::unusable);
+}
+
+TEST(Exhibit, OfATrainersLineIsASettingOfItsTraining) {
+  const Exhibit line = text_exhibit("x", "swift pt --model Q --train_type full --max_length 64000");
+  EXPECT_EQ(line.kind, ExhibitKind::training);
+  EXPECT_TRUE(line.as.contains("ms-swift")) << line.as;
+  EXPECT_EQ(text_exhibit("x", "python -m verl.trainer.main_ppo data.max_prompt_length=4096").kind,
+            ExhibitKind::training);
+}
+
+TEST(Exhibit, OfAFormOrASettingsFileIsTheLineThatSaysTheSame) {
+  for (const char* text :
+       {"LM Studio 0.4.18: context length 400000, RoPE Frequency Scale 0.65",
+        R"({"load":{"fields":[{"key":"llm.load.contextLength","value":400000}]}})",
+        R"({"model_param":"x.gguf","contextsize":16384,"ropeconfig":[0.0,10000.0]})",
+        "model:\n  max_seq_len: 65536\n  rope_alpha: 2.5\n"})
+    EXPECT_EQ(text_exhibit("x", text).kind, ExhibitKind::command) << text;
+}
+
+TEST(Exhibit, OfPipsListIsVersions) {
+  const Exhibit list = text_exhibit("x", "torch==2.8.0\nvllm==0.19.1\ntransformers 4.57.6\n");
+  EXPECT_EQ(list.kind, ExhibitKind::versions);
+  EXPECT_EQ(list.text, "vllm@0.19.1, transformers@4.57.6");
 }
 
 TEST(Exhibit, OfAFileThatIsNotMeantSaysWhichIs) {
@@ -92,7 +117,7 @@ TEST(Doctor, ErrorsStandBeforeWarningsAndThoseBeforeNotes) {
 TEST(Doctor, AModelfileBeyondTheContextIsFound) {
   const Diagnosis found = diagnosed(
       {evidence_of("qwen3-8b"), text_exhibit("Modelfile", "FROM x\nPARAMETER num_ctx 131072\n")});
-  EXPECT_NE(found_of(found, "beyond_context"), nullptr);
+  EXPECT_NE(found_of(found, "context_capped"), nullptr);
 }
 
 TEST(Doctor, ALogWithoutAModelIsReadForWhatItSaysByItself) {
@@ -126,6 +151,47 @@ TEST(Doctor, FrequenciesThatNobodyFilledAreTold) {
       diagnosed({evidence_of("qwen3-8b"),
                  text_exhibit("inv_freq", "[0.1, 0.9, 0.2, 0.7, 0.05, 0.8, 0.3, 0.4]")});
   EXPECT_NE(found_of(found, "frequencies_unordered"), nullptr);
+}
+
+TEST(Doctor, WhatCouldNotBeReadIsInTheVerdict) {
+  const Diagnosis found =
+      diagnosed({evidence_of("llama-3.1-8b"), text_exhibit("error.log", "Traceback: boom")});
+  EXPECT_TRUE(found.verdict.contains("error.log could not")) << found.verdict;
+}
+
+TEST(Doctor, ADraftThatALineNamesIsComparedByItsLength) {
+  const auto draft = read_model_bytes(
+      std::as_bytes(std::span(std::string_view(
+          R"({"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32,
+              "num_key_value_heads": 8, "num_hidden_layers": 1, "max_position_embeddings": 2048})"))),
+      "draft.json");
+  ASSERT_TRUE(draft);
+  const Diagnosis found = diagnosed(
+      {evidence_of("llama-3.1-8b"), model_exhibit("draft.json", *draft),
+       text_exhibit("command", "vllm serve L --max-model-len 8192 --speculative-config "
+                               "'{\"method\":\"eagle3\",\"model\":\"E\"}'")});
+  EXPECT_TRUE(found.verdict.starts_with("Text breaks beyond 2,048")) << found.verdict;
+  EXPECT_EQ(found_of(found, "rope_theta"), nullptr);  // a draft rotates as it was trained
+}
+
+TEST(Doctor, AVersionWithoutAProfileIsSaid) {
+  const Diagnosis found = diagnosed({evidence_of("llama-3.1-8b")}, {.engines = {"vllm@0.19.1"}});
+  EXPECT_NE(found_of(found, "version_unknown"), nullptr);
+}
+
+TEST(Doctor, VersionsOfPipAreEnginesThatRunIt) {
+  const auto file = read_model_bytes(
+      std::as_bytes(std::span(std::string_view(
+          R"({"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32,
+              "num_hidden_layers": 2, "max_position_embeddings": 8192,
+              "rope_parameters": {"rope_type": "default", "rope_theta": 500000.0}})"))),
+      "config.json");
+  ASSERT_TRUE(file);
+  const Diagnosis found = diagnosed({model_exhibit("config.json", *file),
+                                     text_exhibit("pip", "vllm==0.19.1\ntransformers==4.57.6\n")});
+  const Finding* base = found_of(found, "engine_rope_theta");
+  ASSERT_NE(base, nullptr);
+  EXPECT_EQ(base->found, "10000");
 }
 
 TEST(Doctor, WithoutEvidenceItSaysWhatToGive) {

@@ -11,6 +11,8 @@
 #include "src/text/json.h"
 #include "src/tools/command_line.h"
 #include "src/tools/log_lines.h"
+#include "src/tools/serving_settings.h"
+#include "src/tools/training.h"
 
 namespace posenc {
 namespace {
@@ -25,13 +27,6 @@ bool is_modelfile(std::string_view text) {
   return has_line_with(text, "FROM ") && !text.starts_with('{');
 }
 
-bool is_training(std::string_view text) {
-  for (const char* key :
-       {"cutoff_len:", "sequence_len:", "max_seq_length:", "max_length:", "model_max_length:"})
-    if (has_line_with(text, key)) return true;
-  return false;
-}
-
 bool is_of_numbers(std::string_view text) {
   const auto numbers = read_printed_frequencies(text);
   if (!numbers) return false;
@@ -39,6 +34,37 @@ bool is_of_numbers(std::string_view text) {
       text, [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); });
   // tensor(…, device='cuda:0', dtype=torch.float32), inv_freq = …
   return letters < 80 + std::ssize(*numbers);
+}
+
+// "vllm==0.19.1", "transformers  5.3.0", "- `transformers` version: 4.57.1", "vLLM Version: 0.9",
+// as pip and reports of environments have them: engines with their versions.
+std::vector<std::string> versions_in(std::string_view text) {
+  std::vector<std::string> found;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string line(text.substr(0, std::min<std::size_t>(end, 200)));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    std::ranges::transform(line, line.begin(), [](char c) {
+      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c == '_' ? '-' : c;
+    });
+    std::erase(line, '`');
+    std::string_view rest = line;
+    rest.remove_prefix(std::min(rest.find_first_not_of(" -*|"), rest.size()));
+    const std::string_view name = rest.substr(0, rest.find_first_of(" =:@|\t"));
+    rest.remove_prefix(name.size());
+    rest.remove_prefix(std::min(rest.find_first_not_of(" =:@|\t"), rest.size()));
+    if (rest.starts_with("version")) {
+      rest.remove_prefix(7);
+      rest.remove_prefix(std::min(rest.find_first_not_of(" =:\t"), rest.size()));
+    }
+    if (rest.starts_with('v')) rest.remove_prefix(1);
+    const std::string_view version =
+        rest.substr(0, std::min(rest.find_first_not_of("0123456789."), rest.size()));
+    if (name.empty() || !version.contains('.')) continue;
+    const std::string id = std::string(name) + "@" + std::string(version);
+    if (find_engine(id) && std::ranges::find(found, id) == found.end()) found.push_back(id);
+  }
+  return found;
 }
 
 std::string first_line(std::string_view text) {
@@ -69,6 +95,10 @@ Exhibit text_exhibit(std::string name, std::string text) {
     return Exhibit{std::move(name), kind, std::move(line), std::nullopt, std::move(text)};
   };
   if (trimmed.empty()) return as(ExhibitKind::unusable, "empty");
+  if (auto settings = detail::serving_settings(trimmed)) {
+    text = std::move(settings->line);
+    return as(ExhibitKind::command, "settings of " + std::string(settings->program));
+  }
   if (trimmed.starts_with('{') || trimmed.starts_with("GGUF")) {
     auto model = read_model_bytes(std::as_bytes(std::span(text)), name);
     return model ? model_exhibit(std::move(name), *std::move(model))
@@ -76,17 +106,35 @@ Exhibit text_exhibit(std::string name, std::string text) {
   }
   if (is_of_numbers(trimmed)) return as(ExhibitKind::inv_freq, "frequencies, as numbers");
   if (is_modelfile(trimmed)) return as(ExhibitKind::modelfile, "a Modelfile of Ollama");
-  if (is_training(trimmed)) return as(ExhibitKind::training, "the settings of a training");
   const auto log = detail::read_log(text);
   const bool tells = log && log->known > 0;
+  // Of a line that names no trainer the words alone tell, and a log may quote them.
+  if (auto training = detail::training_of_line(trimmed);
+      training && !(tells && training->trainer.empty())) {
+    text = std::move(training->settings);
+    return as(ExhibitKind::training,
+              (training->serves ? "a command line" : "the settings of a training") +
+                  (training->trainer.empty() ? "" : " of " + training->trainer));
+  }
+  if (detail::is_training(trimmed)) return as(ExhibitKind::training, "the settings of a training");
   const auto line = detail::read_command_line(trimmed);
   if (line && (!tells || std::ranges::count(trimmed, '\n') < 3))
     return as(ExhibitKind::command, "a command line of " + line->engine);
   if (tells)
     return as(ExhibitKind::log, "a log, " + std::to_string(log->known) +
                                     (log->known == 1 ? " line" : " lines") + " about position");
-  if (!trimmed.contains('\n') && trimmed.contains("--"))
-    return as(ExhibitKind::unusable, line.error().rule + "; " + line.error().cure);
+  if (const auto versions = versions_in(trimmed); !versions.empty()) {
+    std::string all;
+    for (const std::string& one : versions) all += (all.empty() ? "" : ", ") + one;
+    text = all;
+    return as(ExhibitKind::versions, all);
+  }
+  // A line with flags, however it is broken.
+  if (!line && (trimmed.starts_with('-') || trimmed.contains(" --"))) {
+    const Error& error = line.error();
+    return as(ExhibitKind::unusable, error.rule + (error.got.empty() ? "" : ", got " + printable(error.got, 40)) +
+                                         (error.cure.empty() ? "" : "; " + error.cure));
+  }
   return as(ExhibitKind::unusable,
             "no line says anything about position: give what the engine prints while it loads the "
             "model (\"" +

@@ -6,6 +6,7 @@
 
 #include "posenc/doctor.h"
 #include "posenc/files.h"
+#include "src/tools/serving_settings.h"
 
 namespace posenc {
 namespace {
@@ -40,9 +41,10 @@ Exhibit of_file(const std::string& path) {
                                    .rule = "tensors",
                                    .got = "",
                                    .cure = "give the model's folder, or the config.json beside it"});
-  const bool binary = bytes.substr(0, 4096).contains('\0');
-  if (binary || bytes.substr(0, 64).find_first_not_of(" \t\r\n") == bytes.find('{'))
-    return of_model(path);
+  const std::size_t first = bytes.substr(0, 4096).find_first_not_of(" \t\r\n");
+  const bool settings = first != bytes.npos && detail::serving_settings(bytes.substr(first));
+  const bool json = first != bytes.npos && bytes[first] == '{';
+  if (bytes.substr(0, 4096).contains('\0') || (json && !settings)) return of_model(path);
   if (bytes.size() > largest_log)
     return unusable_exhibit(path, {.where = "doctor",
                                    .rule = "must be at most 64 MiB of text",

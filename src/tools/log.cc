@@ -29,6 +29,7 @@ class LogDifferences {
 
   Expected<std::vector<Finding>> run(std::int64_t length) {
     findings_ = log_.remarks;
+    of_tokenizer();
     Model told = model_;
     for (LayerGroup& group : told.groups)
       if (!is_tower(group.stack)) put_in(group);
@@ -178,6 +179,27 @@ class LogDifferences {
         if (std::ranges::find(findings_, finding) == findings_.end())
           findings_.push_back(std::move(finding));
     }
+  }
+
+  // A tokenizer complains of its own limit; the model's context says whether the text fits.
+  void of_tokenizer() {
+    const auto at = std::ranges::find(findings_, "tokenizer_limit", &Finding::code);
+    const LogSaid* text = log_.find("text");
+    const std::int64_t reached = std::max(model_.context, detail::reach(model_));
+    if (at == findings_.end() || !text || reached == 0) return;
+    if (text->number <= static_cast<double>(reached)) {
+      at->message = "the tokenizer's own limit (model_max_length of tokenizer_config.json): the "
+                    "model reaches " +
+                    grouped(reached) + " tokens, so the text fits, and nothing is wrong";
+      at->cure = "set model_max_length to " + std::to_string(reached) + " to be rid of the line";
+      return;
+    }
+    at->code = "beyond_context";
+    at->severity = Severity::warning;
+    at->position = reached;
+    at->expected = grouped(reached);
+    at->message = "a text was longer than the model's context: angles that training has not shown";
+    at->cure = "ask for less, or plan a longer context: posenc extend MODEL --to LENGTH";
   }
 
   void sizes() {

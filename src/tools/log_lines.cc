@@ -44,7 +44,9 @@ std::optional<double> number_in(std::string_view text) {
   text = trimmed(text);
   const std::size_t end = text.find_first_not_of("0123456789.eE+-");
   if (end == 0 || text.empty()) return {};
-  const Expected<Json> json = parse_json(text.substr(0, end), "log");
+  text = text.substr(0, end);
+  if (text.ends_with('.')) text.remove_suffix(1);  // of the sentence
+  const Expected<Json> json = parse_json(text, "log");
   if (!json) return {};
   const double* real = json->get<double>();
   const std::int64_t* whole = json->get<std::int64_t>();
@@ -157,6 +159,9 @@ class LogReader {
       read_line(plain(line));
       text.remove_prefix(std::min(end + 1, text.size()));
     }
+    // The same, said better by the line behind it.
+    if (std::ranges::find(log_.remarks, "mrope_mask", &Finding::code) != log_.remarks.end())
+      std::erase_if(log_.remarks, [](const Finding& one) { return one.code == "mrope_index"; });
     return std::move(log_);
   }
 
@@ -170,9 +175,17 @@ class LogReader {
     finding.line = line_;
     ++log_.known;
     const auto same = [&](const Finding& old) {
-      return old.code == finding.code && old.found == finding.found;
+      return old.code == finding.code && (finding.found.empty() || old.found == finding.found);
     };
-    if (std::ranges::none_of(log_.remarks, same)) log_.remarks.push_back(std::move(finding));
+    if (std::ranges::any_of(log_.remarks, same)) return;
+    // The same again, with its numbers.
+    const auto without = std::ranges::find_if(log_.remarks, [&](const Finding& old) {
+      return old.code == finding.code && old.found.empty();
+    });
+    if (without != log_.remarks.end())
+      *without = std::move(finding);
+    else
+      log_.remarks.push_back(std::move(finding));
   }
 
   // "name = value" of one of these names.
@@ -202,8 +215,22 @@ class LogReader {
               .message = "the converter knows no such scaling and writes the model without it",
               .cure = "convert with a newer converter, and compare: posenc diff config.json FILE"});
     if (auto message = message_of(line)) remark(*std::move(message));
+    consecutive(line);
     vllm(line);
     hugging_face(line);
+  }
+
+  // The lines below llama.cpp's "inconsistent sequence positions" have the numbers: the last cached
+  // position X, and the first of the new tokens, Y.
+  void consecutive(std::string_view line) {
+    const auto last = number_after(line, "for sequence 0 is X = "),
+               next = number_after(line, "have a starting position of Y = ");
+    if (!last && !next) return;
+    const auto at = std::ranges::find(log_.remarks, "positions_not_consecutive", &Finding::code);
+    if (at == log_.remarks.end()) return;
+    constexpr double most = 0x1p50;
+    if (last) at->expected = grouped(std::llround(std::min(*last + 1, most)));
+    if (next) at->found = grouped(std::llround(std::min(*next, most)));
   }
 
   // "  10:   llama.rope.freq_base f32 = 500000.000000"
@@ -236,6 +263,20 @@ class LogReader {
     for (const char* name : {"max_seq_len=", "max_model_len=", "'max_model_len': "})
       if (number_after(line, name))
         say("n_ctx", line.substr(line.find(name) + std::string_view(name).size()));
+    constexpr std::string_view length = "Using max model len ";
+    if (const std::size_t at = line.find(length); at != line.npos) {
+      // Said of the model first, and then of its draft, before that is cut to the model's.
+      if (!log_.find("n_ctx") || !resolved_twice_)
+        say("n_ctx", line.substr(at + length.size()));
+      else
+        remark({.code = "draft_context",
+                .severity = Severity::note,
+                .found = grouped(std::llround(
+                    std::min(number_after(line, length).value_or(0), 0x1p50))),
+                .message = "this line is of the draft (MTP's layers, or a model of its own), before "
+                           "vLLM cuts it to the length that the target serves: no fault"});
+    }
+    if (line.contains("Resolved architecture: ")) resolved_twice_ = log_.find("n_ctx") != nullptr;
     // RotaryEmbedding(head_size=128, rotary_dim=128, max_position_embeddings=…, base=500000,
     // is_neox_style=True)
     if (line.contains("head_size=") && line.contains("rotary_dim=") && line.contains("base=")) {
@@ -260,15 +301,26 @@ class LogReader {
                          "happen there, and other engines may read them",
               .cure = "posenc diff MODEL --engines all tells which engine reads them"});
     }
-    for (const char* before : {"exceed the model's predefined maximum length (",
-                               "specified maximum sequence length for this model ("})
-      if (const auto length = number_after(line, before))
-        remark({.code = "beyond_context",
-                .severity = Severity::warning,
-                .found = grouped(std::llround(std::min(*length, 0x1p50))),
-                .message = "a text was longer than the model's context: angles that training has "
-                           "not shown",
-                .cure = "ask for less, or plan a longer context: posenc extend MODEL --to LENGTH"});
+    if (const auto length = number_after(line, "exceed the model's predefined maximum length ("))
+      remark({.code = "beyond_context",
+              .severity = Severity::warning,
+              .found = grouped(std::llround(std::min(*length, 0x1p50))),
+              .message = "a text was longer than the model's context: angles that training has "
+                         "not shown",
+              .cure = "ask for less, or plan a longer context: posenc extend MODEL --to LENGTH"});
+    constexpr std::string_view of_tokenizer = "maximum sequence length for this model (";
+    if (const auto length = number_after(line, of_tokenizer)) {
+      const auto limit = number_after(line, " > ");
+      log_.said["text"] = {*length, {}, line_};
+      remark({.code = "tokenizer_limit",
+              .severity = Severity::note,
+              .expected = limit ? grouped(std::llround(std::min(*limit, 0x1p50))) : "",
+              .found = grouped(std::llround(std::min(*length, 0x1p50))),
+              .message = "the tokenizer's own limit (model_max_length of tokenizer_config.json), "
+                         "which changes no position: what counts is max_position_embeddings of "
+                         "the model",
+              .cure = "posenc doctor MODEL LOG says whether the text is within it"});
+    }
     if (line.contains("exceeds the training context of the model"))
       remark({.code = "context_capped",
               .severity = Severity::warning,
@@ -279,6 +331,7 @@ class LogReader {
 
   EngineLog log_;
   std::int64_t line_ = 0;
+  bool resolved_twice_ = false;  // vLLM has gone on from the model to its draft
 };
 
 }  // namespace

@@ -13,10 +13,11 @@ using enum Severity;
 
 struct Message {
   std::string_view marker;  // stands in the line
-  std::string_view number;  // behind this stands a number that is told; "": none
+  std::string_view number;  // behind this stands a number of tokens that is told; "": none
   std::string_view code;
   Severity severity;
   std::string_view message, cure;
+  std::string_view limit = {};  // behind this stands the number that it should be, or be below
 };
 
 constexpr std::string_view extend = "posenc extend MODEL --to LENGTH plans a longer context",
@@ -43,6 +44,11 @@ constexpr Message messages[] = {
      "this version of transformers does not know the file's scaling, and stops; the file may be "
      "right",
      "pip install -U transformers; posenc explain FILE says which scaling it is"},
+    {"Missing the required key rope_scaling", "", "key_missing", error,
+     "llama.cpp's converter wants LongRoPE's two lists of this family's rope_scaling, and the file "
+     "has another scaling",
+     "drop rope_scaling before converting, and start llama-server with its flags: posenc translate "
+     "FILE --to llama.cpp"},
     {"Missing required keys in `rope_", "", "key_missing", error,
      "transformers stops: the scaling lacks a key that its type needs",
      "posenc lint FILE names the key and its value"},
@@ -87,7 +93,87 @@ constexpr Message messages[] = {
     {"The attention mask and the pad token id were not set", "", "mask_missing", warning,
      "without a mask padding is counted and seen, and positions shift by it",
      "hand attention_mask to generate()"},
-    // vLLM, SGLang
+    {"positional dim", "expected positional dim ", "axes_sum", error,
+     "the channels of a picture's axes do not add up to the size of a head: the program took the "
+     "file for another model of its family (FLUX.1 has axes of 16, 56, 56, FLUX.2 four of 32)",
+     "update the program, or the node that loads GGUF files"},
+    {"cannot be broadcast to indexing result of shape [3,", "indexing result of shape [3, ",
+     "mrope_mask", error,
+     "M-RoPE's positions are made of input_ids, and written where the attention mask is 1: the two "
+     "differ, because a prompt was cut within a picture's tokens, or padded without its mask",
+     "do not truncate prompts with pictures (raise the longest prompt, or drop such rows), and "
+     "pad input_ids and attention_mask on the same side",
+     "value tensor of shape [3, "},
+    {"get_rope_index", "", "mrope_index", warning,
+     "the positions of a picture's tokens could not be made: input_ids, grid_thw and attention "
+     "mask are not of one prompt",
+     "do not truncate prompts with pictures; hand over image_grid_thw of just these pictures"},
+    {"in get_mrope_freqs", "", "mrope_section_missing", error,
+     "the engine lost mrope_section: some read it of a rope_type default or mrope alone, and drop "
+     "it beside YaRN",
+     "update the engine; until then run without the scaling, or without pictures"},
+    {"'mrope_section'", "", "mrope_section_missing", error,
+     "the class reads mrope_section, and the dictionary that it got has none: a scaling by flag or "
+     "override replaced all of it",
+     "write mrope_section (and mrope_interleaved) into the override, with rope_theta"},
+    {"at non-singleton dimension", "size of tensor a (", "lengths_differ", error,
+     "two tensors of one text have different lengths: where the line above is about rotation "
+     "(apply_rotary_…, freqs_cis, position_embeddings) a table of cos and sin, or a cache, is "
+     "shorter than the text",
+     "raise what sizes it (max_position_embeddings, cache_lens, the prompt's longest length), or "
+     "update: posenc doctor MODEL beside it tells how far the model reaches",
+     "size of tensor b ("},
+    {"srcIndex < srcSelectDimSize", "", "table_end", error,
+     "a position or token is beyond its table: a learned table, or one of cos and sin, ends "
+     "before the text does",
+     "compare the text's length with max_position_embeddings: posenc explain FILE"},
+    {"index out of bounds: 0 <= tmp", "tmp < ", "table_end", error,
+     "an index is beyond its table. Where the number is a length, it is a table of cos and sin, "
+     "that of the model or of its draft: positions run past the max_position_embeddings of one of "
+     "them",
+     "start it for at most so many tokens, or give the draft's config.json: posenc doctor TARGET "
+     "DRAFT LINE"},
+    {"is not in struct", "Key '", "override_refused", error,
+     "Hydra takes no key that the configuration lacks, and stops: the scaling was not set",
+     "write ++ before it (++trainer.rope_scaling.rope_type=yarn), which sets what is not there"},
+    {"kaiokendev's RoPE scaling", "RoPE scaling of ", "scaling_by_length", warning,
+     "Unsloth loads a model for more tokens than its file says, and divides positions (linear) "
+     "whatever scaling the file has",
+     "load it with max_seq_length up to the context, or set the scaling that the model's card has"},
+    {"IndexError: index out of range in self", "", "table_end", error,
+     "a position or token is beyond its table: models with learned positions take no longer text",
+     "truncate to max_position_embeddings: posenc explain FILE says which"},
+    {"exceeds the maximum sequence length for this model", "", "request_too_long", warning,
+     "a text was longer than what the model was loaded for", longer},
+    // vLLM, SGLang, TensorRT-LLM
+    {"Sliding window for some but all layers is not supported", "`num_hidden_layers` = ",
+     "window_refused", error,
+     "this vLLM takes a sliding window for all layers or for none. max_window_layers counts the "
+     "layers without one: where it is not below num_hidden_layers no layer slides, and the window "
+     "changes nothing",
+     "set use_sliding_window to false (--hf-overrides '{\"use_sliding_window\":false}'), or "
+     "update vLLM (0.8.5 or later)",
+     "`max_window_layers` = "},
+    {"The draft model config's max_model_len", "max_model_len (", "draft_length", error,
+     "the draft is made for fewer tokens than its target is started for: beyond them it has no "
+     "positions",
+     "start it with --max-model-len up to the draft's, or a draft that is made for as much",
+     "deployment's max_model_len ("},
+    {"maxInputLen:", "maxInputLen: ", "prompt_limit", warning,
+     "TensorRT-LLM takes prompts up to max_num_tokens, which is no limit of the model",
+     "trtllm-serve --max_num_tokens LENGTH, or enable_chunked_prefill: true in the extra options"},
+    {"Setting max_tokens:", "max_model_len(", "request_too_long", error,
+     "the prompt is longer than what ms-swift takes as the model's length: its own flag of the "
+     "scaling does not reach the engine",
+     "write rope_scaling and max_position_embeddings into the config.json, or --max_model_len "
+     "with a scaling that the file has",
+     "num_tokens("},
+    {"is longer than the model's context length", "context length (", "request_too_long", warning,
+     "a request was longer than what the server was started for", longer},
+    {"is longer than the maximum model length of", "maximum model length of ", "request_too_long",
+     warning, "a request was longer than what vLLM was started for", longer},
+    {"inputs tokens + max_new_tokens must be <=", "must be <= ", "request_too_long", warning,
+     "a request was longer than what TGI was started for", "--max-total-tokens LENGTH"},
     {"Assuming the model's maximum length is", "Assuming the model's maximum length is",
      "context_assumed", warning, "the file does not say its context, and vLLM takes this one",
      "write max_position_embeddings, or --max-model-len"},
@@ -97,8 +183,14 @@ constexpr Message messages[] = {
      extend},
     {"This model's maximum context length is", "maximum context length is", "request_too_long",
      warning, "a request was longer than what the server was started for", longer},
-    {"the request exceeds the available context size", "", "request_too_long", warning,
-     "a request was longer than its slot: -c is shared among the slots of -np", longer},
+    {"\"type\":\"exceed_context_size_error\"", "\"n_prompt_tokens\":", "request_too_long", warning,
+     "a request was longer than its slot, and refused: -c is shared among the slots of -np, and "
+     "--context-shift makes room while text is made, never for a prompt",
+     "-c LENGTH times the slots, -np 1, or --kv-unified", "\"n_ctx\":"},
+    {"exceeds the available context size", "request (", "request_too_long", warning,
+     "a request was longer than its slot, and refused: -c is shared among the slots of -np, and "
+     "--context-shift makes room while text is made, never for a prompt",
+     "-c LENGTH times the slots, -np 1, or --kv-unified", "context size ("},
     {"Replacing legacy 'type' key with 'rope_type'", "", "old_spelling", note,
      "the file says type where engines read rope_type by now: the same", ""},
     // llama.cpp, Ollama, LM Studio
@@ -112,12 +204,38 @@ constexpr Message messages[] = {
      "this llama.cpp, or what is built on it, does not know rope_freqs.weight, by which a GGUF of "
      "Llama 3.1 says its scaling",
      "update it to a build of 28 July 2024 or later"},
+    {"has wrong array length; expected", "got ", "gguf_key_shape", error,
+     "llama.cpp refuses the file: the key has another number of values than it wants. Ollama's "
+     "converter writes three of rope.dimension_sections, llama.cpp wants four",
+     "take a GGUF that llama.cpp's own converter made, or write the sections with a 0 behind",
+     "expected "},
+    {"key not found in model: ", "", "gguf_key_missing", error,
+     "llama.cpp refuses the file: it wants a key that the file lacks, so another converter, or an "
+     "older one, made it",
+     "take a GGUF that this llama.cpp's converter makes: posenc lint FILE says what it has"},
+    {"invalid n_rot:", "invalid n_rot: ", "rotary_dim", error,
+     "llama.cpp refuses the file: rope.dimension_count is not the size of a head",
+     "convert it anew", "expected "},
+    {"sequence positions remain consecutive", "", "positions_not_consecutive", error,
+     "llama.cpp stops: the new tokens do not follow the last cached position. The server reused a "
+     "cache that it could not cut back (recurrent layers, a sliding window, or pictures under "
+     "M-RoPE, which take fewer positions than tokens)",
+     "update it; until then start it without reuse: --cache-reuse 0 --no-cache-prompt, -np 1"},
+    {"inconsistent sequence positions", "", "positions_not_consecutive", error,
+     "llama.cpp stops: the new tokens do not follow the last cached position. The server reused a "
+     "cache that it could not cut back (recurrent layers, a sliding window, or pictures under "
+     "M-RoPE, which take fewer positions than tokens)",
+     "update it; until then start it without reuse: --cache-reuse 0 --no-cache-prompt, -np 1"},
+    {"failed to find a memory slot for batch", "", "context_full", warning,
+     "the cache is full: prompt and answer have more tokens than -c, or than its share of a slot",
+     longer},
     {"truncating input prompt", "limit=", "prompt_truncated", error,
      "Ollama cut the beginning of the prompt off: it was longer than num_ctx",
      "PARAMETER num_ctx in the Modelfile, or options.num_ctx of the request"},
-    {"requested context size too large for model", "n_ctx_train=", "beyond_context", warning,
-     "Ollama was asked for more tokens than the file's context, and takes that",
-     "ask for num_ctx up to it; Ollama cannot scale"},
+    {"requested context size too large for model", "n_ctx_train=", "context_capped", note,
+     "Ollama was asked for more tokens than the file's context, and runs that: longer prompts are "
+     "cut off at their beginning",
+     "ask for num_ctx up to it; Ollama cannot scale", "num_ctx="},
     {"input truncated", "n_ctx = ", "prompt_truncated", error,
      "llama-server cut the middle of the prompt out: it was longer than the slot", longer},
     {"slot context shift", "n_discard = ", "context_shifted", warning,
@@ -152,9 +270,13 @@ std::optional<Finding> message_of(std::string_view line) {
                   .severity = known->severity,
                   .message = std::string(known->message),
                   .cure = std::string(known->cure)};
-  if (!known->number.empty())
-    if (const auto number = number_after(line, known->number); number && std::abs(*number) < 0x1p50)
-      finding.found = grouped(std::llround(*number)) + " tokens";
+  const auto told = [&](std::string_view before) -> std::string {
+    const auto number = before.empty() ? std::nullopt : number_after(line, before);
+    return number && std::abs(*number) < 0x1p50 ? grouped(std::llround(*number)) : "";
+  };
+  finding.expected = told(known->limit);
+  finding.found = told(known->number);
+  if (known->limit.empty() && !finding.found.empty()) finding.found += " tokens";
   return finding;
 }
 

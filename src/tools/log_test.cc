@@ -148,5 +148,71 @@ TEST(LogDifferences, LinesThatPeoplePasteMostAreKnown) {
   EXPECT_EQ(with(beside("llama-2-7b", lines[4].first), "context_fitted").found, "4,096 tokens");
 }
 
+TEST(LogDifferences, NumbersOfARequestAndItsSlotAreTold) {
+  const auto found = beside("llama-2-7b",
+                            "error: the request exceeds the available context size, try increasing "
+                            "it\n{\"type\":\"exceed_context_size_error\",\"n_prompt_tokens\":21544,"
+                            "\"n_ctx\":16384}\n");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(with(found, "request_too_long").expected, "16,384");
+  EXPECT_EQ(with(found, "request_too_long").found, "21,544");
+}
+
+TEST(LogDifferences, ATokenizersLimitIsNotTheModels) {
+  const std::string line =
+      "Token indices sequence length is longer than the specified maximum sequence length for this "
+      "model (22128 > 16384).";
+  EXPECT_EQ(with(beside("llama-3.1-8b", line), "tokenizer_limit").severity, Severity::note);
+  EXPECT_EQ(with(beside("llama-2-7b", line), "beyond_context").expected, "4,096");
+}
+
+TEST(LogDifferences, PositionsThatDoNotFollowHaveTheirNumbers) {
+  const auto found = beside(
+      "qwen3-8b",
+      "init: the tokens of sequence 0 in the input batch have inconsistent sequence positions:\n"
+      " - the last position stored in the memory module for sequence 0 is X = 21105\n"
+      " - the tokens for sequence 0 in the input batch have a starting position of Y = 21103\n"
+      " it is required that the sequence positions remain consecutive: Y = X + 1\n");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(with(found, "positions_not_consecutive").expected, "21,106");
+  EXPECT_EQ(with(found, "positions_not_consecutive").found, "21,103");
+}
+
+TEST(LogDifferences, VllmsSecondLengthIsTheDrafts) {
+  const auto found = beside("qwen3-8b",
+                            "Resolved architecture: Qwen3ForCausalLM\nUsing max model len 32768\n"
+                            "Resolved architecture: Qwen3MTP\nUsing max model len 40960\n");
+  EXPECT_EQ(with(found, "draft_context").severity, Severity::note);
+  EXPECT_EQ(with(found, "context_shorter").found, "32,768");
+}
+
+TEST(LogDifferences, LinesThatSayAFaultByThemselvesAreKnown) {
+  const std::pair<const char*, const char*> lines[] = {
+      {"ValueError: Sliding window for some but all layers is not supported. `max_window_layers` = "
+       "64 is less than `num_hidden_layers` = 64.",
+       "window_refused"},
+      {"key qwen35.rope.dimension_sections has wrong array length; expected 4, got 3",
+       "gguf_key_shape"},
+      {"shape mismatch: value tensor of shape [3, 447] cannot be broadcast to indexing result of "
+       "shape [3, 445]",
+       "mrope_mask"},
+      {"Assertion `index out of bounds: 0 <= tmp < 2048` failed.", "table_end"},
+      {"The size of tensor a (1024) must match the size of tensor b (983) at non-singleton "
+       "dimension 2",
+       "lengths_differ"},
+      {"Got [32, 32, 32, 32] but expected positional dim 64", "axes_sum"},
+      {"Key 'rope_type' is not in struct", "override_refused"},
+      {"rope.py\", line 461, in get_mrope_freqs", "mrope_section_missing"},
+      {"The draft model config's max_model_len (2048) is less than the deployment's max_model_len "
+       "(8192).",
+       "draft_length"},
+      {"maxInputLen: 8192 = min(maxSequenceLen - 1, maxNumTokens)", "prompt_limit"},
+      {"KeyError: 'Missing the required key rope_scaling.long_factor'", "key_missing"},
+      {"msg=\"requested context size too large for model\" num_ctx=8192 n_ctx_train=2048",
+       "context_capped"},
+  };
+  for (const auto& [line, code] : lines) with(beside("qwen3-8b", line), code);
+}
+
 }  // namespace
 }  // namespace posenc

@@ -1,0 +1,118 @@
+#include "src/tools/programs.h"
+
+#include <algorithm>
+
+namespace posenc::detail {
+namespace {
+
+constexpr std::string_view file_alone =
+    "give the model's file, and the line of the engine that serves what was made";
+
+constexpr Program programs[] = {
+    {.word = "vllm", .engine = "vllm", .is_package = true},
+    {.word = "vllm-openai", .engine = "vllm"},
+    {.word = "sglang", .engine = "sglang", .is_package = true},
+    {.word = "llama.cpp", .engine = "llama.cpp", .is_package = true},
+    {.word = "llama-server", .engine = "llama.cpp"},
+    {.word = "llama-cli", .engine = "llama.cpp"},
+    {.word = "llama-completion", .engine = "llama.cpp"},
+    {.word = "llama-mtmd-cli", .engine = "llama.cpp"},
+    {.word = "llama-perplexity", .engine = "llama.cpp"},
+    {.word = "llama-embedding", .engine = "llama.cpp"},
+    {.word = "llama-parallel", .engine = "llama.cpp"},
+    {.word = "llama-passkey", .engine = "llama.cpp"},
+    {.word = "llama-imatrix", .engine = "llama.cpp"},
+    {.word = "llama-bench", .engine = "llama.cpp"},
+    {.word = "llama-speculative", .engine = "llama.cpp"},
+    {.word = "llama-run", .engine = "llama.cpp"},
+    {.word = "llama-eval-callback", .engine = "llama.cpp"},
+    {.word = "llama-box", .engine = "llama.cpp"},
+    {.word = "llamafile", .engine = "llama.cpp"},
+    {.word = "lmdeploy", .engine = "lmdeploy", .is_package = true},
+    {.word = "trtllm-serve", .engine = "tensorrt-llm"},
+    {.word = "trtllm-bench", .engine = "tensorrt-llm"},
+    {.word = "trtllm-eval", .engine = "tensorrt-llm"},
+    {.word = "text-generation-launcher", .engine = "tgi"},
+    {.word = "text-generation-inference", .engine = "tgi"},
+    {.word = "pretrain_gpt.py", .engine = "megatron-core"},
+    {.word = "train_gpt.py", .engine = "megatron-core"},
+    {.word = "mlx_lm", .engine = "mlx-lm", .is_package = true},
+    {.word = "ollama", .engine = "ollama", .is_package = true},
+    // llama.cpp inside, with words of their own.
+    {.word = "lms", .engine = "llama.cpp", .flags = "lms", .is_package = true},
+    {.word = "koboldcpp", .engine = "llama.cpp", .flags = "koboldcpp"},
+    {.word = "koboldcpp.py", .engine = "llama.cpp", .flags = "koboldcpp"},
+    {.word = "koboldcpp-linux-x64", .engine = "llama.cpp", .flags = "koboldcpp"},
+    {.word = "tabbyapi", .engine = "exllamav3", .flags = "tabbyapi"},
+
+    {.word = "ktransformers",
+     .title = "KTransformers",
+     .advice = "--cache_lens must cover prompt and answer: a longer text ends with tensors whose "
+               "sizes do not match"},
+    {.word = "ktransformers.local_chat",
+     .title = "KTransformers",
+     .advice = "--max_new_tokens and --cache_lens must cover prompt and answer"},
+    {.word = "mlx_vlm",
+     .title = "mlx-vlm",
+     .advice = "text layers are read as by mlx-lm: --engine mlx-lm",
+     .is_package = true},
+    {.word = "aphrodite", .title = "Aphrodite", .advice = "a fork of vLLM: --engine vllm"},
+
+    {.word = "swift", .title = "ms-swift", .advice = file_alone, .trains = true, .is_package = true},
+    {.word = "llamafactory-cli", .title = "LLaMA-Factory", .advice = file_alone, .trains = true},
+    {.word = "axolotl",
+     .title = "axolotl",
+     .advice = "give the YAML of the training",
+     .trains = true,
+     .is_package = true},
+    {.word = "trl", .title = "TRL", .advice = file_alone, .trains = true, .is_package = true},
+    {.word = "tune", .title = "torchtune", .advice = file_alone, .trains = true, .is_package = true},
+    {.word = "openrlhf", .title = "OpenRLHF", .advice = file_alone, .trains = true},
+    {.word = "verl", .title = "verl", .advice = file_alone, .trains = true},
+    {.word = "skyrl_train", .title = "SkyRL", .advice = file_alone, .trains = true},
+    {.word = "skyrl", .title = "SkyRL", .advice = file_alone, .trains = true},
+};
+
+// The word of a path, an image or a module of Python.
+std::string_view core_of(std::string_view word, bool is_module) {
+  word = word.substr(word.find_last_of('/') + 1);
+  word = word.substr(0, word.find_first_of(":@"));
+  if (word.ends_with(".exe")) word.remove_suffix(4);
+  if (is_module) return word.substr(0, word.find('.'));
+  // mlx_lm.server is a program's name.
+  if (word.starts_with("mlx_")) return word.substr(0, word.find('.'));
+  return word;
+}
+
+bool is_subcommand(std::string_view word) {
+  constexpr std::string_view known[] = {
+      "serve", "bench",  "chat",  "complete", "run-batch", "run",    "create", "load",
+      "show",  "server", "infer", "sft",      "pt",        "rlhf",   "deploy", "export",
+      "app",   "sample", "train", "api",      "eval",      "webchat", "grpo",  "dpo",
+      "ps",    "generate", "launch_server", "evaluate", "lite", "api_server", "preprocess"};
+  return std::ranges::find(known, word) != std::end(known);
+}
+
+}  // namespace
+
+std::optional<StartedProgram> started_program(std::span<const std::string> words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string_view word = words[i], before = i > 0 ? std::string_view(words[i - 1]) : "";
+    const bool is_module = before == "-m" || word.starts_with("vllm.entrypoints.") ||
+                           word.starts_with("sglang.launch_");
+    const std::string_view core = core_of(word, is_module);
+    const auto* const program = std::ranges::find(programs, core, &Program::word);
+    if (program == std::end(programs)) continue;
+    if (is_module) return StartedProgram{program, i + 1};
+    const bool is_plain = core.size() == word.size();
+    const bool is_value = is_plain && before.starts_with("--") && before != "--entrypoint" &&
+                          before != "--rm" && before != "--";
+    if (is_value) continue;
+    const std::string_view next = i + 1 < words.size() ? std::string_view(words[i + 1]) : "";
+    if (program->is_package && is_plain && !next.starts_with('-') && !is_subcommand(next)) continue;
+    return StartedProgram{program, i + 1};
+  }
+  return std::nullopt;
+}
+
+}  // namespace posenc::detail

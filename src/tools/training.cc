@@ -1,0 +1,236 @@
+#include "src/tools/training.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "src/core/try.h"
+#include "src/text/json_writer.h"
+#include "src/tools/command_line.h"
+#include "src/tools/programs.h"
+
+namespace posenc::detail {
+namespace {
+
+constexpr std::size_t longest_settings = std::size_t{1} << 20;
+
+std::string_view without(std::string_view text, std::string_view characters) {
+  const std::size_t first = text.find_first_not_of(characters);
+  if (first == text.npos) return {};
+  return text.substr(first, text.find_last_not_of(characters) + 1 - first);
+}
+
+struct Setting {
+  std::string path;  // "policy.hf_config_overrides.rope_scaling.factor"
+  std::string value;
+
+  std::string_view key() const { return std::string_view(path).substr(path.rfind('.') + 1); }
+  // "rope_scaling" of …rope_scaling.factor; "" where the key stands alone.
+  std::string_view parent() const {
+    const std::size_t dot = path.rfind('.');
+    if (dot == path.npos) return {};
+    const std::string_view before = std::string_view(path).substr(0, dot);
+    return before.substr(before.rfind('.') + 1);
+  }
+};
+
+// The keys of YAML or TOML with the way to each. Lists, anchors and texts of several lines are
+// passed over: no setting of position is one.
+class Settings {
+ public:
+  explicit Settings(std::string_view text) {
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      line(text.substr(0, end));
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+  }
+
+  std::span<const Setting> all() const { return all_; }
+  // The last of that name at the top, or (deep) wherever it stands. Nothing: none, or null.
+  const std::string* find(std::string_view key, bool deep = false) const {
+    const std::string* last = nullptr;
+    for (const Setting& one : all_)
+      if (one.path == key || (deep && one.key() == key)) last = &one.value;
+    return last && !last->empty() && *last != "null" && *last != "~" ? last : nullptr;
+  }
+
+ private:
+  struct Open {
+    std::size_t indent;
+    std::string path;
+  };
+
+  void line(std::string_view text) {
+    const std::size_t indent = text.find_first_not_of(' ');
+    if (indent == text.npos || text[indent] == '#' || text[indent] == '-') return;
+    text = without(text.substr(0, text.find(" #")), " \t\r");
+    if (text.starts_with('[') && text.ends_with(']')) {  // of TOML
+      open_ = {{0, std::string(text.substr(1, text.size() - 2))}};
+      toml_ = true;
+      return;
+    }
+    const std::size_t colon = text.find_first_of(toml_ ? "=" : ":=");
+    if (colon == text.npos || colon == 0) return;
+    const std::string_view key = without(text.substr(0, colon), " \"'");
+    if (key.empty() || key.find_first_of(" {}()/") != key.npos) return;
+    if (!toml_)
+      while (!open_.empty() && open_.back().indent >= indent) open_.pop_back();
+    const std::string path = (open_.empty() ? "" : open_.back().path + ".") + std::string(key);
+    const std::string_view value = without(text.substr(colon + 1), " \t");
+    if (value.starts_with('{'))
+      flow(path, value);
+    else
+      all_.push_back({path, std::string(without(value, "\"'"))});
+    if (!toml_ && value.empty()) open_.push_back({indent, path});
+  }
+
+  // {type: yarn, factor: 4.0}, with quotes or without; braces within are passed over.
+  void flow(const std::string& path, std::string_view text) {
+    text = without(text, "{} ");
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find(','), text.size());
+      const std::string_view entry = text.substr(0, end);
+      text.remove_prefix(std::min(end + 1, text.size()));
+      const std::size_t colon = entry.find(':');
+      if (colon == entry.npos) continue;
+      all_.push_back({path + "." + std::string(without(entry.substr(0, colon), " \"'")),
+                      std::string(without(entry.substr(colon + 1), " \"'"))});
+    }
+  }
+
+  std::vector<Setting> all_;
+  std::vector<Open> open_;
+  bool toml_ = false;
+};
+
+Expected<std::int64_t> tokens_of(std::string_view key, const std::string& value) {
+  POSENC_TRY(tokens, number_of_flag({std::string(key), value}));
+  if (tokens < 1 || tokens > 0x1p40 || tokens != std::floor(tokens))
+    return fail("adapter", std::string(key) + " must be a number of tokens", value,
+                "write it as 32768");
+  return static_cast<std::int64_t>(tokens);
+}
+
+// LLaMA-Factory, axolotl, TRL before and since 0.20, Unsloth, ms-swift: at the top. NeMo-RL, NeMo,
+// Megatron Bridge, torchtitan: within.
+constexpr std::string_view at_the_top[] = {"cutoff_len", "sequence_len", "max_seq_length",
+                                           "max_length", "model_max_length"},
+                           within[] = {"max_total_sequence_length", "encoder_seq_length",
+                                       "seq_length", "seq_len"};
+
+Expected<std::int64_t> length_of(const Settings& settings) {
+  for (const std::string_view key : at_the_top)
+    if (const std::string* value = settings.find(key)) return tokens_of(key, *value);
+  for (const std::string_view key : within)
+    if (const std::string* value = settings.find(key, true)) return tokens_of(key, *value);
+  // verl: prompt and answer.
+  const std::string *prompt = settings.find("max_prompt_length", true),
+                    *answer = settings.find("max_response_length", true);
+  if (!prompt || !answer) return 0;
+  POSENC_TRY(first, tokens_of("max_prompt_length", *prompt));
+  POSENC_TRY(second, tokens_of("max_response_length", *answer));
+  return first + second;
+}
+
+bool is_serving(std::string_view command) {
+  constexpr std::string_view known[] = {"infer", "deploy", "app", "eval", "chat", "api", "webchat"};
+  return std::ranges::find(known, command) != std::end(known);
+}
+
+bool is_dict_key(std::string_view key) { return key == "rope_scaling" || key == "rope_parameters"; }
+
+Expected<void> read_override(const Settings& settings, Training& out) {
+  JsonWriter json;
+  json.object();
+  bool any = false;
+  for (const Setting& one : settings.all()) {
+    if (!is_dict_key(one.parent()) || one.value.empty()) continue;
+    any = true;
+    out.override_key = one.parent();
+    const std::string way = one.path.substr(0, one.path.rfind('.'));
+    out.override_place = way.substr(0, std::min(way.rfind('.'), way.size()));
+    json.key(one.key());
+    const auto number = parse_json(one.value, one.path);
+    if (number && !number->get<std::string>())
+      json.json(one.value);
+    else
+      json.value(one.value);
+  }
+  json.end();
+  if (!any) return {};
+  POSENC_TRY(dict, parse_json(json.text, out.override_key));
+  out.override_dict = std::move(dict);
+  return {};
+}
+
+}  // namespace
+
+Expected<Training> read_training(std::string_view text) {
+  if (text.size() > longest_settings)
+    return fail("adapter", "a trainer's settings must be at most 1 MiB",
+                std::to_string(text.size()) + " bytes", "give the YAML file of the training");
+  const Settings settings(text);
+  Training out;
+  POSENC_TRY(length, length_of(settings));
+  out.length = length;
+  if (const std::string* word = settings.find("rope_scaling")) out.scaling = *word;
+  for (const char* key : {"finetuning_type", "train_type", "tuner_type"})
+    if (const std::string* kind = settings.find(key)) out.whole = *kind == "full" || *kind == "freeze";
+  if (const std::string* command = settings.find("command")) out.serves = is_serving(*command);
+  if (out.serves && out.length == 0)
+    if (const std::string* asked = settings.find("max_model_len")) {
+      POSENC_TRY(tokens, tokens_of("max_model_len", *asked));
+      out.length = tokens;
+    }
+  POSENC_CHECK(read_override(settings, out));
+  return out;
+}
+
+bool is_training(std::string_view text) {
+  if (text.size() > longest_settings) return false;
+  const Settings settings(text);
+  return std::ranges::any_of(settings.all(), [](const Setting& one) {
+    const std::string_view key = one.key();
+    return std::ranges::find(at_the_top, key) != std::end(at_the_top) ||
+           std::ranges::find(within, key) != std::end(within) || key == "max_prompt_length" ||
+           is_dict_key(one.parent());
+  });
+}
+
+std::optional<TrainingLine> training_of_line(std::string_view text) {
+  const auto words = shell_words(text);
+  if (!words) return std::nullopt;
+  const auto started = started_program(*words);
+  // A line of Hydra's words without a program that is known: a.b.c=VALUE.
+  const bool hydra = std::ranges::any_of(*words, [](const std::string& word) {
+    return word.contains(".rope_scaling.") || word.contains(".rope_parameters.") ||
+           word.starts_with("data.max_prompt_length=");
+  });
+  if (started ? !started->program->trains : !hydra) return std::nullopt;
+  TrainingLine out;
+  if (started) {
+    out.trainer = started->program->title;
+    if (started->behind < words->size() && !(*words)[started->behind].starts_with('-'))
+      out.settings += "command: " + (*words)[started->behind] + "\n";
+    out.serves = started->behind < words->size() && is_serving((*words)[started->behind]);
+  }
+  for (std::size_t i = started ? started->behind : 0; i < words->size(); ++i) {
+    std::string_view word = (*words)[i];
+    const bool is_flag = word.starts_with("--");
+    word.remove_prefix(std::min(word.find_first_not_of("-+"), word.size()));
+    std::string name(word.substr(0, word.find('=')));
+    std::string_view value;
+    if (const std::size_t equals = word.find('='); equals != word.npos)
+      value = word.substr(equals + 1);
+    else if (is_flag && i + 1 < words->size() && !(*words)[i + 1].starts_with("--"))
+      value = (*words)[++i];
+    if (name.empty() || value.empty() || value.contains('\n')) continue;
+    if (is_flag) std::ranges::replace(name, '-', '_');
+    out.settings += name + ": " + std::string(value) + "\n";
+  }
+  return out;
+}
+
+}  // namespace posenc::detail

@@ -1,0 +1,37 @@
+// What a trainer was told about position: its YAML, TOML or command line.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "posenc/error.h"
+#include "src/text/json.h"
+
+namespace posenc::detail {
+
+struct Training {
+  std::int64_t length = 0;                   // tokens of the longest text; 0: nobody says
+  std::optional<std::string> scaling = {};   // a word: LLaMA-Factory's and ms-swift's rope_scaling
+  std::optional<Json> override_dict = {};    // a scaling that is put into the configuration
+  std::string override_key = {};             // "rope_scaling" or "rope_parameters"
+  std::string override_place = {};           // as it is written: "policy.hf_config_overrides"
+  bool whole = false;                        // all weights are trained, not an adapter
+  bool serves = false;                       // `swift infer`: the trainer's program runs a model
+};
+// Errors: more than 1 MiB, a length that is no number of tokens.
+Expected<Training> read_training(std::string_view settings);
+
+// Whether a text is the settings of a training.
+bool is_training(std::string_view text);
+
+// The settings of a trainer's command line (`swift pt --max_length 64000`, `trainer.x.y=4`), a line
+// each: "max_length: 64000"; and the trainer's name. Nothing: another program's line.
+struct TrainingLine {
+  std::string trainer, settings;
+  bool serves = false;  // the trainer's program runs a model
+};
+std::optional<TrainingLine> training_of_line(std::string_view text);
+
+}  // namespace posenc::detail
