@@ -134,6 +134,7 @@ constexpr KnownFlag known_flags[] = {
     {"lms", "--rope-freq-base"},  // of its form: lms itself has no such flag
     {"lms", "--rope-freq-scale"},
     {"tabbyapi", "--max-seq-len"},
+    {"tabbyapi", "--cache-size"},
     {"tabbyapi", "--rope-scale"},
     {"tabbyapi", "--rope-alpha"},
     {"koboldcpp", "--ctx-size", "--contextsize"},

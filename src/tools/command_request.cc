@@ -23,6 +23,7 @@ class Request {
     POSENC_CHECK(share_among_slots());
     POSENC_TRY(reached, made_for());
     POSENC_CHECK(draft());
+    not_lifted();
     POSENC_CHECK(limits_of_a_prompt());
     if (asked_ > reached && reached > 0 && stretches_itself())
       say("stretched_by_engine", Severity::note, grouped(reached), grouped(asked_),
@@ -137,6 +138,19 @@ class Request {
            !line_.find("--rope-freq-base");
   }
 
+  // SGLang multiplies the context by a scaling's factor only where no trained length stands beside
+  // it (hf_transformers_utils.py): YaRN as the cards have it serves the file's context.
+  void not_lifted() {
+    const std::int64_t scaled = reach(told_);
+    if (line_.engine != "sglang" || asked_ > 0 || scaled <= file_.context ||
+        !line_.find("--json-model-override-args"))
+      return;
+    say("context_not_lifted", Severity::warning, grouped(scaled), grouped(file_.context),
+        "the scaling stretches the angles and not the length that SGLang serves: longer requests "
+        "are refused",
+        "--context-length " + std::to_string(scaled));
+  }
+
   // Flags that bound a prompt, whatever the model reaches.
   Expected<void> limits_of_a_prompt() {
     if (line_.engine == "ollama" && asked_ == 0)
@@ -150,6 +164,11 @@ class Request {
           "it makes room while text is made: a prompt that is longer than its slot is refused all "
           "the same",
           "");
+    POSENC_TRY(cache, count("--cache-size", 0));
+    if (cache > 0 && asked_ > cache)
+      say("cache_smaller", Severity::warning, grouped(asked_), grouped(cache),
+          "tabbyAPI limits a text to cache_size, which is all jobs' together",
+          "cache_size: " + std::to_string(asked_));
     POSENC_TRY(tokens, count("--max-num-tokens", 0));
     const std::int64_t wanted = asked_ > 0 ? asked_ : std::max(told_.context, reach(told_));
     if (tokens == 0 || tokens >= wanted || line_.find("--enable-chunked-prefill")) return {};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <ranges>
 #include <string>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "src/text/json_writer.h"
 #include "src/tools/command_line.h"
 #include "src/tools/log_lines.h"
+#include "src/tools/training.h"
 
 namespace posenc {
 namespace {
@@ -128,7 +130,10 @@ class Doctor {
   // vLLM and SGLang read configurations by the transformers that is installed: an older version may
   // stand on transformers 4, to which a file of transformers 5 is another model.
   void transformers_beneath(const std::string& engine) {
-    const bool reads_by_it = engine.starts_with("vllm@") || engine.starts_with("sglang@");
+    constexpr std::string_view vllm = "vllm@0.";  // 0.24 and later refuse transformers 4
+    const bool reads_by_it = engine.starts_with(vllm)
+                                 ? std::atoi(engine.c_str() + vllm.size()) < 24
+                                 : engine.starts_with("sglang@");
     const bool told = std::ranges::any_of(
         engines_, [](const std::string& one) { return one.starts_with("transformers@"); });
     if (!reads_by_it || told) return;
@@ -281,6 +286,8 @@ class Doctor {
   }
 
   void of_training(Exhibit& one) {
+    if (const auto told = detail::read_training(one.text))
+      add_all(detail::contradictions(*told), one.name, {}, "computed");
     if (!intent_) return need_model(one);
     auto found = adapter_differences(intent(), one.text);
     if (!found) return cannot(one, found.error());
@@ -294,11 +301,46 @@ class Doctor {
       one.as += "; with the model's config.json beside it more can be told";
   }
 
+  const Diagnosed* with(std::string_view code) const {
+    const auto at = std::ranges::find_if(
+        out_.findings, [&](const Diagnosed& one) { return one.finding.code == code; });
+    return at == out_.findings.end() ? nullptr : &*at;
+  }
+  void drop(std::string_view code) {
+    std::erase_if(out_.findings,
+                  [&](const Diagnosed& one) { return one.finding.code == code; });
+  }
+
+  // What one piece of evidence says of another: a server that refuses a request has started, and a
+  // limit that it names is one of the line's own.
+  void join() {
+    if (!with("request_too_long")) return;
+    for (const Exhibit& one : out_.evidence)
+      if (one.kind == ExhibitKind::training) join_lengths(one);
+    for (const Diagnosed& one : out_.findings)
+      if (one.finding.code == "theta_missing" && one.engine == "sglang") return drop("theta_missing");
+  }
+
+  void join_lengths(const Exhibit& settings) {
+    const auto told = detail::read_training(settings.text);
+    if (!told || told->prompt == 0) return;
+    const std::string both = grouped(told->prompt + told->answer);
+    for (Diagnosed& one : out_.findings) {
+      Finding& finding = one.finding;
+      if (finding.code != "request_too_long" || finding.expected != both) continue;
+      finding.message = both + " is " + told->prompt_key + " " + grouped(told->prompt) + " + " +
+                        told->answer_key + " " + grouped(told->answer) + " of " + settings.name +
+                        ", and the prompt alone had " + finding.found +
+                        ": a picture's tokens count as well";
+      finding.cure = "raise " + told->prompt_key + " above " + finding.found +
+                     ", or cut the pictures (max_pixels)";
+    }
+  }
+
   // Errors first, then what shows soonest; what shows beyond the length asked for comes last.
   void order() {
-    if (of_draft_)
-      std::erase_if(out_.findings,
-                    [](const Diagnosed& one) { return one.finding.code == "draft_unseen"; });
+    join();
+    if (of_draft_) drop("draft_unseen");
     const auto late = [&](const Diagnosed& one) {
       return out_.length > 0 && one.finding.position && *one.finding.position >= out_.length;
     };

@@ -101,8 +101,10 @@ Exhibit text_exhibit(std::string name, std::string text) {
   }
   if (trimmed.starts_with('{') || trimmed.starts_with("GGUF")) {
     auto model = read_model_bytes(std::as_bytes(std::span(text)), name);
-    return model ? model_exhibit(std::move(name), *std::move(model))
-                 : unusable_exhibit(std::move(name), model.error());
+    if (model) return model_exhibit(std::move(name), *std::move(model));
+    // What a server answered is JSON as well.
+    const auto answer = detail::read_log(text);
+    if (!answer || answer->known == 0) return unusable_exhibit(std::move(name), model.error());
   }
   if (is_of_numbers(trimmed)) return as(ExhibitKind::inv_freq, "frequencies, as numbers");
   if (is_modelfile(trimmed)) return as(ExhibitKind::modelfile, "a Modelfile of Ollama");

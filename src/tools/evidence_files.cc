@@ -13,6 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t largest_answer = std::size_t{1} << 20;  // of a server, in JSON
+
 std::vector<Exhibit> only(Exhibit one) {
   std::vector<Exhibit> all;
   all.push_back(std::move(one));
@@ -44,7 +46,11 @@ Exhibit of_file(const std::string& path) {
   const std::size_t first = bytes.substr(0, 4096).find_first_not_of(" \t\r\n");
   const bool settings = first != bytes.npos && detail::serving_settings(bytes.substr(first));
   const bool json = first != bytes.npos && bytes[first] == '{';
-  if (bytes.substr(0, 4096).contains('\0') || (json && !settings)) return of_model(path);
+  if (bytes.substr(0, 4096).contains('\0')) return of_model(path);
+  if (json && !settings) {
+    Exhibit model = of_model(path);
+    if (model.model || bytes.size() > largest_answer) return model;
+  }
   if (bytes.size() > largest_log)
     return unusable_exhibit(path, {.where = "doctor",
                                    .rule = "must be at most 64 MiB of text",

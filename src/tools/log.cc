@@ -30,6 +30,7 @@ class LogDifferences {
   Expected<std::vector<Finding>> run(std::int64_t length) {
     findings_ = log_.remarks;
     of_tokenizer();
+    of_request();
     Model told = model_;
     for (LayerGroup& group : told.groups)
       if (!is_tower(group.stack)) put_in(group);
@@ -179,6 +180,31 @@ class LogDifferences {
         if (std::ranges::find(findings_, finding) == findings_.end())
           findings_.push_back(std::move(finding));
     }
+  }
+
+  // A server that refuses a text which the model reaches was started for less.
+  void of_request() {
+    const std::int64_t reached = std::max(model_.context, detail::reach(model_));
+    for (Finding& one : findings_) {
+      if (one.code != "request_too_long" || one.expected.empty() || one.found.empty()) continue;
+      const std::int64_t limit = whole(one.expected), text = whole(one.found);
+      if (limit <= 0 || text <= limit || text > reached) continue;
+      one.message += "; the model itself reaches " + grouped(reached) +
+                     ", so the server, and not the model, is what limits it";
+      one.cure = "start it for " + std::to_string(reached) + " tokens, or for " +
+                 std::to_string(text) + " at least: --max-model-len (vLLM), --context-length (SGLang), " +
+                 "-c (llama.cpp), num_ctx (Ollama); " + one.cure;
+    }
+  }
+
+  static std::int64_t whole(std::string text) {
+    std::erase(text, ',');
+    std::int64_t number = 0;
+    for (const char c : text) {
+      if (c < '0' || c > '9' || number > (std::int64_t{1} << 50)) break;
+      number = 10 * number + (c - '0');
+    }
+    return number;
   }
 
   // A tokenizer complains of its own limit; the model's context says whether the text fits.

@@ -26,6 +26,14 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blank) - first + 1);
 }
 
+std::string small(std::string_view line) {
+  std::string out(line.substr(0, 400));
+  std::ranges::transform(out, out.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return out;
+}
+
 // Without the codes that colour a terminal.
 std::string plain(std::string_view line) {
   std::string out;
@@ -144,6 +152,7 @@ namespace {
 class LogReader {
  public:
   Expected<EngineLog> read(std::string_view text) {
+    const std::string_view whole = text;
     std::int64_t number = 0;
     while (!text.empty()) {
       ++number;
@@ -159,6 +168,8 @@ class LogReader {
       read_line(plain(line));
       text.remove_prefix(std::min(end + 1, text.size()));
     }
+    wrapped(whole);
+    of_ollama();
     // The same, said better by the line behind it.
     if (std::ranges::find(log_.remarks, "mrope_mask", &Finding::code) != log_.remarks.end())
       std::erase_if(log_.remarks, [](const Finding& one) { return one.code == "mrope_index"; });
@@ -214,10 +225,110 @@ class LogReader {
               .found = printable(*rest, 60),
               .message = "the converter knows no such scaling and writes the model without it",
               .cure = "convert with a newer converter, and compare: posenc diff config.json FILE"});
-    if (auto message = message_of(line)) remark(*std::move(message));
+    before_.push_back(small(line));
+    if (before_.size() > lines_of_context) before_.erase(before_.begin());
+    if (line.contains("size of tensor a (")) {
+      std::string context;
+      for (const std::string& one : before_) context += one + "\n";
+      if (auto sizes = sizes_that_differ(line, context)) remark(*std::move(sizes));
+    } else if (is_ollama_ = is_ollama_ || is_of_ollama(line); auto message = message_of(line)) {
+      remark(for_the_program(*std::move(message)));
+    }
+    ollama(line);
+    suspicious(line);
     consecutive(line);
     vllm(line);
     hugging_face(line);
+  }
+
+  // An error that speaks of position and that nobody here knows is better said than passed over.
+  void suspicious(std::string_view line) {
+    if (suspect_.line) return;
+    const std::string text = small(line);
+    const auto has = [&](std::initializer_list<std::string_view> words) {
+      return std::ranges::any_of(words, [&](std::string_view word) { return text.contains(word); });
+    };
+    if (!has({"rope", "rotary", "position_id", "position id", "positional", "pos_embed",
+              "max_position", "context length", "seq_len", "sequence length", "n_ctx", "cos_sin",
+              "freqs_cis", "inv_freq"}))
+      return;
+    if (!has({"error", "assert", "mismatch", "exceed", "invalid", "must ", "not support", "unsupported",
+              "unknown", "unexpected", "missing", "warn", "fail", "cannot", "longer", "larger"}))
+      return;
+    suspect_ = {.code = "line_unknown",
+                .severity = Severity::warning,
+                .found = printable(trimmed(line), 100),
+                .message = "this line speaks of position, and posenc does not know it",
+                .cure = "give the model's config.json and the line that started it as well",
+                .line = line_};
+  }
+
+  // A terminal broke a line that is known in two.
+  void wrapped(std::string_view text) {
+    constexpr std::size_t longest = 1 << 14;
+    if (log_.known > 0 || text.size() > longest) return;
+    std::string joined = plain(text);
+    std::ranges::replace(joined, '\n', ' ');
+    std::erase(joined, '\r');
+    line_ = 1;
+    if (auto message = message_of(joined)) return remark(*std::move(message));
+    if (!suspect_.line) return;
+    line_ = *suspect_.line;
+    remark(suspect_);
+  }
+
+  // Ollama loads a model for less than it has unless it is asked for more.
+  void of_ollama() {
+    const LogSaid *whole = log_.find("context"), *loaded = log_.find("n_ctx");
+    if (!is_ollama_ || !whole || !loaded || loaded->number >= whole->number || loaded->number < 1)
+      return;
+    line_ = loaded->line;
+    remark({.code = "context_defaulted",
+            .severity = Severity::warning,
+            .expected = grouped(std::llround(std::min(whole->number, 0x1p50))),
+            .found = grouped(std::llround(loaded->number)),
+            .message = "Ollama loaded the model for fewer tokens than it is made for: longer prompts "
+                       "are cut, by some versions to half of it, or refused",
+            .cure = "PARAMETER num_ctx LENGTH in the Modelfile, options.num_ctx of the request, or "
+                    "OLLAMA_CONTEXT_LENGTH of the server"});
+  }
+
+  // A cure in the words of the program that the log is of: Ollama's runner prints llama-server's.
+  Finding for_the_program(Finding finding) const {
+    if (!is_ollama_ || finding.code != "request_too_long") return finding;
+    finding.message = "a request was longer than the context that Ollama loaded the model with";
+    finding.cure = "PARAMETER num_ctx LENGTH in the Modelfile, options.num_ctx of the request, or "
+                   "OLLAMA_CONTEXT_LENGTH of the server";
+    return finding;
+  }
+
+  static bool is_of_ollama(std::string_view line) {
+    return small(line).contains("ollama") || line.contains("num_ctx");
+  }
+
+  // What `ollama show` and `ollama ps` print, and the count of a response.
+  void ollama(std::string_view line) {
+    // A prompt that was cut to half of num_ctx and two tokens.
+    if (const auto count = number_after(line, line.contains("prompt_eval_count\":") ? "prompt_eval_count\":" : "prompt_eval_count "))
+      for (double context = 2048; context <= 0x1p20; context *= 2)
+        if (*count == context / 2 + 2)
+          remark({.code = "prompt_truncated",
+                  .severity = Severity::warning,
+                  .found = grouped(std::llround(*count)),
+                  .message = "just half of " + grouped(std::llround(context)) +
+                             " and two: Ollama cut the prompt to half of num_ctx",
+                  .cure = "options.num_ctx of the request, or PARAMETER num_ctx in the Modelfile"});
+    if (const std::string_view text = trimmed(line); is_ollama_ && text.starts_with("context length"))
+      if (number_after(text, "context length")) say("context", text.substr(14));
+    if (line.contains("PROCESSOR") && line.contains("CONTEXT")) {
+      column_of_context_ = line.find("CONTEXT");
+      return;
+    }
+    if (column_of_context_ != 0 && line.size() > column_of_context_) {
+      const std::string_view value = trimmed(line.substr(column_of_context_));
+      if (number_in(value)) say("n_ctx", value.substr(0, value.find(' ')));
+    }
+    column_of_context_ = 0;
   }
 
   // The lines below llama.cpp's "inconsistent sequence positions" have the numbers: the last cached
@@ -329,8 +440,13 @@ class LogReader {
                       "lift it"});
   }
 
+  static constexpr std::size_t lines_of_context = 12;
   EngineLog log_;
   std::int64_t line_ = 0;
+  std::vector<std::string> before_ = {};  // the last lines, in small letters
+  Finding suspect_ = {};  // the first error that speaks of position
+  bool is_ollama_ = false;
+  std::size_t column_of_context_ = 0;  // of the table of `ollama ps`, whose header was the last line
   bool resolved_twice_ = false;  // vLLM has gone on from the model to its draft
 };
 

@@ -11,6 +11,7 @@ constexpr std::string_view file_alone =
 constexpr Program programs[] = {
     {.word = "vllm", .engine = "vllm", .is_package = true},
     {.word = "vllm-openai", .engine = "vllm"},
+    {.word = "vllm-serve", .engine = "vllm"},  // trl vllm-serve
     {.word = "sglang", .engine = "sglang", .is_package = true},
     {.word = "llama.cpp", .engine = "llama.cpp", .is_package = true},
     {.word = "llama-server", .engine = "llama.cpp"},
@@ -102,6 +103,7 @@ std::optional<StartedProgram> started_program(std::span<const std::string> words
                            word.starts_with("sglang.launch_");
     const std::string_view core = core_of(word, is_module);
     const auto* const program = std::ranges::find(programs, core, &Program::word);
+    if (core == "trl" && i + 1 < words.size() && words[i + 1] == "vllm-serve") continue;
     if (program == std::end(programs)) continue;
     if (is_module) return StartedProgram{program, i + 1};
     const bool is_plain = core.size() == word.size();

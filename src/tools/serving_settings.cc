@@ -106,6 +106,7 @@ std::optional<ServingSettings> of_tabby(std::string_view text) {
   if (!is_tabby) return std::nullopt;
   std::string line = "tabbyapi";
   for (const auto& [key, name] : {std::pair("max_seq_len:", "--max-seq-len"),
+                                  std::pair("cache_size:", "--cache-size"),
                                   std::pair("rope_scale:", "--rope-scale"),
                                   std::pair("rope_alpha:", "--rope-alpha")}) {
     for (std::size_t at = text.find(key); at != text.npos; at = text.find(key, at + 1)) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/core/try.h"
+#include "src/explain/text.h"
 #include "src/text/json_writer.h"
 #include "src/tools/command_line.h"
 #include "src/tools/programs.h"
@@ -120,18 +121,31 @@ constexpr std::string_view at_the_top[] = {"cutoff_len", "sequence_len", "max_se
                            within[] = {"max_total_sequence_length", "encoder_seq_length",
                                        "seq_length", "seq_len"};
 
-Expected<std::int64_t> length_of(const Settings& settings) {
-  for (const std::string_view key : at_the_top)
-    if (const std::string* value = settings.find(key)) return tokens_of(key, *value);
-  for (const std::string_view key : within)
-    if (const std::string* value = settings.find(key, true)) return tokens_of(key, *value);
-  // verl: prompt and answer.
-  const std::string *prompt = settings.find("max_prompt_length", true),
-                    *answer = settings.find("max_response_length", true);
-  if (!prompt || !answer) return 0;
-  POSENC_TRY(first, tokens_of("max_prompt_length", *prompt));
-  POSENC_TRY(second, tokens_of("max_response_length", *answer));
-  return first + second;
+// verl, ms-swift's kin; torchforge.
+constexpr std::pair<std::string_view, std::string_view> prompts_and_answers[] = {
+    {"max_prompt_length", "max_response_length"}, {"max_req_tokens", "max_res_tokens"}};
+
+Expected<void> read_lengths(const Settings& settings, Training& out) {
+  for (const auto& [prompt, answer] : prompts_and_answers) {
+    const std::string *first = settings.find(prompt, true), *second = settings.find(answer, true);
+    if (!first || !second) continue;
+    POSENC_TRY(of_prompt, tokens_of(prompt, *first));
+    POSENC_TRY(of_answer, tokens_of(answer, *second));
+    out.prompt = of_prompt, out.answer = of_answer;
+    out.prompt_key = prompt, out.answer_key = answer;
+  }
+  const auto take = [&](std::string_view key, bool deep) -> Expected<void> {
+    const std::string* value = out.length == 0 ? settings.find(key, deep) : nullptr;
+    if (!value) return {};
+    POSENC_TRY(tokens, tokens_of(key, *value));
+    out.length = tokens;
+    out.length_key = key;
+    return {};
+  };
+  for (const std::string_view key : at_the_top) POSENC_CHECK(take(key, false));
+  for (const std::string_view key : within) POSENC_CHECK(take(key, true));
+  if (out.length == 0) out.length = out.prompt + out.answer;
+  return {};
 }
 
 bool is_serving(std::string_view command) {
@@ -173,8 +187,11 @@ Expected<Training> read_training(std::string_view text) {
                 std::to_string(text.size()) + " bytes", "give the YAML file of the training");
   const Settings settings(text);
   Training out;
-  POSENC_TRY(length, length_of(settings));
-  out.length = length;
+  POSENC_CHECK(read_lengths(settings, out));
+  const std::string *ring = settings.find("ring_attn_func"),
+                    *packs = settings.find("sample_packing");
+  out.ring_of_batches = ring && ring->contains("batch_ring");
+  out.packs = packs && *packs == "true";
   if (const std::string* word = settings.find("rope_scaling")) out.scaling = *word;
   for (const char* key : {"finetuning_type", "train_type", "tuner_type"})
     if (const std::string* kind = settings.find(key)) out.whole = *kind == "full" || *kind == "freeze";
@@ -186,6 +203,29 @@ Expected<Training> read_training(std::string_view text) {
     }
   POSENC_CHECK(read_override(settings, out));
   return out;
+}
+
+std::vector<Finding> contradictions(const Training& training) {
+  std::vector<Finding> findings;
+  const std::int64_t both = training.prompt + training.answer;
+  if (training.length < both)
+    findings.push_back(
+        {.code = "lengths_contradict",
+         .position = training.length,
+         .expected = grouped(both),
+         .found = grouped(training.length),
+         .message = training.length_key + " sizes the table of cos and sin, and " +
+                    training.prompt_key + " + " + training.answer_key + " are more: texts run past it",
+         .cure = training.length_key + ": " + std::to_string(both)});
+  if (training.ring_of_batches)
+    findings.push_back(
+        {.code = "packing_ignored",
+         .severity = training.packs ? Severity::warning : Severity::note,
+         .message = std::string(training.packs ? "" : "where texts are packed beforehand: ") +
+                    "batch_ring knows no bounds of packed texts: positions and attention go on from "
+                    "one document into the next",
+         .cure = "ring_attn_func: varlen_llama3, or sample_packing: false"});
+  return findings;
 }
 
 bool is_training(std::string_view text) {

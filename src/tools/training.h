@@ -5,14 +5,19 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "posenc/error.h"
+#include "posenc/tools.h"
 #include "src/text/json.h"
 
 namespace posenc::detail {
 
 struct Training {
   std::int64_t length = 0;                   // tokens of the longest text; 0: nobody says
+  std::int64_t prompt = 0, answer = 0;       // what each may have, where the settings say both
+  std::string prompt_key = {}, answer_key = {}, length_key = {};
+  bool packs = false;            // several texts in a row
+  bool ring_of_batches = false;  // axolotl's ring of ranks that knows no bounds of packed texts
   std::optional<std::string> scaling = {};   // a word: LLaMA-Factory's and ms-swift's rope_scaling
   std::optional<Json> override_dict = {};    // a scaling that is put into the configuration
   std::string override_key = {};             // "rope_scaling" or "rope_parameters"
@@ -22,6 +27,9 @@ struct Training {
 };
 // Errors: more than 1 MiB, a length that is no number of tokens.
 Expected<Training> read_training(std::string_view settings);
+
+// What the settings contradict by themselves, whatever the model.
+std::vector<Finding> contradictions(const Training& training);
 
 // Whether a text is the settings of a training.
 bool is_training(std::string_view text);
