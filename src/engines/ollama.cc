@@ -77,7 +77,7 @@ void read_phi3(EngineRope& rope, LongRope& longrope) {
     rope.lost("longrope's factor on cos and sin: the converter knows the scaling by the key type");
     longrope.attention_factor = 1;
   }
-  fix_longrope(rope, rope.length > longrope.original_max_position_embeddings);
+  fix_longrope(rope, rope.length);
 }
 
 void read_yarn(EngineRope& rope, Yarn& yarn) {

@@ -44,7 +44,13 @@ void vllm_reads(EngineRope& rope) {
     // scaling.
     const std::int64_t trained = longrope->original_max_position_embeddings;
     const bool beside = !rope.key("original_max_position_embeddings").contains('.');
-    fix_longrope(rope, (rope.asked == 0 && beside ? trained : rope.length) > trained);
+    const bool as_trained = rope.asked == 0 && beside && trained < rope.length;
+    if (as_trained) {
+      rope.defaulted("it serves " + std::to_string(trained) +
+                     " tokens, as trained, unless --max-model-len asks for more");
+      rope.serves(trained);
+    }
+    fix_longrope(rope, as_trained ? trained : rope.length);
   }
   if (rope.scaling<DynamicNtk>())
     lose_scaling(

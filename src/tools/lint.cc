@@ -27,8 +27,7 @@ using enum Severity;
 // as it says.
 constexpr LintRule lint_rules[] = {
     {"beyond_context", warning, "add a scaling, or ask for less"},
-    {"stale_keys", warning,
-     "rotate cached keys again when a text passes the limit, or cache them unrotated"},
+    {"stale_keys", warning, ""},
     {"length_dependent", note, "choose one length and say it with --at"},
     {"factor_vs_lengths", warning, "correct the factor or the lengths, whichever is wrong"},
     {"original_is_max", warning,
@@ -206,11 +205,15 @@ Expected<std::vector<Finding>> lint(const Model& model, const LintOptions& optio
       if (!engine.ended && std::ranges::find(asked, engine.name) == asked.end())
         asked.push_back(std::string(engine.name));
   std::vector<Finding> by_engine;
+  bool all_fix = !any;
   for (const std::string& engine : asked) {
     POSENC_TRY(differs, engine_differences(model, engine, options.length));
     if (any && !differs.reading.reads_format) continue;
+    all_fix = all_fix && std::ranges::any_of(differs.reading.notes, [](const EngineNote& note) {
+                return note.kind == EngineNote::Kind::fixed;
+              });
     for (Finding finding : differs.findings) {
-      if (finding.severity == Severity::note) continue;
+      if (finding.severity == Severity::note && (any || finding.code != "context")) continue;
       // A file is not wrong because one engine of many reads it otherwise, unless that is the one
       // it is for.
       if (any) finding.severity = Severity::warning;
@@ -220,6 +223,11 @@ Expected<std::vector<Finding>> lint(const Model& model, const LintOptions& optio
       add_for_engine(by_engine, std::move(finding));
     }
   }
+  // No key goes stale in an engine that has one rotation for all lengths.
+  if (all_fix)
+    std::erase_if(findings, [](const Finding& one) {
+      return one.code == "stale_keys" || one.code == "length_dependent";
+    });
   findings.insert(findings.end(), by_engine.begin(), by_engine.end());
   std::ranges::stable_sort(findings, {}, &Finding::severity);
   return findings;
