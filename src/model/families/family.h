@@ -145,6 +145,8 @@ struct FamilyRope {
   bool mixes = false;
   // LongRoPE's long factors are never taken (PhiMoE)
   bool short_factors = false;
+  // its authors publish low_freq_factor as large as high_freq_factor: a step (Llama 4)
+  bool steps = false;
 };
 
 // Which channels of a head, and which heads, rotate.

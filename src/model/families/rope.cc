@@ -68,8 +68,8 @@ class RopeReader {
             return value.field == "original_max_position_embeddings" &&
                    value.origin == Origin::file;
           });
-      lint_scaling(reading_, rope_.scaling, ask_.context, parameters_.section.path(),
-                   stated ? family_.context : 0);
+      lint_scaling(reading_, family_, rope_.scaling, ask_.context, parameters_.section.path(),
+                   stated);
       warn_of_lost_base();
     }
     found.rope = std::move(rope_);
@@ -261,9 +261,14 @@ class RopeReader {
     if (const auto count = p.integer("num_inv_freq", kept)) found.mixed = count->value;
   }
 
+  static constexpr std::string_view deepseek_keys = "beta_fast beta_slow mscale mscale_all_dim";
+
   void unknown(std::string_view key) {
     const Section& p = parameters_.section;
     if (family_.rope.mixes && contains_word(mixture_keys, key)) return;
+    // Published files have these beside what they read, and nobody reads them there.
+    if (key == "finetuned" && std::holds_alternative<Yarn>(rope_.scaling)) return;  // YaRN's own
+    if (family_.rope.alpha && contains_word(deepseek_keys, key)) return;            // HunYuan's
     if (key == "attn_factor") {
       reading_.warn("attn_factor",
                     p.where(key) +
