@@ -414,6 +414,12 @@ TEST(ConfigWarning, SpellingsThatDisagree) {
   EXPECT_TRUE(warns(small(R"("n_head": 8)"), "spellings_disagree"));
 }
 
+TEST(ConfigWarning, LengthsThatDifferAreNoSlip) {
+  const std::string file = small(R"("n_positions": 8192)");
+  EXPECT_FALSE(warns(file, "spellings_disagree"));
+  EXPECT_TRUE(warns(file, "lengths_differ"));
+}
+
 // --- unknown families ----------------------------------------------------------------------------
 
 constexpr std::string_view zork =

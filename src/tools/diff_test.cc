@@ -268,6 +268,28 @@ TEST(DiffOfEngines, AListThatIsChosenByCallIsThatOfTheFile) {
   EXPECT_TRUE(phi_in("sglang", 0).empty());
 }
 
+Model nomic() {
+  return read(R"({"model_type": "nomic_bert", "n_embd": 768, "n_head": 12, "n_layer": 2,
+      "n_positions": 8192, "max_position_embeddings": 8192, "max_trained_positions": 2048,
+      "rotary_emb_base": 1000, "rotary_scaling_factor": 2})");
+}
+
+TEST(DiffOfEngines, ABaseGrownForWhatIsServedIsThatOfTheLongestText) {
+  const auto found = engine_differences(nomic(), "vllm", 8192);
+  ASSERT_TRUE(found);
+  const Finding lose = only(found->findings);
+  EXPECT_EQ(lose.code, "short_texts");
+  EXPECT_TRUE(lose.message.starts_with("texts of up to 2,048 tokens lose")) << lose.message;
+}
+
+TEST(DiffOfEngines, ABaseCannotGrowForLessThanWasTrained) {
+  const auto found = engine_differences(nomic(), "vllm", 512);
+  ASSERT_TRUE(found);
+  const Finding refused = only(found->findings);
+  EXPECT_EQ(refused.code, "refused");
+  EXPECT_TRUE(refused.message.contains("serve 2048 or more")) << refused.message;
+}
+
 TEST(Diff, TextsThatTheSecondIsNotMadeForAreAWarningWhereTheyAreAskedFor) {
   const Finding context = with_code(diff(llama(), R"({"model_type": "llama", "hidden_size": 4096,
       "num_hidden_layers": 2, "num_attention_heads": 32, "num_key_value_heads": 8,

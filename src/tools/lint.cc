@@ -73,6 +73,7 @@ constexpr LintRule lint_rules[] = {
     {"file_cut_off", error, "download the rest"},
     {"two_spellings", error, "keep rope_scaling or rope_parameters"},
     {"spellings_disagree", error, "keep one of them"},
+    {"lengths_differ", note, ""},
     {"type_conflict", error, "keep rope_type"},
     {"causal_chunks", warning, "check the family"},
     {"type_from_class", warning, "write model_type"},

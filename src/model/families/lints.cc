@@ -98,7 +98,7 @@ void lint_scaling(Reading& reading, const Family& family, const Scaling& scaling
   lint_factors(reading, family, scaling, where);
 }
 
-void lint_ignored(const Section& config) {
+void lint_ignored(const Section& config, const Family& family) {
   struct Ignored {
     std::string_view key, effect;
     std::string_view nothing = {};  // the value by which it says nothing
@@ -114,6 +114,7 @@ void lint_ignored(const Section& config) {
   for (const auto& [key, effect, nothing] : ignored) {
     const Json* value = config.raw(key);
     if (!value || value->is_null() || value->text() == nothing) continue;
+    if (key == family.rope.stretch) continue;  // which is read
     if (value->get<bool>()) continue;  // GPT-J's "rotary": true
     config.reading.warn("ignored_key", config.where(key) + ": the model's own code " +
                                            std::string(effect) + "; the plan is that without it");

@@ -122,6 +122,7 @@ class RopeReader {
                         reading_.family + " ignores the key");
     }
     if (ntk) type = "ntk";
+    if (type == "default" && read_stretch()) return;
     if (unscaled_layer()) {
       note(notes_, "rope_type", "default", Origin::family,
            reading_.family + ": sliding layers are unscaled");
@@ -151,6 +152,26 @@ class RopeReader {
       yarn->scale_logits = true;
       note(notes_, "scale_logits", "true", Origin::family, "rule of " + reading_.family);
     }
+  }
+
+  // Nomic's first files: dynamic NTK, whose M is max_trained_positions.
+  bool read_stretch() {
+    if (family_.rope.stretch.empty()) return false;
+    const auto factor = config_.number(family_.rope.stretch, positive);
+    if (!factor) return false;
+    const auto trained = config_.integer("max_trained_positions", Range{.least = 1});
+    const std::int64_t most = trained ? trained->value : family_.context;
+    rope_.scaling = DynamicNtk{.factor = factor->value, .max_position_embeddings = most};
+    note(notes_, "rope_type", "dynamic", Origin::family, "rule of " + reading_.family);
+    note(notes_, "factor", number_text(factor->value), Origin::file, factor->key);
+    note(notes_, "max_position_embeddings", std::to_string(most),
+         trained ? Origin::file : Origin::family,
+         trained ? trained->key : "default of " + reading_.family);
+    reading_.warn("family_remark", factor->key + ": the code published with the weights grows the "
+                                                 "base beyond " +
+                                       std::to_string(most) +
+                                       " tokens by it; transformers' own class does not");
+    return true;
   }
 
   // Hugging Face's general code of longrope has no such factors; PhiMoE's own has.

@@ -31,7 +31,7 @@ RopeFound read_rope(const Section& config, const Family& family, const RopeAsk& 
                     ProvenanceList& notes);
 
 // Warns of keys that change positions in the model's own code and that no scheme here can say.
-void lint_ignored(const Section& config);
+void lint_ignored(const Section& config, const Family& family);
 
 // Warns where numbers of a resolved scaling contradict each other or have no effect. `where` is the
 // scaling's path in the file, `context` the model's length, `stated` whether the file has the
