@@ -144,7 +144,7 @@ std::string spellings(const Family& family, std::string_view names) {
   return left;
 }
 
-// Files have several lengths by design (what was trained, what is served, what a tokenizer cuts at),
+// Files have several lengths by design (what was trained, what is served, where a tokenizer cuts),
 // so that two which differ are no slip.
 std::optional<Found<std::int64_t>> said_context(const Section& config, const Family& family) {
   const std::string names = spellings(
