@@ -229,6 +229,8 @@ void EngineRope::table_rows(std::int64_t rows) {
   out_.table_rows = std::min(out_.table_rows.value_or(rows), rows);
 }
 
+void EngineRope::serves(std::int64_t tokens) { out_.model.context = tokens; }
+
 void EngineRope::note(EngineNote::Kind kind, std::string what) {
   EngineNote one{kind, std::move(what)};
   if (std::ranges::find(out_.notes, one) == out_.notes.end()) out_.notes.push_back(std::move(one));
@@ -254,16 +256,24 @@ void fix_dynamic(EngineRope& rope) {
   rope.rope.scaling = NtkAware{.factor = s * s - s + 1};
 }
 
-void fix_longrope(EngineRope& rope, bool beyond) {
+void fix_longrope(EngineRope& rope, std::int64_t served) {
   auto* longrope = rope.scaling<LongRope>();
   if (!longrope) return;
-  rope.fixed(
-      "longrope: the " + std::string(beyond ? "long" : "short") + " list at every length" +
-      (rope.length > 0 ? ", as it is started for " + std::to_string(rope.length) + " tokens" : ""));
+  const bool beyond = served > longrope->original_max_position_embeddings;
+  rope.fixed("longrope: the " + std::string(beyond ? "long" : "short") + " list at every length" +
+             (served > 0 ? ", as it is started for " + std::to_string(served) + " tokens" : ""));
   (beyond ? longrope->short_factor : longrope->long_factor) =
       beyond ? longrope->long_factor : longrope->short_factor;
   (beyond ? longrope->short_mscale : longrope->long_mscale) =
       beyond ? longrope->long_mscale : longrope->short_mscale;
+}
+
+void take_long_list(EngineRope& rope) {
+  auto* longrope = rope.scaling<LongRope>();
+  if (!longrope) return;
+  rope.fixed("longrope: the long list at every length");
+  longrope->short_factor = longrope->long_factor;
+  longrope->short_mscale = longrope->long_mscale;
 }
 
 void lose_attention_factor(EngineRope& rope) {

@@ -38,7 +38,7 @@ void read_exllamav2_longrope(EngineRope& rope, LongRope& longrope) {
     longrope.factor = static_cast<double>(rope.length) / static_cast<double>(trained);
   else
     longrope.attention_factor = 1;
-  fix_longrope(rope, rope.length > trained);
+  fix_longrope(rope, rope.length);
 }
 
 void exllamav2_reads(EngineRope& rope) {

@@ -35,11 +35,11 @@ void exllamav3_reads(EngineRope& rope) {
   if (const auto theta = rope.stated_number("unused_rope_theta")) default_base(rope, *theta);
   if (auto* yarn = rope.scaling<Yarn>()) read_exllama_yarn(rope, *yarn);
   if (rope.scaling<Llama3>()) default_original_length(rope, 8192);
-  if (const auto* longrope = rope.scaling<LongRope>()) {
+  if (rope.scaling<LongRope>()) {
     lose_longrope_amplitude(rope);
     // Phi-3's class alone is told the length that it is started for.
     const std::int64_t served = rope.model_is("phi3") ? rope.length : rope.model.context;
-    fix_longrope(rope, served > longrope->original_max_position_embeddings);
+    fix_longrope(rope, served);
   }
 }
 

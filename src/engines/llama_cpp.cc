@@ -41,17 +41,22 @@ void read_converted_yarn(EngineRope& rope, Yarn& yarn) {
              "(--yarn-beta-fast and --yarn-beta-slow set them)");
 }
 
-void read_converted_longrope(EngineRope& rope, const LongRope& longrope) {
+void read_converted_longrope(EngineRope& rope) {
   if (!rope.model_is("phi3 phimoe")) {
     lose_scaling(rope, "the converter writes the lists of Phi-3 and PhiMoE alone");
     return;
   }
   lose_longrope_amplitude(rope);
-  fix_longrope(rope, rope.length > longrope.original_max_position_embeddings);
+  fix_longrope(rope, rope.length);
 }
 
 void llama_cpp_reads(EngineRope& rope) {
-  if (rope.format() == FileFormat::gguf) return;
+  if (rope.format() == FileFormat::gguf) {
+    if (rope.warned("sections_count"))
+      rope.refuse("its loader demands four numbers in rope.dimension_sections, and stops: take a "
+                  "GGUF that llama.cpp's converter made");
+    return;
+  }
   if (rope.warned("two_spellings"))
     rope.refuse(
         "the converter reads rope_parameters before rope_scaling, and they differ: keep one");
@@ -67,7 +72,7 @@ void llama_cpp_reads(EngineRope& rope) {
   if (rope.scaling<Llama3>()) default_original_length(rope, 8192);
   if (rope.scaling<Proportional>() && !rope.model_is("gemma4 gemma4_text"))
     lose_scaling(rope, "the converter writes rope_freqs.weight for it in Gemma 4 alone");
-  if (const auto* longrope = rope.scaling<LongRope>()) read_converted_longrope(rope, *longrope);
+  if (rope.scaling<LongRope>()) read_converted_longrope(rope);
 }
 
 }  // namespace

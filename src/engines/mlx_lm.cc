@@ -40,11 +40,7 @@ void mlx_lm_reads(EngineRope& rope) {
   if (rope.scaling<Yarn>()) default_original_length(rope, 4096);
   if (rope.scaling<Llama3>()) default_original_length(rope, 8192);
   default_mscales(rope);
-  if (auto* longrope = rope.scaling<LongRope>()) {
-    rope.fixed("longrope: the long list at every length");
-    longrope->short_factor = longrope->long_factor;
-    longrope->short_mscale = longrope->long_mscale;
-  }
+  take_long_list(rope);
   if (rope.warned("partial_disputed")) lose_partial(rope);
 }
 

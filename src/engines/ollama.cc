@@ -77,7 +77,7 @@ void read_phi3(EngineRope& rope, LongRope& longrope) {
     rope.lost("longrope's factor on cos and sin: the converter knows the scaling by the key type");
     longrope.attention_factor = 1;
   }
-  fix_longrope(rope, rope.length > longrope.original_max_position_embeddings);
+  fix_longrope(rope, rope.length);
 }
 
 void read_yarn(EngineRope& rope, Yarn& yarn) {
@@ -104,7 +104,7 @@ void convert(EngineRope& rope) {
 void ollama_reads(EngineRope& rope) {
   if (rope.format() == FileFormat::config && rope.model_is(converted_families))
     return convert(rope);
-  llama_cpp_profile.read(rope);
+  if (rope.format() == FileFormat::config) llama_cpp_profile.read(rope);
   if (auto* yarn = rope.scaling<Yarn>(); yarn && rope.model_is("qwen3 qwen3_moe qwen3moe"))
     take_magnitude(rope, *yarn, 1, "the class of Qwen3 divides it away");
 }

@@ -61,6 +61,8 @@ class EngineRope {
   void rounded(std::string what) { note(EngineNote::Kind::rounded, std::move(what)); }
   void refuse(std::string why);
   void table_rows(std::int64_t rows);
+  // The tokens that it serves where nobody asks for a length, if they are fewer than the file's.
+  void serves(std::int64_t tokens);
   // The factor on cos and sin, as the scheme has it so far; 1 where it does not compile.
   double amplitude() const;
   void scale_logits(double by);
@@ -103,9 +105,11 @@ extern const EngineProfile transformers_profile, transformers5_12_profile, trans
 // What transformers 5 refuses when it reads a configuration, and with it all who read by it.
 void refuse_with_transformers(EngineRope& rope);
 // A scaling that depends on the length of each text, as one that is made for the longest: dynamic
-// NTK's base grown for s·M positions; longrope's long list (`beyond`) or its short one.
+// NTK's base grown for s·M positions; longrope's long list, where it serves more than the trained
+// length, or its short one.
 void fix_dynamic(EngineRope& rope);
-void fix_longrope(EngineRope& rope, bool beyond);
+void fix_longrope(EngineRope& rope, std::int64_t served);
+void take_long_list(EngineRope& rope);  // whatever it serves
 // attention_factor is not read: the amplitude follows from the factor (and mscale).
 void lose_attention_factor(EngineRope& rope);
 // YaRN's beta_fast and beta_slow are 32 and 1, whatever the file says; `why` is the note.

@@ -23,8 +23,9 @@ void sglang_reads(EngineRope& rope) {
   if (rope.scaling<LongRope>()) {
     lose_longrope_amplitude(rope);
     read_mscales(rope);
-    const std::int64_t trained = rope.scaling<LongRope>()->original_max_position_embeddings;
-    fix_longrope(rope, rope.asked > trained);
+    rope.approximated(
+        "longrope: each call takes the list of its last position: cached keys keep the one they "
+        "had, and short texts beside a long one have the long one");
   }
   if (rope.scaling<Proportional>() && !rope.model_is("gemma4 gemma4_text"))
     lose_scaling(rope, "no class but Gemma 4's reads it");

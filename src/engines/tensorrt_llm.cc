@@ -21,7 +21,7 @@ void tensorrt_llm_reads(EngineRope& rope) {
   }
   if (rope.scaling<LongRope>()) {
     lose_longrope_amplitude(rope);
-    fix_longrope(rope, true);  // the long list, unless a configuration has max_seq_len besides
+    take_long_list(rope);  // unless a configuration has max_seq_len besides
   }
 }
 

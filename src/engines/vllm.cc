@@ -31,6 +31,21 @@ void read_deepseek_yarn(EngineRope& rope, Yarn& yarn) {
   default_mscales(rope);
 }
 
+// Nomic's base is grown once, for what is served; below what was trained that is no growth.
+void read_nomic_dynamic(EngineRope& rope, const DynamicNtk& dynamic) {
+  const double s = dynamic.factor;
+  const std::int64_t served = rope.length, trained = dynamic.max_position_embeddings;
+  const double growth = s * static_cast<double>(served) / static_cast<double>(trained) - s + 1;
+  if (served <= 0) return;
+  if (growth <= 0)
+    return rope.refuse("served for " + std::to_string(served) +
+                       " tokens its base is negative, and embeddings are NaN (vllm#52665): serve " +
+                       std::to_string(trained) + " or more, or a version that has vllm#52675");
+  rope.fixed("dynamic: the base is grown once, for " + std::to_string(served) +
+             " tokens, and short texts have it too");
+  rope.rope.scaling = NtkAware{.factor = growth};
+}
+
 void vllm_reads(EngineRope& rope) {
   if (rope.warned("type_conflict"))
     rope.refuse("type and rope_type that differ are an error there");
@@ -44,9 +59,17 @@ void vllm_reads(EngineRope& rope) {
     // scaling.
     const std::int64_t trained = longrope->original_max_position_embeddings;
     const bool beside = !rope.key("original_max_position_embeddings").contains('.');
-    fix_longrope(rope, (rope.asked == 0 && beside ? trained : rope.length) > trained);
+    const bool as_trained = rope.asked == 0 && beside && trained < rope.length;
+    if (as_trained) {
+      rope.defaulted("it serves " + std::to_string(trained) +
+                     " tokens, as trained, unless --max-model-len asks for more");
+      rope.serves(trained);
+    }
+    fix_longrope(rope, as_trained ? trained : rope.length);
   }
-  if (rope.scaling<DynamicNtk>())
+  if (const auto* dynamic = rope.scaling<DynamicNtk>(); dynamic && rope.model_is("nomic_bert"))
+    read_nomic_dynamic(rope, *dynamic);
+  else if (dynamic)
     lose_scaling(
         rope, "the base is grown for max_position_embeddings tokens, where it is still as it was");
   lose_proportional_factor(rope);

@@ -277,7 +277,7 @@ Expected<Model> read_config_json(const Json& json, std::string_view name) {
   if (const Section vision = model.section("vision_config"); vision && !has_tower)
     read_tower(vision, inner ? inner->value : "");
   if (const Section audio = model.section("audio_config"); audio && !has_parts) read_audio(audio);
-  lint_ignored(text);
+  lint_ignored(text, family ? *family : unknown_family());
   compile_all(reading);
   if (reading.error) return std::unexpected(*reading.error);
   return std::move(reading.model);

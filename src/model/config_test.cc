@@ -346,6 +346,17 @@ TEST(ConfigWarning, EqualFactors) {
             "equal_factors"));
 }
 
+TEST(ConfigWarning, EqualFactorsAreRightWhereTheAuthorsPublishThem) {
+  const std::string_view equal = R"("rope_scaling": {"rope_type": "llama3", "factor": 16,
+      "low_freq_factor": 1, "high_freq_factor": 1, "original_max_position_embeddings": 1024})";
+  const auto model = read_config(R"({"model_type": "llama4_text", "hidden_size": 64,
+      "num_attention_heads": 4, "num_key_value_heads": 4, "num_hidden_layers": 4, )" +
+                                 std::string(equal) + "}");
+  ASSERT_TRUE(model);
+  EXPECT_EQ(std::ranges::find(model->warnings, "equal_factors", &Warning::code),
+            model->warnings.end());
+}
+
 TEST(ConfigWarning, AttentionFactorGiven) {
   EXPECT_TRUE(warns(small(R"("rope_scaling": {"type": "yarn", "factor": 4, "attention_factor": 1.0,
       "original_max_position_embeddings": 1024})"),
@@ -401,6 +412,12 @@ TEST(ConfigWarning, TheSameTwiceIsSaidOnce) {
 
 TEST(ConfigWarning, SpellingsThatDisagree) {
   EXPECT_TRUE(warns(small(R"("n_head": 8)"), "spellings_disagree"));
+}
+
+TEST(ConfigWarning, LengthsThatDifferAreNoSlip) {
+  const std::string file = small(R"("n_positions": 8192)");
+  EXPECT_FALSE(warns(file, "spellings_disagree"));
+  EXPECT_TRUE(warns(file, "lengths_differ"));
 }
 
 // --- unknown families ----------------------------------------------------------------------------

@@ -195,6 +195,7 @@ class GgufReader : GgufTranslation {
     Model& model = reading_.model;
     if (const StoredTensor* divisors = tensor("rope_freqs.weight")) divide(values(*divisors));
     warn_of_unread_keys(*this);
+    warn_of_ranges(*this);
     find_sinks();
     const auto scale = number("attention.scale");
     for (LayerGroup& group : model.groups) {

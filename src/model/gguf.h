@@ -74,6 +74,9 @@ bool reads_key(const Architecture& row, std::string_view key);
 // Warns of every key that the file has, that would mean something, and that is not read.
 void warn_of_unread_keys(const GgufTranslation& gguf);
 
+// Warns of factors that are larger than any sense of them, whoever reads them.
+void warn_of_ranges(GgufTranslation& gguf);
+
 // --- the translation, part by part: gguf_layers.cc, gguf_rope.cc ---------------------------------
 
 void translate_layers(GgufTranslation& gguf);

@@ -96,6 +96,31 @@ bool reads_key(const Architecture& row, std::string_view key) {
          std::ranges::find(keys_of_some, key, &SomeKey::key) == std::end(keys_of_some);
 }
 
+void warn_of_ranges(GgufTranslation& gguf) {
+  struct Bounded {
+    std::string_view key;
+    double most;
+    std::string_view what;
+  };
+  constexpr Bounded bounded[] = {
+      {"rope.scaling.yarn_ext_factor", 1, "a mix from 0 to 1"},
+      {"rope.scaling.yarn_attn_factor", 4, "a factor on cos and sin, near 1"},
+      {"rope.scaling.attn_factor", 4, "a factor on cos and sin, near 1"},
+  };
+  for (const auto& [key, most, what] : bounded) {
+    const GgufValue* value = gguf.find_unread(key);
+    const auto number = value ? plain_number(*value) : std::nullopt;
+    if (!number || *number <= most) continue;  // below 0: not given
+    const auto factor = gguf.number("rope.scaling.factor");
+    gguf.reading().warn("gguf_key_out_of_range",
+                        gguf.path(key) + " is " + number_text(*number) + ", and it is " +
+                            std::string(what) +
+                            (factor == number ? ": the converter wrote the factor into it" : "") +
+                            ". llama.cpp reads it for few architectures, its forks for more; "
+                            "convert again, or write 1");
+  }
+}
+
 void warn_of_unread_keys(const GgufTranslation& gguf) {
   const Architecture* row = gguf.row();
   if (!row) return;

@@ -77,12 +77,31 @@ class RopeTranslation {
         refuse("rope.dimension_sections", "is missing", "", "the pairs for time, height and width");
       return;
     }
+    if (said->size() != sections_of_llama_cpp) warn_of_sections(*said);
     if (!required && !has_sections(gguf_)) return;
     std::vector<std::int64_t> pairs = *said;
     while (!pairs.empty() && pairs.back() == 0) pairs.pop_back();
     Json::Array list;
     for (const std::int64_t count : pairs) list.push_back({count});
     gguf_.put_scaling("mrope_section", {std::move(list)}, gguf_.path("rope.dimension_sections"));
+  }
+
+  // Its loader demands four, the last 0 where there is no fourth axis; Ollama's own converter
+  // writes as many as config.json has.
+  static constexpr std::size_t sections_of_llama_cpp = 4;
+  void warn_of_sections(std::vector<std::int64_t> pairs) {
+    const std::string count = std::to_string(pairs.size());
+    const bool fewer = pairs.size() < sections_of_llama_cpp;
+    pairs.resize(sections_of_llama_cpp);
+    std::string list;
+    for (const std::int64_t each : pairs) list += (list.empty() ? "" : ", ") + std::to_string(each);
+    gguf_.reading().warn(
+        "sections_count",
+        gguf_.path("rope.dimension_sections") + " has " + count +
+            " numbers, and llama.cpp's loader demands 4 (\"wrong array length\")" +
+            (fewer ? ", while Ollama runs what its converter made so" : "") +
+            "; take a GGUF that llama.cpp's converter made" +
+            (fewer ? ", which has [" + list + "]" : ""));
   }
 
   void translate_yarn() {

@@ -2,6 +2,7 @@
 // special.
 #include <cmath>
 
+#include "posenc/engines.h"
 #include "src/model/small_gguf_test.h"
 
 namespace posenc {
@@ -24,6 +25,33 @@ TEST(GgufRotation, TwoSectionsOrMoreTurnNeighboursIntoHalves) {
     EXPECT_EQ(rope_of_layer(model, 0).pairing, Pairing::halves);
     EXPECT_EQ(rope_of_layer(model, 0).mrope_section, (std::vector<std::int64_t>{8, 12, 12}));
   }
+}
+TEST(GgufRotation, LlamaCppDemandsFourSections) {
+  SmallGguf file("qwen2vl");
+  const Model model = file.set("rope.dimension_sections", LayerList{8, 12, 12}).model();
+  EXPECT_TRUE(says(model, "sections_count", "has 3 numbers"));
+  EXPECT_TRUE(says(model, "sections_count", "[8, 12, 12, 0]"));
+  EXPECT_EQ(rope_of_layer(model, 0).mrope_section, (std::vector<std::int64_t>{8, 12, 12}));
+  EXPECT_FALSE(says(file.set("rope.dimension_sections", LayerList{8, 12, 12, 0}).model(),
+                    "sections_count"));
+}
+TEST(GgufRotation, ThreeSectionsAreRefusedByLlamaCppAndRunInOllama) {
+  const Model model =
+      SmallGguf("qwen2vl").set("rope.dimension_sections", LayerList{8, 12, 12}).model();
+  EXPECT_TRUE(read_as(model, "llama.cpp")->refused.contains("four numbers"));
+  EXPECT_EQ(read_as(model, "ollama")->refused, "");
+}
+TEST(GgufRotation, AFactorThatIsWrittenIntoAMixIsOutOfItsRange) {
+  SmallGguf file("laguna");
+  const Model model = file.set("rope.scaling.type", "yarn")
+                          .set("rope.scaling.factor", 64.0)
+                          .set("rope.scaling.yarn_ext_factor", 64.0)
+                          .model();
+  EXPECT_TRUE(says(model, "gguf_key_out_of_range", "wrote the factor into it"));
+  EXPECT_FALSE(says(file.set("rope.scaling.yarn_ext_factor", 1.0).model(),
+                    "gguf_key_out_of_range"));
+  EXPECT_FALSE(says(file.set("rope.scaling.yarn_ext_factor", -1.0).model(),
+                    "gguf_key_out_of_range"));
 }
 TEST(GgufRotation, HunYuansPicturesHaveFourAxesAndABaseByAlpha) {
   const Model model = SmallGguf("hunyuan_vl")

@@ -2,6 +2,7 @@
 // rather than by how their files spell it.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -40,10 +41,30 @@ std::string axes_text(const Rope& rope) {
   return text;
 }
 
+// LongRoPE's list at a length, in words of the lists that `file` has.
+std::string list_at(const LongRope& found, const LongRope& file, std::int64_t length) {
+  const auto& list =
+      length > found.original_max_position_embeddings ? found.long_factor : found.short_factor;
+  return list == file.long_factor    ? "the long list"
+         : list == file.short_factor ? "the short list"
+                                     : detail::scaling_text(found);
+}
+
+// Whether one list stands for both that the first has: an engine chose it when it was started.
+bool has_fixed_list(const LongRope* file, const LongRope* found) {
+  return file && found && file->short_factor != file->long_factor &&
+         found->short_factor == found->long_factor;
+}
+
+const LongRope* longrope_of(const LayerGroup& group) {
+  const Rope* rope = detail::rope_of(group);
+  return rope ? std::get_if<LongRope>(&rope->scaling) : nullptr;
+}
+
 class Differences {
  public:
-  Differences(const Model& a, const Model& b, std::int64_t length)
-      : a_(a), b_(b), length_(length) {}
+  Differences(const Model& a, const Model& b, std::int64_t length, std::int64_t asked)
+      : a_(a), b_(b), length_(length), asked_(asked) {}
 
   std::vector<Finding> run() {
     for (const Stack stack :
@@ -81,6 +102,18 @@ class Differences {
     const bool alike = std::ranges::all_of(
         found_, [](const Finding& one) { return one.severity == Severity::note; });
     const bool grew = theirs > mine && alike && rotates(b_);
+    if (asked_ > theirs && asked_ <= mine) {
+      found_.push_back({.code = "context",
+                        .severity = Severity::warning,
+                        .position = theirs,
+                        .expected = grouped(mine),
+                        .found = grouped(theirs),
+                        .message = "texts of " + grouped(asked_) +
+                                   " tokens are more than the second has: they are refused or cut",
+                        .cure = "give it " + std::to_string(asked_) +
+                                " tokens (vLLM: --max-model-len " + std::to_string(asked_) + ")"});
+      return;
+    }
     found_.push_back(
         {.code = "context",
          .severity = grew ? Severity::warning : Severity::note,
@@ -173,7 +206,7 @@ class Differences {
       return;
     }
     // A scaling may hold back until a text is long, or until it is short.
-    for (const std::int64_t length : {length_, std::int64_t{0}}) {
+    for (const std::int64_t length : {longest(a, b), std::int64_t{0}}) {
       const Expected<Plan> plan = compile(a, length), theirs = compile(b, length);
       if (!plan || !theirs) {
         uncompiled(plan, theirs, length);
@@ -183,8 +216,16 @@ class Differences {
     }
   }
 
+  // Longer texts than an engine serves do not reach the list that it has.
+  std::int64_t longest(const LayerGroup& a, const LayerGroup& b) const {
+    const bool refuses = b_.context > 0 && b_.context < length_;
+    return refuses && has_fixed_list(longrope_of(a), longrope_of(b)) ? b_.context : length_;
+  }
+
   void masks(const LayerGroup& a, const LayerGroup& b) {
-    const std::string window = detail::window_text(a_, a), other = detail::window_text(b_, b);
+    const Model& longer = a_.context >= b_.context ? a_ : b_;
+    const std::string window = detail::window_text(longer, a),
+                      other = detail::window_text(longer, b);
     if (window != other) {
       const std::int64_t least = std::min(window == "none" ? *b.window : *a.window,
                                           other == "none" ? *a.window : *b.window);
@@ -220,19 +261,88 @@ class Differences {
             .message = "one of them cannot be built " + for_length + ": " + why});
   }
 
-  // Whether a difference was found.
+  // Whether a difference was found. Of length 0, where long texts agree: that of short ones.
   bool parts(const LayerGroup& a, const Plan& plan, const LayerGroup& b, const Plan& theirs,
              std::int64_t length) {
+    std::int64_t told_for = length;
+    if (length == 0)
+      for (const Plan* each : {&plan, &theirs})
+        if (each->valid && (told_for == 0 || each->valid->to < told_for))
+          told_for = each->valid->to;
+    if (told_for <= 0 || told_for == std::numeric_limits<std::int64_t>::max()) told_for = length_;
     std::vector<Finding> found =
-        detail::plan_differences(plan, theirs, a.geometry.head_dim, length > 0 ? length : length_);
+        detail::plan_differences(plan, theirs, a.geometry.head_dim, told_for);
+    if (length > 0) join_scaling(a, plan, b, length, found);
     for (Finding& finding : found) {
       if (finding.code == "pairing") allow_for_formats(finding);
-      if (finding.code == "frequency")
+      if (length == 0)
+        short_texts(a, b, told_for, std::move(finding));
+      else if (finding.code == "frequency")
         frequencies(a, b, length, std::move(finding));
       else
         differ(std::move(finding));
     }
     return !found.empty();
+  }
+
+  // The factor on cos and sin, or on the logits, that a scaling brings with it is part of what
+  // differs by that scaling.
+  void join_scaling(const LayerGroup& a, const Plan& plan, const LayerGroup& b, std::int64_t length,
+                    std::vector<Finding>& found) const {
+    const Rope* rope = detail::rope_of(a);
+    const auto scaling = std::ranges::find(found, "frequency", &Finding::code);
+    LayerGroup same = b;
+    Rope* theirs = nullptr;
+    for (Scheme& scheme : same.schemes)
+      if (!theirs) theirs = std::get_if<Rope>(&scheme);
+    if (scaling == found.end() || !rope || !theirs ||
+        scaling_or_none(*rope) == scaling_or_none(*theirs))
+      return;
+    theirs->scaling = rope->scaling;
+    const Expected<Plan> mended = compile(same, length);
+    if (!mended || !mended->rotate || !plan.rotate) return;
+    const bool amplitude = nearly(mended->rotate->amplitude, plan.rotate->amplitude),
+               logits = nearly(mended->logits.multiplier, plan.logits.multiplier) &&
+                        nearly(mended->logits.softcap, plan.logits.softcap) &&
+                        detail::same_temperature(mended->logits, plan.logits);
+    const auto is_part = [&](const Finding& one) {
+      return one.severity != Severity::note && ((one.code == "amplitude" && amplitude) ||
+                                                (one.code == "logits" && logits));
+    };
+    std::string parts;
+    for (const Finding& one : found)
+      if (is_part(one))
+        parts += std::string("; ") + (one.code == "logits" ? "logits" : "cos and sin") + " go " +
+                 one.expected + " → " + one.found + " at any length, which is part of this scaling";
+    if (parts.empty()) return;
+    constexpr std::string_view nothing = "nothing shows before";
+    if (const std::size_t at = scaling->message.find(nothing); at != std::string::npos)
+      scaling->message.replace(at, nothing.size(), "no angle shows before");
+    scaling->message += parts;
+    scaling->position.reset();
+    std::erase_if(found, is_part);
+  }
+
+  // What texts lose that are shorter than those that were compared, and agree.
+  void short_texts(const LayerGroup& a, const LayerGroup& b, std::int64_t length, Finding finding) {
+    const std::string texts = "texts of up to " + grouped(length) + " tokens";
+    if (finding.severity == Severity::error) finding.severity = Severity::warning;
+    if (finding.code != "frequency") {
+      finding.message = texts + " differ: " + finding.message;
+      return differ(std::move(finding));
+    }
+    const Rope *rope = detail::rope_of(a), *theirs = detail::rope_of(b);
+    finding.code = "short_texts";
+    finding.position = 1;  // what follows is right in texts that are long enough
+    finding.message = texts + " lose, longer ones do not: " + finding.message;
+    if (const LongRope *file = longrope_of(a), *other = longrope_of(b); file && other) {
+      finding.expected = list_at(*file, *file, length);
+      finding.found = list_at(*other, *file, length);
+    } else if (rope && theirs) {
+      finding.expected = scaling_or_none(*rope);
+      finding.found = scaling_or_none(*theirs);
+    }
+    differ(std::move(finding));
   }
 
   // Only files of one kind must agree in it: converters give the rows of q and k the order that
@@ -248,7 +358,6 @@ class Differences {
   // In the words of the files, where these tell why the frequencies differ.
   void frequencies(const LayerGroup& a, const LayerGroup& b, std::int64_t length, Finding finding) {
     const Rope *rope = detail::rope_of(a), *theirs = detail::rope_of(b);
-    if (length == 0) finding.message = "as constructed: " + finding.message;
     if (rope == nullptr || theirs == nullptr) {
       differ(std::move(finding));
       return;
@@ -277,6 +386,11 @@ class Differences {
     finding.code = scaling == their_scaling ? "rope_factors" : "rope_scaling";
     finding.expected = scaling;
     finding.found = their_scaling;
+    if (const LongRope *file = longrope_of(a), *other = longrope_of(b);
+        has_fixed_list(file, other)) {
+      finding.expected = list_at(*file, *file, length);
+      finding.found = list_at(*other, *file, length);
+    }
     finding.cure = cure_of_scaling(*rope, *theirs);
     differ(std::move(finding));
   }
@@ -293,7 +407,7 @@ class Differences {
   }
 
   const Model &a_, &b_;
-  const std::int64_t length_;
+  const std::int64_t length_, asked_;  // told for; 0: nobody asked for a length
   Stack stack_ = Stack::text;
   const std::vector<std::int64_t>* layers_ = nullptr;
   std::vector<Finding> found_;
@@ -307,7 +421,7 @@ Expected<std::vector<Finding>> differences(const Model& expected, const Model& f
   const std::int64_t longer = std::max(expected.context, found.context);
   // Where neither file says how long its text may be.
   const std::int64_t asked = length > 0 ? length : longer > 0 ? longer : detail::usual_length;
-  return Differences(expected, found, asked).run();
+  return Differences(expected, found, asked, length).run();
 }
 
 namespace {
@@ -352,6 +466,9 @@ Expected<EngineDifferences> differences_in(EngineReading reading, const Model& e
   }
   // The cures of two files do not help where the engine is what differs.
   for (Finding& finding : out.findings) {
+    if (finding.code == "context" && finding.severity == Severity::note &&
+        out.reading.model.context < expected.context)
+      finding.message = "it serves fewer tokens than the file is made for, unless it is told to";
     finding.engines = {name_with_version(out.reading.engine)};
     if (finding.code != "refused" && finding.code != "table_end" && finding.code != "not_known")
       finding.cure.clear();
@@ -364,7 +481,20 @@ Expected<EngineDifferences> differences_in(EngineReading reading, const Model& e
 Expected<EngineDifferences> engine_differences(const Model& model, std::string_view engine,
                                                std::int64_t length) {
   POSENC_TRY(reading, read_as(model, engine, length));
-  return differences_in(std::move(reading), model, length);
+  POSENC_TRY(out, differences_in(std::move(reading), model, length));
+  // Short texts have their own list again, where the engine is started for no longer ones.
+  for (Finding& finding : out.findings) {
+    const LongRope* file = nullptr;
+    for (const LayerGroup& group : model.groups)
+      if (!file) file = longrope_of(group);
+    if (finding.code != "short_texts" || !file) continue;
+    const std::int64_t trained = file->original_max_position_embeddings;
+    POSENC_TRY(shorter, read_as(model, engine, trained));
+    POSENC_TRY(left, differences(model, shorter.model, trained));
+    if (std::ranges::none_of(left, [](const Finding& one) { return one.code == "rope_factors"; }))
+      finding.cure = "start it for " + std::to_string(trained) + " tokens where no text is longer";
+  }
+  return out;
 }
 
 Expected<EngineDifferences> engine_differences(const Model& expected, const Model& found,

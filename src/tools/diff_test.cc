@@ -226,6 +226,103 @@ TEST(DiffOfEngines, OlmoHadOneBaseInTransformers4) {
   EXPECT_EQ(base.found, "1000000");
 }
 
+Finding with_code(const std::vector<Finding>& findings, const std::string& code) {
+  const auto found = std::ranges::find(findings, code, &Finding::code);
+  return found == findings.end() ? Finding{} : *found;
+}
+
+std::vector<Finding> phi_in(const char* engine, std::int64_t length) {
+  const auto found = engine_differences(*read_model("phi-3.5-mini"), engine, length);
+  EXPECT_TRUE(found) << found.error().message();
+  return found ? found->findings : std::vector<Finding>();
+}
+
+TEST(DiffOfEngines, AListThatIsFixedForLongTextsIsLostByShortOnes) {
+  const Finding lose = only(phi_in("vllm", 8192));
+  EXPECT_EQ(lose.code, "short_texts");
+  EXPECT_EQ(lose.severity, Severity::warning);
+  EXPECT_EQ(lose.expected, "the short list");
+  EXPECT_EQ(lose.found, "the long list");
+  EXPECT_TRUE(lose.message.starts_with("texts of up to 4,096 tokens lose")) << lose.message;
+  EXPECT_TRUE(lose.message.contains("at 4,095 pair 4")) << lose.message;
+  EXPECT_EQ(lose.cure, "start it for 4096 tokens where no text is longer");
+}
+
+TEST(DiffOfEngines, AnEngineThatHasTheLongListAlwaysCannotBeStartedForShortTexts) {
+  EXPECT_EQ(only(phi_in("mlx-lm", 8192)).cure, "");
+}
+
+TEST(DiffOfEngines, AListThatIsFixedForTheLengthAskedIsThatOfTheFile) {
+  EXPECT_TRUE(phi_in("vllm", 4096).empty());
+}
+
+TEST(DiffOfEngines, ServedForFewerTokensIsNoOtherRotation) {
+  const Finding served = only(phi_in("vllm", 0));
+  EXPECT_EQ(served.code, "context");
+  EXPECT_EQ(served.severity, Severity::note);
+  EXPECT_EQ(served.found, "4,096");
+}
+
+TEST(DiffOfEngines, AListThatIsChosenByCallIsThatOfTheFile) {
+  EXPECT_TRUE(phi_in("sglang", 8192).empty());
+  EXPECT_TRUE(phi_in("sglang", 0).empty());
+}
+
+Model nomic() {
+  return read(R"({"model_type": "nomic_bert", "n_embd": 768, "n_head": 12, "n_layer": 2,
+      "n_positions": 8192, "max_position_embeddings": 8192, "max_trained_positions": 2048,
+      "rotary_emb_base": 1000, "rotary_scaling_factor": 2})");
+}
+
+TEST(DiffOfEngines, ABaseGrownForWhatIsServedIsThatOfTheLongestText) {
+  const auto found = engine_differences(nomic(), "vllm", 8192);
+  ASSERT_TRUE(found);
+  const Finding lose = only(found->findings);
+  EXPECT_EQ(lose.code, "short_texts");
+  EXPECT_TRUE(lose.message.starts_with("texts of up to 2,048 tokens lose")) << lose.message;
+}
+
+TEST(DiffOfEngines, ABaseCannotGrowForLessThanWasTrained) {
+  const auto found = engine_differences(nomic(), "vllm", 512);
+  ASSERT_TRUE(found);
+  const Finding refused = only(found->findings);
+  EXPECT_EQ(refused.code, "refused");
+  EXPECT_TRUE(refused.message.contains("serve 2048 or more")) << refused.message;
+}
+
+TEST(Diff, TextsThatTheSecondIsNotMadeForAreAWarningWhereTheyAreAskedFor) {
+  const Finding context = with_code(diff(llama(), R"({"model_type": "llama", "hidden_size": 4096,
+      "num_hidden_layers": 2, "num_attention_heads": 32, "num_key_value_heads": 8,
+      "max_position_embeddings": 4096, "rope_theta": 500000.0})",
+                                          6000),
+                                     "context");
+  EXPECT_EQ(context.severity, Severity::warning);
+  EXPECT_EQ(context.position, 4096);
+}
+
+TEST(Diff, TheAmplitudeOfALostScalingIsPartOfIt) {
+  const Finding lost = only(diff(llama(std::string(yarn) + "}"), llama()));
+  EXPECT_EQ(lost.code, "rope_scaling");
+  EXPECT_TRUE(lost.message.contains("cos and sin go ×1.13863 → ×1")) << lost.message;
+  EXPECT_EQ(lost.cure, "the scaling was lost: write rope_scaling as the first model has it");
+  // The factor acts from the first token on, before any angle shows.
+  EXPECT_EQ(lost.position, std::nullopt);
+  EXPECT_FALSE(lost.message.contains("nothing shows before")) << lost.message;
+}
+
+TEST(Diff, TheAmplitudeOfAnAddedScalingIsPartOfIt) {
+  EXPECT_EQ(only(diff(llama(), llama(std::string(yarn) + "}"))).code, "rope_scaling");
+}
+
+TEST(Diff, AnAmplitudeThatTheScalingDoesNotMakeStandsByItself) {
+  Model a = read(llama(std::string(yarn) + "}")), b = read(llama());
+  b.groups[0].logits.multiplier *= 2;
+  const auto found = differences(a, b);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(with_code(*found, "rope_scaling").code, "rope_scaling");
+  EXPECT_EQ(with_code(*found, "logits").code, "logits");
+}
+
 // --- plans ---------------------------------------------------------------------------------------
 
 Plan plan(const Scheme& scheme) {

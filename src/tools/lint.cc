@@ -27,8 +27,7 @@ using enum Severity;
 // as it says.
 constexpr LintRule lint_rules[] = {
     {"beyond_context", warning, "add a scaling, or ask for less"},
-    {"stale_keys", warning,
-     "rotate cached keys again when a text passes the limit, or cache them unrotated"},
+    {"stale_keys", warning, ""},
     {"length_dependent", note, "choose one length and say it with --at"},
     {"factor_vs_lengths", warning, "correct the factor or the lengths, whichever is wrong"},
     {"original_is_max", warning,
@@ -39,16 +38,20 @@ constexpr LintRule lint_rules[] = {
     {"original_length_conflict", error, "keep one of the two trained lengths"},
     {"factor_missing", error, "write the factor"},
     {"factor_below_one", warning, "write the inverse, if the context should grow"},
-    {"equal_factors", warning, "write low_freq_factor 1 and high_freq_factor 4, as published"},
+    {"equal_factors", warning,
+     "write the factors that it was trained with: Llama 3.1 to 3.3 publish 1 and 4"},
     {"betas_reversed", error, "exchange beta_fast and beta_slow"},
     {"zero_beta", warning, "drop the key"},
-    {"attention_factor_given", warning, "check that your engine reads it, or drop the key"},
+    {"attention_factor_given", warning,
+     "check that your engine reads it: posenc diff FILE --engines all"},
     {"attn_factor", error, "write attention_factor, the whole factor on cos and sin"},
     {"mscale_alone", warning, "write both mscale and mscale_all_dim, or neither"},
     {"mscales_unread", error, "write attention_factor, or drop the keys"},
     {"alpha_of_hunyuan", error, "use type ntk with a factor"},
     {"long_factor_unread", warning, "check the engine you serve with"},
     {"gguf_key_not_read", note, ""},
+    {"gguf_key_out_of_range", warning, "convert again, or write 1"},
+    {"sections_count", warning, "take a GGUF that llama.cpp's converter made"},
     {"truncate_unread", warning, "move truncate beside the layer types"},
     {"base_from_default", error, "write rope_theta"},
     {"default_changed", error, "write rope_theta"},
@@ -72,6 +75,7 @@ constexpr LintRule lint_rules[] = {
     {"file_cut_off", error, "download the rest"},
     {"two_spellings", error, "keep rope_scaling or rope_parameters"},
     {"spellings_disagree", error, "keep one of them"},
+    {"lengths_differ", note, ""},
     {"type_conflict", error, "keep rope_type"},
     {"causal_chunks", warning, "check the family"},
     {"type_from_class", warning, "write model_type"},
@@ -206,11 +210,15 @@ Expected<std::vector<Finding>> lint(const Model& model, const LintOptions& optio
       if (!engine.ended && std::ranges::find(asked, engine.name) == asked.end())
         asked.push_back(std::string(engine.name));
   std::vector<Finding> by_engine;
+  bool all_fix = !any;
   for (const std::string& engine : asked) {
     POSENC_TRY(differs, engine_differences(model, engine, options.length));
     if (any && !differs.reading.reads_format) continue;
+    all_fix = all_fix && std::ranges::any_of(differs.reading.notes, [](const EngineNote& note) {
+                return note.kind == EngineNote::Kind::fixed;
+              });
     for (Finding finding : differs.findings) {
-      if (finding.severity == Severity::note) continue;
+      if (finding.severity == Severity::note && (any || finding.code != "context")) continue;
       // A file is not wrong because one engine of many reads it otherwise, unless that is the one
       // it is for.
       if (any) finding.severity = Severity::warning;
@@ -220,6 +228,14 @@ Expected<std::vector<Finding>> lint(const Model& model, const LintOptions& optio
       add_for_engine(by_engine, std::move(finding));
     }
   }
+  // A loader that demands it refuses the file, and others do not.
+  if (!any)
+    std::erase_if(findings, [](const Finding& one) { return one.code == "sections_count"; });
+  // No key goes stale in an engine that has one rotation for all lengths.
+  if (all_fix)
+    std::erase_if(findings, [](const Finding& one) {
+      return one.code == "stale_keys" || one.code == "length_dependent";
+    });
   findings.insert(findings.end(), by_engine.begin(), by_engine.end());
   std::ranges::stable_sort(findings, {}, &Finding::severity);
   return findings;

@@ -80,6 +80,18 @@ TEST(Lint, TheGravestComesFirst) {
   EXPECT_GE(findings.size(), 3U);
 }
 
+TEST(Lint, NoKeyGoesStaleInAnEngineThatFixesTheRotation) {
+  const auto model = read_model("phi-3.5-mini");
+  ASSERT_TRUE(model);
+  const auto any = lint(*model, {.length = 8192}),
+             fixed = lint(*model, {.length = 8192, .engines = {"vllm"}}),
+             by_call = lint(*model, {.length = 8192, .engines = {"vllm", "sglang"}});
+  ASSERT_TRUE(any && fixed && by_call);
+  EXPECT_EQ(finding_of(*any, "stale_keys").code, "stale_keys");
+  EXPECT_EQ(finding_of(*fixed, "stale_keys").code, "");
+  EXPECT_EQ(finding_of(*by_call, "stale_keys").code, "stale_keys");
+}
+
 TEST(Lint, AnEngineThatNobodyKnowsIsRefused) {
   const Expected<Model> model = read_config(qwen(yarn_by_4));
   ASSERT_TRUE(model);

@@ -129,6 +129,9 @@ struct FamilyRope {
   // keys of a rotation that the code published with the weights reads, and transformers' class for
   // it does not
   std::string_view own_code = {};
+  // key of the factor by which the code published with the weights grows the base (dynamic NTK)
+  // past max_trained_positions, and transformers' class does not
+  std::string_view stretch = {};
   // dynamic with alpha is NTK-aware (HunYuan)
   bool alpha = false;
   // ntk also divides every frequency by s^(2/d), over the base b·s (GTE)
@@ -145,6 +148,8 @@ struct FamilyRope {
   bool mixes = false;
   // LongRoPE's long factors are never taken (PhiMoE)
   bool short_factors = false;
+  // its authors publish low_freq_factor as large as high_freq_factor: a step (Llama 4)
+  bool steps = false;
 };
 
 // Which channels of a head, and which heads, rotate.

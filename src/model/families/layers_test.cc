@@ -81,6 +81,22 @@ TEST(LayersWarnings, AKeyThatMovesPositionsAndIsNotReadIsNamed) {
   EXPECT_EQ(model.warnings.back().code, "ignored_key");
 }
 
+TEST(LayersWarnings, AKeyThatSaysNothingIsNotNamed) {
+  for (const char* key : {R"("rotary": true)", R"("rope_condense_ratio": 1)"})
+    EXPECT_TRUE(layers_model("llama", key).warnings.empty()) << key;
+}
+
+TEST(LayersWarnings, KeysThatPublishedFilesHaveBesideAScalingAreNotUnknown) {
+  EXPECT_TRUE(layers_model("llama", R"("rope_theta": 1e4, "rope_scaling": {"type": "yarn",
+      "factor": 4, "original_max_position_embeddings": 1024, "finetuned": true})")
+                  .warnings.empty());
+  const Model hunyuan = layers_model("hunyuan_v1_dense", R"("rope_theta": 10000.0,
+      "rope_scaling": {"type": "dynamic", "alpha": 1000.0, "factor": 1.0, "beta_fast": 32,
+        "beta_slow": 1, "mscale": 1.0, "mscale_all_dim": 1.0})");
+  EXPECT_EQ(std::ranges::find(hunyuan.warnings, "unknown_key", &Warning::code),
+            hunyuan.warnings.end());
+}
+
 TEST(LayersDualChunk, IsTheModelsOwnAndNotHuggingFaces) {
   const Model model = layers_model(
       "qwen2", R"("dual_chunk_attention_config": {"chunk_size": 262144, "local_size": 8192})");

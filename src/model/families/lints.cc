@@ -17,14 +17,16 @@ namespace posenc::detail {
 namespace {
 
 // What needs no length.
-void lint_factors(Reading& reading, const Scaling& scaling, std::string_view where) {
+void lint_factors(Reading& reading, const Family& family, const Scaling& scaling,
+                  std::string_view where) {
   const auto value = [&](std::string_view field) { return number_of(scaling, field); };
   const auto warn = [&](std::string_view code, const std::string& message) {
     reading.warn(code, std::string(where) + ": " + message);
   };
   const std::string type(info(scaling).name);
   const auto low = value("low_freq_factor"), high = value("high_freq_factor");
-  if (low && high && *low >= *high) {
+  const bool as_published = family.rope.steps && low == high;
+  if (low && high && *low >= *high && !as_published) {
     warn("equal_factors", "low_freq_factor " + number_text(*low) +
                               " is not below high_freq_factor " + number_text(*high) +
                               ": there is no ramp, the frequencies jump");
@@ -50,8 +52,8 @@ void lint_factors(Reading& reading, const Scaling& scaling, std::string_view whe
 
 }  // namespace
 
-void lint_scaling(Reading& reading, const Scaling& scaling, std::int64_t context,
-                  std::string_view where, std::int64_t published) {
+void lint_scaling(Reading& reading, const Family& family, const Scaling& scaling,
+                  std::int64_t context, std::string_view where, bool stated) {
   const auto value = [&](std::string_view field) { return number_of(scaling, field); };
   const auto warn = [&](std::string_view code, const std::string& message) {
     reading.warn(code, std::string(where) + ": " + message);
@@ -67,14 +69,15 @@ void lint_scaling(Reading& reading, const Scaling& scaling, std::int64_t context
   // Llama-3's factor divides the slow pairs only and never meant the ratio of the lengths.
   const auto low = value("low_freq_factor");
   const bool whole = original == longest && context > 0 && factor.value_or(1) != 1;
-  if (whole && !low && *original == static_cast<double>(published) && factor.value_or(1) > 1) {
+  const bool published = stated && original == static_cast<double>(family.context);
+  if (whole && !low && published && factor.value_or(1) > 1) {
     const std::string kept = std::to_string(context);
     warn("trained_length_kept", "max_position_embeddings stays at the trained " + kept +
                                     " beside " + type + " factor " + number_text(*factor) +
                                     ", as the model's authors publish it: engines serve " +
                                     number_text(*factor * longest) +
                                     " tokens only where they are asked to (vLLM: --max-model-len)");
-    return lint_factors(reading, scaling, where);
+    return lint_factors(reading, family, scaling, where);
   }
   if (original && *original > 0 && context > 0 && factor && !low && !whole &&
       longest / *original != *factor) {
@@ -92,25 +95,29 @@ void lint_scaling(Reading& reading, const Scaling& scaling, std::int64_t context
                                 " is not below max_position_embeddings " + number_text(longest) +
                                 " although " + type + " scaling extends it");
   }
-  lint_factors(reading, scaling, where);
+  lint_factors(reading, family, scaling, where);
 }
 
-void lint_ignored(const Section& config) {
+void lint_ignored(const Section& config, const Family& family) {
   struct Ignored {
     std::string_view key, effect;
+    std::string_view nothing = {};  // the value by which it says nothing
   };
   constexpr Ignored ignored[] = {
       {"rotary_scaling_factor", "stretches the base beyond max_trained_positions"},
       {"rope_condense_ratio",
-       "divides every position by it (LongChat, in FastChat's loader), and no other engine does"},
-      {"rope_interpolation_factor", "divides every position by it"},
+       "divides every position by it (LongChat, in FastChat's loader), and no other engine does",
+       "1"},
+      {"rope_interpolation_factor", "divides every position by it", "1"},
       {"rotary", "has a base and a scaling of its own in it (InternLM)"},
   };
-  for (const auto& [key, effect] : ignored) {
-    if (const Json* value = config.raw(key); value && !value->is_null()) {
-      config.reading.warn("ignored_key", config.where(key) + ": the model's own code " +
-                                             std::string(effect) + "; the plan is that without it");
-    }
+  for (const auto& [key, effect, nothing] : ignored) {
+    const Json* value = config.raw(key);
+    if (!value || value->is_null() || value->text() == nothing) continue;
+    if (key == family.rope.stretch) continue;  // which is read
+    if (value->get<bool>()) continue;  // GPT-J's "rotary": true
+    config.reading.warn("ignored_key", config.where(key) + ": the model's own code " +
+                                           std::string(effect) + "; the plan is that without it");
   }
 }
 

@@ -56,6 +56,8 @@ class Section {
   const Json::Object& members() const;
   std::string path() const { return reading.as_spelled(path_); }
   std::string where(std::string_view key) const;
+  // Those of the names that the section has, nulls aside.
+  std::vector<std::string_view> names_present(std::string_view names) const;
   bool has(std::string_view names) const { return !names_present(names).empty(); }
 
   std::optional<Found<std::int64_t>> integer(std::string_view names,
@@ -80,7 +82,6 @@ class Section {
 
  private:
   std::string inside(std::string_view key) const;
-  std::vector<std::string_view> names_present(std::string_view names) const;
   std::optional<std::string_view> pick(std::string_view names) const;
   void wrong_kind(std::string_view key, std::string_view wanted) const;
   template <class T, class Convert>

@@ -68,8 +68,8 @@ class RopeReader {
             return value.field == "original_max_position_embeddings" &&
                    value.origin == Origin::file;
           });
-      lint_scaling(reading_, rope_.scaling, ask_.context, parameters_.section.path(),
-                   stated ? family_.context : 0);
+      lint_scaling(reading_, family_, rope_.scaling, ask_.context, parameters_.section.path(),
+                   stated);
       warn_of_lost_base();
     }
     found.rope = std::move(rope_);
@@ -122,6 +122,7 @@ class RopeReader {
                         reading_.family + " ignores the key");
     }
     if (ntk) type = "ntk";
+    if (type == "default" && read_stretch()) return;
     if (unscaled_layer()) {
       note(notes_, "rope_type", "default", Origin::family,
            reading_.family + ": sliding layers are unscaled");
@@ -151,6 +152,26 @@ class RopeReader {
       yarn->scale_logits = true;
       note(notes_, "scale_logits", "true", Origin::family, "rule of " + reading_.family);
     }
+  }
+
+  // Nomic's first files: dynamic NTK, whose M is max_trained_positions.
+  bool read_stretch() {
+    if (family_.rope.stretch.empty()) return false;
+    const auto factor = config_.number(family_.rope.stretch, positive);
+    if (!factor) return false;
+    const auto trained = config_.integer("max_trained_positions", Range{.least = 1});
+    const std::int64_t most = trained ? trained->value : family_.context;
+    rope_.scaling = DynamicNtk{.factor = factor->value, .max_position_embeddings = most};
+    note(notes_, "rope_type", "dynamic", Origin::family, "rule of " + reading_.family);
+    note(notes_, "factor", number_text(factor->value), Origin::file, factor->key);
+    note(notes_, "max_position_embeddings", std::to_string(most),
+         trained ? Origin::file : Origin::family,
+         trained ? trained->key : "default of " + reading_.family);
+    reading_.warn("family_remark", factor->key + ": the code published with the weights grows the "
+                                                 "base beyond " +
+                                       std::to_string(most) +
+                                       " tokens by it; transformers' own class does not");
+    return true;
   }
 
   // Hugging Face's general code of longrope has no such factors; PhiMoE's own has.
@@ -261,9 +282,14 @@ class RopeReader {
     if (const auto count = p.integer("num_inv_freq", kept)) found.mixed = count->value;
   }
 
+  static constexpr std::string_view deepseek_keys = "beta_fast beta_slow mscale mscale_all_dim";
+
   void unknown(std::string_view key) {
     const Section& p = parameters_.section;
     if (family_.rope.mixes && contains_word(mixture_keys, key)) return;
+    // Published files have these beside what they read, and nobody reads them there.
+    if (key == "finetuned" && std::holds_alternative<Yarn>(rope_.scaling)) return;  // YaRN's own
+    if (family_.rope.alpha && contains_word(deepseek_keys, key)) return;            // HunYuan's
     if (key == "attn_factor") {
       reading_.warn("attn_factor",
                     p.where(key) +

@@ -31,12 +31,12 @@ RopeFound read_rope(const Section& config, const Family& family, const RopeAsk& 
                     ProvenanceList& notes);
 
 // Warns of keys that change positions in the model's own code and that no scheme here can say.
-void lint_ignored(const Section& config);
+void lint_ignored(const Section& config, const Family& family);
 
 // Warns where numbers of a resolved scaling contradict each other or have no effect. `where` is the
-// scaling's path in the file, `context` the model's length, `published` that of the family's own
-// files where the file states the trained length, else 0.
-void lint_scaling(Reading& reading, const Scaling& scaling, std::int64_t context,
-                  std::string_view where, std::int64_t published);
+// scaling's path in the file, `context` the model's length, `stated` whether the file has the
+// trained length.
+void lint_scaling(Reading& reading, const Family& family, const Scaling& scaling,
+                  std::int64_t context, std::string_view where, bool stated);
 
 }  // namespace posenc::detail

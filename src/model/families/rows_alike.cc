@@ -246,7 +246,8 @@ constexpr Family alike[] = {
     {.types = "nomic_bert", .context = 2048, .sizes = {768, 12, 12}, .causal = false,
      .rope = {.pairing_key = "rotary_emb_interleaved", .theta = 1000,
        .theta_keys = "rope_theta rotary_emb_base",
-       .own_code = "rotary_emb_base rotary_emb_fraction rotary_emb_interleaved"},
+       .own_code = "rotary_emb_base rotary_emb_fraction rotary_emb_interleaved",
+       .stretch = "rotary_scaling_factor"},
      .slice = {.partial_keys = "rotary_emb_fraction"}},
 
     // --- rotate neighbours -----------------------------------------------------------------------

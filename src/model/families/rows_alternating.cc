@@ -738,7 +738,7 @@ constexpr Family alternating[] = {
        .every_keys = "sliding_window_pattern", .rotates = windowed_layers_and_dense},
      .window = {.size = 4096}},
     {.types = "llama4 llama4_text", .context = 128 * K, .sizes = {5120, 48, 40, 8, 128},
-     .rope = {.pairing = interleaved, .theta = 500000},
+     .rope = {.pairing = interleaved, .theta = 500000, .steps = true},
      .layers = {.types = true, .every = 4, .other = "chunked_attention",
        .rotates = listed_layers_in_chunks},
      .window = {.size = 8192, .keys = "attention_chunk_size"},

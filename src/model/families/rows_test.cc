@@ -153,6 +153,15 @@ TEST(FamilyRows, WhatOnlyACheckpointsOwnCodeReadsIsTold) {
     EXPECT_FALSE(rows_warn(small_model("nomic_bert", key), "own_code_key")) << key;
 }
 
+TEST(FamilyRows, NomicsOwnCodeGrowsTheBaseBeyondWhatWasTrained) {
+  const Model model = small_model(
+      "nomic_bert", R"("rotary_scaling_factor": 2, "max_trained_positions": 2048)");
+  const auto& rope = std::get<Rope>(model.groups.at(0).schemes.at(0));
+  EXPECT_EQ(rope.scaling,
+            Scaling(DynamicNtk{.factor = 2, .max_position_embeddings = 2048}));
+  EXPECT_FALSE(rows_warn(model, "ignored_key"));
+}
+
 TEST(FamilyRows, NomicsPartStandsInItsOwnKeyAlone) {
   const Model model = small_model(
       "nomic_bert", R"("rope_parameters": {"rope_theta": 1000, "partial_rotary_factor": 0.5})");

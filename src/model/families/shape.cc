@@ -144,6 +144,26 @@ std::string spellings(const Family& family, std::string_view names) {
   return left;
 }
 
+// Files have several lengths by design (what was trained, what is served, where a tokenizer cuts),
+// so that two which differ are no slip.
+std::optional<Found<std::int64_t>> said_context(const Section& config, const Family& family) {
+  const std::string names = spellings(
+      family,
+      "max_position_embeddings n_positions n_ctx seq_length max_seq_len max_sequence_length "
+      "model_max_length max_source_positions max_context_length");
+  const auto present = config.names_present(names);
+  if (present.empty()) return std::nullopt;
+  const std::string_view first = present.front();
+  for (const std::string_view other : present)
+    if (config.raw(other)->text() != config.raw(first)->text())
+      config.reading.warn("lengths_differ", config.where(first) + " is " +
+                                                config.raw(first)->text() + " and " +
+                                                config.where(other) + " is " +
+                                                config.raw(other)->text() +
+                                                ": the first is taken for the context");
+  return config.integer(first, Range{.least = 1, .most = static_cast<double>(most_length)});
+}
+
 }  // namespace
 
 // Of layers with unlike heads, where the file has no number beside the list: the most.
@@ -214,12 +234,7 @@ ModelDims read_dims(const Section& config, const Family& family, ProvenanceList&
   const auto value_dim = config.integer("v_head_dim", head_range);
   dims.value_dim = value_dim ? value_dim->value : dims.head_dim;
 
-  const auto context =
-      config.integer(spellings(family,
-                               "max_position_embeddings n_positions n_ctx seq_length max_seq_len "
-                               "max_sequence_length model_max_length max_source_positions "
-                               "max_context_length"),
-                     Range{.least = 1, .most = static_cast<double>(most_length)});
+  const auto context = said_context(config, family);
   dims.context = context ? context->value : family.context;
   if (context) {
     note(notes, "context", std::to_string(dims.context), Origin::file, context->key);
