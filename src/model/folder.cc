@@ -125,6 +125,22 @@ Expected<Model> read_file(const std::string& path) {
   return read_text_of_model(text, path);
 }
 
+// sentence-transformers cuts texts at a length of its own, which vLLM takes for the model's.
+void read_sentence_length(Model& model, const std::string& folder) {
+  const auto text = read_text(folder + "/sentence_bert_config.json");
+  const auto json = text ? parse_json(*text, "sentence_bert_config.json")
+                         : Expected<Json>(std::unexpected(text.error()));
+  if (!json) return;
+  const Json* length = json->find("max_seq_length");
+  const std::int64_t* tokens = length ? length->get<std::int64_t>() : nullptr;
+  if (!tokens || *tokens < 1 || *tokens >= model.context) return;
+  model.warnings.push_back(
+      {"sentence_length", "sentence_bert_config.json: max_seq_length is " +
+                              std::to_string(*tokens) + ", and the model takes " +
+                              std::to_string(model.context) +
+                              ": sentence-transformers cuts texts there, and vLLM serves no more"});
+}
+
 Expected<Model> read_folder(const std::string& path) {
   std::string folder = path;
   while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
@@ -158,6 +174,7 @@ Expected<Model> read_folder(const std::string& path) {
   }
   model->name = printable(base_name(folder));
   model->files = std::move(files);
+  read_sentence_length(*model, folder);
   give_tables_of_folder(*model, folder);
   return std::move(*model);
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "posenc/tools.h"
+#include "src/tools/training.h"
 
 namespace posenc {
 namespace {
@@ -79,6 +80,23 @@ TEST(Training, AnOverrideInBracesIsRead) {
   const auto found = under("rope_scaling: {type: linear, factor: 4.0}\nsequence_len: 16384\n");
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].found, "linear factor 4");
+}
+
+TEST(Training, LengthsThatContradictEachOtherNeedNoModel) {
+  const auto told = detail::read_training(
+      "max_req_tokens: 512\nmax_res_tokens: 16384\ntrainer:\n  seq_len: 2048\n");
+  ASSERT_TRUE(told);
+  const auto found = detail::contradictions(*told);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].code, "lengths_contradict");
+  EXPECT_EQ(found[0].expected, "16,896");
+}
+
+TEST(Training, ARingThatKnowsNoBoundsIsToldOfPackedTexts) {
+  const auto told = detail::read_training(
+      "sequence_len: 1024\nsample_packing: true\nring_attn_func: batch_ring\n");
+  ASSERT_TRUE(told);
+  EXPECT_EQ(detail::contradictions(*told).at(0).code, "packing_ignored");
 }
 
 }  // namespace

@@ -194,6 +194,31 @@ TEST(Doctor, VersionsOfPipAreEnginesThatRunIt) {
   EXPECT_EQ(base->found, "10000");
 }
 
+TEST(Doctor, ALimitThatTheSettingsMakeIsNamedAfterThem) {
+  const Diagnosis found = diagnosed(
+      {text_exhibit("train.sh", "python3 -m verl.trainer.main data.max_prompt_length=3072 "
+                                "data.max_response_length=1024"),
+       text_exhibit("error.log",
+                    "ValueError: Prompt length of 4834 is longer than the maximum model length of "
+                    "4096.")});
+  const Finding* request = found_of(found, "request_too_long");
+  ASSERT_NE(request, nullptr);
+  EXPECT_TRUE(request->cure.contains("max_prompt_length")) << request->cure;
+}
+
+TEST(Doctor, AScalingThatSglangDoesNotServeIsToldWithTheFlag) {
+  const Diagnosis found = diagnosed(
+      {evidence_of("qwen3-8b"),
+       text_exhibit("command",
+                    "python -m sglang.launch_server --json-model-override-args "
+                    "'{\"rope_scaling\":{\"rope_type\":\"yarn\",\"factor\":4.0,"
+                    "\"original_max_position_embeddings\":32768}}'")});
+  const Finding* lifted = found_of(found, "context_not_lifted");
+  ASSERT_NE(lifted, nullptr);
+  EXPECT_EQ(lifted->cure, "--context-length 131072");
+  EXPECT_EQ(found_of(found, "theta_missing"), nullptr);  // Qwen 3's class has the base itself
+}
+
 TEST(Doctor, WithoutEvidenceItSaysWhatToGive) {
   const auto found = diagnose({});
   ASSERT_FALSE(found);

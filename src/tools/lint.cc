@@ -28,6 +28,8 @@ using enum Severity;
 constexpr LintRule lint_rules[] = {
     {"beyond_context", warning, "add a scaling, or ask for less"},
     {"stale_keys", warning, ""},
+    {"sentence_length", note,
+     "write the model's own length into sentence_bert_config.json, where longer texts are wanted"},
     {"length_dependent", note, "choose one length and say it with --at"},
     {"factor_vs_lengths", warning, "correct the factor or the lengths, whichever is wrong"},
     {"original_is_max", warning,
@@ -167,6 +169,37 @@ void lint_llama3(const Model& model, bool gguf, std::vector<Finding>& findings) 
   }
 }
 
+// A file may claim any length. Without a scaling the usual base of 10,000 carries what models were
+// trained on with it, up to 32,768 tokens; those that reach further leave a part of each head still
+// (GLM-4), or slide a window.
+void lint_claimed_context(const Model& model, std::vector<Finding>& findings) {
+  constexpr double usual_base = 10000;
+  constexpr std::int64_t longest_known = 32768;
+  if (model.context <= longest_known) return;
+  const bool windows = std::ranges::any_of(
+      model.groups, [](const LayerGroup& group) { return group.window || is_tower(group.stack); });
+  if (windows) return;
+  for (const LayerGroup& group : model.groups) {
+    const Rope* rope = detail::rope_of(group);
+    if (!rope || rope->rope_theta > usual_base || !rope->frequency_factors.empty() ||
+        !std::holds_alternative<Unscaled>(rope->scaling))
+      continue;
+    const auto plan = compile(group);
+    if (!plan || !plan->rotate || 2 * plan->rotate->pairs() < group.geometry.head_dim) continue;
+    findings.push_back(
+        {.code = "claimed_context",
+         .severity = Severity::warning,
+         .stack = group.stack,
+         .layers = group.layers,
+         .expected = "a larger base, or a scaling",
+         .found = "base " + number_text(rope->rope_theta) + ", none",
+         .message = "the file claims " + detail::grouped(model.context) +
+                    " tokens, and neither its base nor a scaling is made for them: a merge or an "
+                    "edit may have raised the number alone",
+         .cure = "compare it with the file of the model that it was made of: posenc diff BASE FILE"});
+  }
+}
+
 // Engines that make the same of it stand in one finding.
 void add_for_engine(std::vector<Finding>& findings, Finding one) {
   for (Finding& old : findings) {
@@ -201,6 +234,7 @@ Expected<std::vector<Finding>> lint(const Model& model, const LintOptions& optio
   const bool gguf = !model.files.empty() && model.files.front().format == FileFormat::gguf;
   if (gguf) lint_gguf(model, findings);
   lint_llama3(model, gguf, findings);
+  lint_claimed_context(model, findings);
 
   // Nobody asked for an engine: the newest of each, where it reads such files at all.
   const bool any = options.engines.empty();

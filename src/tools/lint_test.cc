@@ -111,5 +111,21 @@ TEST(Lint, AnEngineThatReadsNoSuchFileIsNotAskedUnlessItIsNamed) {
   EXPECT_EQ(finding_of(*named, "engine_refused").code, "engine_refused");
 }
 
+TEST(Lint, AClaimThatNoBaseCarriesIsNamed) {
+  const auto codes_of = [](std::string_view rotation) {
+    const std::string config = R"({"model_type": "llama", "hidden_size": 4096,
+        "num_attention_heads": 32, "num_hidden_layers": 2, "max_position_embeddings": 131072)" +
+                               std::string(rotation) + "}";
+    const auto model = read_model_bytes(std::as_bytes(std::span(config)), "config.json");
+    EXPECT_TRUE(model);
+    const auto found = lint(*model);
+    EXPECT_TRUE(found);
+    return std::ranges::count(*found, "claimed_context", &Finding::code);
+  };
+  EXPECT_EQ(codes_of(R"(, "rope_theta": 10000.0)"), 1);
+  EXPECT_EQ(codes_of(R"(, "rope_theta": 1000000.0)"), 0);
+  EXPECT_EQ(codes_of(R"(, "rope_theta": 10000.0, "partial_rotary_factor": 0.5)"), 0);
+}
+
 }  // namespace
 }  // namespace posenc

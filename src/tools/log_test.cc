@@ -214,5 +214,57 @@ TEST(LogDifferences, LinesThatSayAFaultByThemselvesAreKnown) {
   for (const auto& [line, code] : lines) with(beside("qwen3-8b", line), code);
 }
 
+struct Sizes {
+  const char *before, *numbers, *code;
+};
+
+TEST(LogDifferences, SizesThatDifferAreToldApartByWhatStandsAround) {
+  const Sizes cases[] = {
+      {"in apply_rope1 of comfy/ldm/flux/math.py", "a (7565) must match the size of tensor b (24)",
+       "axes_exchanged"},
+      {"apply_rotary_pos_emb_thd_absolute", "a (20480) must match the size of tensor b (4244)",
+       "packing_ignored"},
+      {"", "a (212160) must match the size of tensor b (210600)", "grid_rounded"},
+      {"in compute_3d_position_ids", "a (2) must match the size of tensor b (0)",
+       "mrope_deltas_stale"},
+      {"apply_rotary_emb_qwen", "a (1024) must match the size of tensor b (983)", "lengths_differ"},
+  };
+  for (const auto& [before, numbers, code] : cases)
+    with(beside("qwen3-8b", std::string(before) + "\nRuntimeError: The size of tensor " + numbers +
+                                " at non-singleton dimension 1\n"),
+         code);
+}
+
+TEST(LogDifferences, ARequestThatTheModelReachesWasLimitedByTheServer) {
+  const auto found = beside("llama-3.1-8b",
+                            "Input prompt (48173 tokens) is too long and exceeds limit of 32768");
+  EXPECT_TRUE(with(found, "request_too_long").message.contains("the server, and not the model"));
+}
+
+TEST(LogDifferences, OllamaIsAnsweredInItsOwnWords) {
+  const auto found = beside("qwen3-8b",
+                            "ollama._types.ResponseError: request (7912 tokens) exceeds the "
+                            "available context size (4096 tokens), try increasing it");
+  EXPECT_TRUE(with(found, "request_too_long").cure.contains("num_ctx"));
+}
+
+TEST(LogDifferences, WhatOllamaLoadedIsReadFromItsTable) {
+  const auto found = beside("qwen3-8b",
+                            "$ ollama ps\nNAME       ID    PROCESSOR    CONTEXT    UNTIL\n"
+                            "qwen3:8b   bdb   100% GPU     4096       4 minutes from now\n");
+  EXPECT_EQ(with(found, "context_shorter").found, "4,096");
+}
+
+TEST(LogDifferences, ALineThatATerminalBrokeIsReadWhole) {
+  with(beside("qwen3-8b", "WARNING: The given max_seq_len (24064) is larger\nthan the cache size "
+                          "and will be limited to 4096 tokens."),
+       "cache_smaller");
+}
+
+TEST(LogDifferences, AnErrorAboutPositionThatNobodyKnowsIsNamed) {
+  const auto found = beside("qwen3-8b", "all is well\nError: rotary tables are missing a hat\n");
+  EXPECT_EQ(with(found, "line_unknown").line, 2);
+}
+
 }  // namespace
 }  // namespace posenc
