@@ -245,6 +245,23 @@ const Report reports[] = {
     {"can1357/oh-my-pi#3752", "",
      "doctor @doctor/client.log",
      1, "123,904 → 124,071"},
+    {"huggingface/open-r1#645", "", "doctor @doctor/qwen2.5-yarn.json @doctor/limit.log", 1,
+     "the server, and not the model"},
+    {"vllm-project/vllm#25865", "", "doctor @doctor/bge --engine vllm", 1, "sentence_length"},
+    {"theroyallab/tabbyAPI#389", "", "doctor @doctor/tabby.yml @doctor/tabby.log", 1, "cache_smaller"},
+    {"microsoft/agent-lightning#334", "", "doctor @doctor/four-rows.log", 1, "position_rows"},
+    {"ISEEKYAN/mbridge#48", "", "doctor @doctor/thd.log", 1, "packing_ignored"},
+    {"ollama/ollama#17889", "", "doctor @doctor/ollama-ps.txt", 1, "40,960 → 4,096"},
+    {"kijai/ComfyUI-WanVideoWrapper#1296", "", "doctor @doctor/grid.log", 1, "grid_rounded"},
+    {"axolotl-ai-cloud/axolotl#3608", "", "doctor llama-3.1-8b @doctor/axolotl.yml", 0,
+     "packing_ignored"},
+    {"meta-pytorch/torchforge#495", "", "doctor @doctor/torchforge.yaml", 1, "16,896 → 2,048"},
+    {"sgl-project/sglang#8016", "",
+     R"(doctor qwen3-8b "python -m sglang.launch_server --json-model-override-args '{\"rope_scaling\":{\"rope_type\":\"yarn\",\"factor\":4.0,\"original_max_position_embeddings\":32768}}'")",
+     1, "--context-length 131072"},
+    {"ritzz-ai/GUI-R1#32", "", "doctor @doctor/verl.sh @doctor/prompt.log", 1,
+     "max_prompt_length 3,072"},
+    {"unslothai/unsloth#5678", "", "doctor @doctor/deltas.log", 1, "mrope_deltas_stale"},
 };
 
 std::string with_paths(std::string command) {
