@@ -12,7 +12,7 @@ node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.ex
 [ "$1" = format ] || ../bindings/npm/build.sh || exit "${POSENC_NEED_PLAYGROUND:-$?}"
 case $1 in
   format) exec ./node.sh npm --silent run prettier -- --check ;;
-  test) exec ./node.sh npm --silent test ;;
+  test) ./node.sh npm --silent run check && exec ./node.sh npm --silent test ;;
   package)
     made=$(mktemp -d) && trap 'rm -rf "$made"' EXIT
     ../bindings/npm/pack.sh "$made" && ./node.sh ../bindings/npm/test.sh "$made"/posenc-*.tgz ;;

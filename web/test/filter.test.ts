@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
+import { omegasOf } from '../src/compute/sinusoids'
 import { gain, rowsFor, screen } from '../src/draw/filter'
 import { load, type Plan } from 'posenc'
 
@@ -8,7 +9,7 @@ let plan: Plan, frequencies: number[]
 beforeAll(async () => {
   const engine = await load()
   plan = engine.plan({ type: 'sinusoidal', layout: 'concatenated' }, { width: d })
-  frequencies = plan.info.add!.frequencies!
+  frequencies = omegasOf(plan.info)
 })
 const vectors = (positions: number[]) => plan.vectors(positions, d)
 

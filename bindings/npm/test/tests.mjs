@@ -85,11 +85,17 @@ export const tests = {
   async 'the doctor judges files and a command line together'({ loadReader }, read) {
     const bytes = encoded(await read('doctor/llama-3.1-without-scaling.json'))
     const line = 'llama-server -m m.gguf -c 65536 -np 4'
-    const { evidence, verdict, findings } = (await loadReader()).doctor(['llama-3.1-8b', { name: 'config.json', bytes }, line])
+    const { evidence, verdict, findings } = (await loadReader()).doctor([
+      'llama-3.1-8b',
+      { name: 'config.json', bytes },
+      line,
+    ])
     assert(evidence.map(({ kind }) => kind).join() === 'model,model,command', JSON.stringify(evidence))
     assert(verdict.startsWith('Text breaks beyond'), verdict)
     assert(
-      findings.some(({ code, where, finding }) => code === 'rope_scaling' && where === 'config.json' && finding.layers.length),
+      findings.some(
+        ({ code, where, finding }) => code === 'rope_scaling' && where === 'config.json' && finding.layers.length,
+      ),
       JSON.stringify(findings),
     )
   },
