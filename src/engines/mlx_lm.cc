@@ -6,9 +6,24 @@ namespace {
 
 // Classes that read rope_parameters; the others read rope_scaling and a rope_theta beside it alone.
 constexpr std::string_view mlx_new_spelling =
-    "exaone_moe gemma4 gemma4_text glm_moe_dsa granitemoehybrid laguna lfm2 lfm2_moe mellum "
-    "minimax_m3_vl ministral3 "
-    "mistral4 olmo_hybrid qwen3 qwen3_5 qwen3_5_text";
+    "exaone_moe gemma4 gemma4_text glm_moe_dsa granitemoehybrid laguna lfm2 lfm2_moe lfm2_vl mellum "
+    "minimax_m3_vl ministral3 mistral4 olmo_hybrid qwen3 qwen3_5 qwen3_5_text qwen3_5_moe "
+    "qwen3_5_moe_text qwen3_vl qwen3_vl_text";
+
+// Classes without a default of rope_theta: a file that has it in rope_parameters alone is a
+// TypeError.
+constexpr std::string_view mlx_needs_theta =
+    "Klear apertus bailing_hybrid bailing_moe bailing_moe_linear dots1 ernie4_5 ernie4_5_moe "
+    "exaone exaone4 gemma3n gemma3n_text glm4 glm4_moe granite granitemoe helium hunyuan "
+    "kimi_linear llama4 llama4_text longcat_flash longcat_flash_ngram mimo_v2_flash minimax "
+    "minimax_m2 olmo3 qwen3_moe qwen3_next qwen3_vl_moe qwen3_vl_moe_text recurrent_gemma "
+    "solar_open stablelm telechat3";
+
+// Classes whose rotation is made of the base alone, whatever rope_scaling says.
+constexpr std::string_view mlx_unscaled =
+    "Klear cohere cohere2 dbrx gemma gemma2 gemma3n gemma3n_text glm glm4 glm4_moe gpt_neox helium "
+    "lfm2 lfm2_moe llama4_text mimo_v2_flash minimax minimax_m2 mixtral olmo phi qwen2_moe "
+    "qwen3_moe qwen3_vl_moe qwen3_vl_moe_text recurrent_gemma stablelm starcoder2";
 
 // rope_theta of the class where the file has none; 10000 in the others.
 constexpr struct {
@@ -29,11 +44,23 @@ double class_theta(const EngineRope& rope) {
   return 10000;
 }
 
+void need_theta(EngineRope& rope) {
+  if (!rope.model_is(mlx_needs_theta) || rope.is_sliding()) return;
+  const bool beside = rope.states("rope_theta") && !rope.is_new_spelling("rope_theta");
+  if (beside || rope.states("unused_rope_theta")) return;
+  rope.refuse(
+      "the class has no default of rope_theta and reads no rope_parameters, so that it is missing "
+      "(TypeError): write rope_theta beside them");
+}
+
 void mlx_lm_reads(EngineRope& rope) {
+  need_theta(rope);
   if (rope.warned("factor_missing"))
     rope.refuse("a scaling without its factor is a KeyError there");
   read_type_first(rope);
   if (!rope.model_is(mlx_new_spelling)) lose_rope_parameters(rope, class_theta(rope));
+  if (rope.model_is(mlx_unscaled) && !rope.scaling<Unscaled>())
+    lose_scaling(rope, "the class for this family rotates by the base alone");
   lose_attention_factor(rope);
   lose_longrope_amplitude(rope);
   always_truncate(rope);
@@ -47,7 +74,7 @@ void mlx_lm_reads(EngineRope& rope) {
 }  // namespace
 
 const EngineProfile mlx_lm_profile{
-    {"mlx-lm", "mlx mlx_lm", "mlx-lm", "0.32.2", "mlx_lm/models/rope_utils.py"},
+    {"mlx-lm", "mlx mlx_lm", "mlx-lm", "0.32.2", "mlx_lm/models/"},
     "config.json",
     Spelling::rope_scaling,
     mlx_lm_reads};

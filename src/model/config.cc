@@ -31,9 +31,11 @@ Section text_part(const Section& whole) {
 namespace {
 
 std::string type_of(const Section& whole, const Section& text) {
+  // Wan's own files have a model_type besides, which says what it makes a video of.
+  const auto of_diffusers = whole.word("_class_name");
+  if (of_diffusers && find_family(of_diffusers->value)) return of_diffusers->value;
   if (const auto inner = text.word("model_type")) return inner->value;
   if (const auto outer = whole.word("model_type")) return std::string(inner_type(outer->value));
-  const auto of_diffusers = whole.word("_class_name");
   return of_diffusers ? of_diffusers->value : std::string();
 }
 
@@ -62,6 +64,11 @@ std::string type_of_class(std::string_view name) {
 // Of a file without model_type: the family of the class that it names, or a refusal that says what
 // to write.
 std::string type_by_class(Reading& reading, const Section& whole) {
+  if (whole.has("vision_cfg") && whole.has("text_cfg")) {
+    reading.refuse("model_type", "is missing: this is open_clip's own description of a model", "",
+                   "give the config.json of its copy in transformers, of clip or siglip");
+    return {};
+  }
   const Json* list = whole.raw("architectures");
   const auto* names = list ? list->get<Json::Array>() : nullptr;
   const auto* name = names && !names->empty() ? names->front().get<std::string>() : nullptr;
@@ -265,7 +272,9 @@ Expected<Model> read_config_json(const Json& json, std::string_view name) {
   const Section text = main_part(text_part(whole));
   const auto outer = whole.word("model_type"), inner = model.word("model_type");
   read_text(reading, model, text);
-  reading.model.family = outer ? outer->value : reading.family;
+  const auto by_class = whole.word("_class_name");
+  reading.model.family =
+      outer && (!by_class || by_class->value != reading.family) ? outer->value : reading.family;
   if (const auto remark = outer_remark(reading.model.family); !remark.empty())
     reading.warn("family_remark", reading.model.family + ": " + std::string(remark));
   const auto dtype = text.word("torch_dtype dtype"), outer_dtype = whole.word("torch_dtype dtype");

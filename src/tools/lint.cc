@@ -256,7 +256,8 @@ Expected<std::vector<Finding>> lint(const Model& model, const LintOptions& optio
       // A file is not wrong because one engine of many reads it otherwise, unless that is the one
       // it is for.
       if (any) finding.severity = Severity::warning;
-      if (const std::string why = reasons(differs.reading); !why.empty())
+      if (const std::string why = reasons(differs.reading);
+          !why.empty() && finding.code != "refused")
         finding.message += ". " + why;
       finding.code = "engine_" + finding.code;
       add_for_engine(by_engine, std::move(finding));

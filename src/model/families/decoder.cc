@@ -101,12 +101,14 @@ class DecoderReader {
                       "correct model_type");
   }
 
-  // Where the rotated part has a width of its own, head_dim may say that or the whole.
+  // Where the rotated part has a width of its own, head_dim may say that, the rest or the whole.
   void warn_of_head_dim() {
     const auto said = config_.integer("head_dim");
     if (!said || said->value == dims_.head_dim || family_.heads.dim_rotates) return;
     const auto rotated = config_.integer("qk_rope_head_dim");
+    const auto rest = config_.integer("qk_nope_head_dim");
     if (said->value == (rotated ? rotated->value : family_.attention.mla.rope)) return;
+    if (said->value == (rest ? rest->value : family_.attention.mla.nope)) return;
     reading_.warn("unread_key", said->key + " is " + std::to_string(said->value) +
                                     ", and a head is " + std::to_string(dims_.head_dim) +
                                     " wide all the same");

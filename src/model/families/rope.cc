@@ -371,10 +371,11 @@ class RopeReader {
     if (unscaled_layer() || (own_theta() && !of_all && !parameters_.by_layer_type)) theta.reset();
     const auto beside =
         config_.number(own_theta() ? family_.local.theta_keys : family_.rope.theta_keys, above_one);
-    if (theta && beside && theta->value != beside->value && !parameters_.by_layer_type) {
-      reading_.warn("theta_conflict", theta->key + " is " + number_text(theta->value) + " and " +
-                                          beside->key + " is " + number_text(beside->value) +
-                                          "; the first is used");
+    if (theta && beside && !parameters_.by_layer_type) {
+      if (theta->value != beside->value)
+        reading_.warn("theta_conflict", theta->key + " is " + number_text(theta->value) + " and " +
+                                            beside->key + " is " + number_text(beside->value) +
+                                            "; the first is used");
       note(notes_, "unused_rope_theta", number_text(beside->value), Origin::file, beside->key);
     }
     if (!theta) theta = beside;

@@ -1,6 +1,6 @@
 // Diffusion transformers: a row for each kind, named by the class of diffusers that its config.json
-// has as _class_name (diffusers 0.42.1). sizes: width, layers, heads, key-value heads, head_dim,
-// single layers.
+// has as _class_name (diffusers 0.42.1). Those that no scheme says stand in rows_uncovered.cc.
+// sizes: width, layers, heads, key-value heads, head_dim, single layers.
 #include "src/model/families/rows.h"
 
 namespace posenc::detail {
@@ -46,6 +46,9 @@ constexpr Family diffusion[] = {
      .rope = {.theta = 10000}, .axes = {.keys = "axes_dim_rope", .dims = "32 32 32"}},
     {.types = "WanTransformer3DModel WanVACETransformer3DModel", .read = read_diffusion,
      .sizes = {0, 40, 40, 0, 128}, .rope = {.theta = 10000}},
+    // The same, as the repository of Wan itself writes it: dim and num_heads.
+    {.types = "WanModel", .read = read_diffusion, .sizes = {2048, 32, 16},
+     .rope = {.theta = 10000}},
     {.types = "SkyReelsV2Transformer3DModel", .read = read_diffusion, .sizes = {0, 32, 16, 0, 128},
      .rope = {.theta = 10000}},
 };

@@ -264,6 +264,56 @@ TEST(FamilyRows, WansAxesShareAHead) {
             (std::vector<std::int64_t>{44, 42, 42}));
 }
 
+TEST(FamilyRows, WansOwnFileIsThatOfDiffusers) {
+  const Model own = read_model_text(R"({"_class_name": "WanModel", "model_type": "t2v",
+      "dim": 1536, "num_heads": 12, "num_layers": 30})");
+  const Model diffusers = read_model_text(R"({"_class_name": "WanTransformer3DModel",
+      "attention_head_dim": 128, "num_attention_heads": 12, "num_layers": 30})");
+  EXPECT_EQ(own.groups.at(0).schemes, diffusers.groups.at(0).schemes);
+  EXPECT_EQ(own.groups.at(0).layers, diffusers.groups.at(0).layers);
+}
+
+TEST(FamilyRows, DiffusionTransformersThatNoSchemeSaysAreRefusedByName) {
+  for (const char* name : {"SD3Transformer2DModel", "PixArtTransformer2DModel",
+                           "CogVideoXTransformer3DModel", "LTXVideoTransformer3DModel",
+                           "MochiTransformer3DModel"}) {
+    const auto model = read_config(R"({"_class_name": ")" + std::string(name) + "\"}");
+    ASSERT_FALSE(model) << name;
+    EXPECT_EQ(model.error().rule, "is known and not covered") << name;
+  }
+}
+
+TEST(FamilyRows, OpenClipsDescriptionIsNamed) {
+  const auto model = read_config(R"({"embed_dim": 512, "vision_cfg": {}, "text_cfg": {}})");
+  ASSERT_FALSE(model);
+  EXPECT_TRUE(model.error().rule.contains("open_clip")) << model.error().message();
+}
+
+TEST(FamilyRows, MiMoIsQwen2WithLayersThatDraft) {
+  const Model model = small_model("mimo", R"("rope_theta": 640000, "use_sliding_window": false)");
+  EXPECT_TRUE(model.known_family);
+  EXPECT_EQ(std::get<Rope>(model.groups.at(0).schemes.at(0)).rope_theta, 640000);
+}
+
+TEST(FamilyRows, MiniMaxM3RotatesHalfOfAHead) {
+  for (const char* said : {R"("rotary_dim": 32)", R"("partial_rotary_factor": 0.5)"}) {
+    const Model model = small_model("minimax_m3", R"("head_dim": 64, )" + std::string(said));
+    EXPECT_EQ(compile(model.groups.at(0))->rotate->slice.rotary_dim, 32) << said;
+  }
+}
+
+TEST(FamilyRows, AHeadsOwnWidthMayBeThatOfEitherPart) {
+  const auto warned = [](const char* head_dim) {
+    return rows_warn(small_model("glm_moe_dsa", R"("qk_nope_head_dim": 192, "qk_rope_head_dim": 64,
+        "head_dim": )" + std::string(head_dim)),
+                     "unread_key");
+  };
+  EXPECT_FALSE(warned("192"));
+  EXPECT_FALSE(warned("64"));
+  EXPECT_FALSE(warned("256"));
+  EXPECT_TRUE(warned("100"));
+}
+
 TEST(FamilyRows, QwensQueriesGrowWithTheLogarithmPastItsSeqLength) {
   const auto scale = [](std::string_view more, std::int64_t position) {
     const Expected<Plan> plan = compile(small_model("qwen", more).groups.at(0));

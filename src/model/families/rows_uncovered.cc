@@ -114,6 +114,24 @@ constexpr Family uncovered[] = {
     {.types = "decision_transformer", .read = read_not_covered,
      .remark = "its positions are the time steps of an episode, three tokens at each"},
 
+    // --- diffusion transformers, by diffusers' class ---------------------------------------------
+    {.types = "SD3Transformer2DModel", .read = read_not_covered,
+     .remark = "sinusoids by axis (the scheme sinusoidal) of a grid of pos_embed_max_size are "
+               "cropped around its middle to the picture, and added once"},
+    {.types = "PixArtTransformer2DModel", .read = read_not_covered,
+     .remark = "sinusoids by axis (the scheme sinusoidal) are added once, at positions that are "
+               "divided by interpolation_scale and stretched to sample_size"},
+    {.types = "CogVideoXTransformer3DModel", .read = read_not_covered,
+     .remark = "its pipeline rotates frames, rows and columns (the scheme axial with axes_dim 16, "
+               "24 and 24 of 64 channels) at positions that version 1.0 stretches to the picture "
+               "and 1.5 counts; without use_rotary_positional_embeddings sinusoids are added"},
+    {.types = "LTXVideoTransformer3DModel", .read = read_not_covered,
+     .remark = "frequencies grow from π/2 to θ·π/2 over the whole width, at positions that are "
+               "fractions of 20 frames and of 2,048 pixels"},
+    {.types = "MochiTransformer3DModel", .read = read_not_covered,
+     .remark = "frequencies are learned for each head and axis, a tensor of the weights "
+               "(pos_frequencies)"},
+
     // --- attention of a kind of its own ----------------------------------------------------------
     {.types = "longcat_flash", .read = read_not_covered,
      .remark = "each layer attends twice, and channels without position are scaled on their own"},
