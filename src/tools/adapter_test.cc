@@ -99,5 +99,16 @@ TEST(Training, ARingThatKnowsNoBoundsIsToldOfPackedTexts) {
   EXPECT_EQ(detail::contradictions(*told).at(0).code, "packing_ignored");
 }
 
+TEST(Training, ArgumentsOfPythonEndAtACommaAndNamesAreNoNumbers) {
+  const auto told = detail::read_training(
+      "max_seq_length = 65536\nmodel = load(\n    max_seq_length = max_seq_length,\n"
+      "    fast_inference = True,\n    rope_scaling = {\n        \"rope_type\": \"yarn\",\n"
+      "        \"factor\": 4.0,\n    },\n)\n");
+  ASSERT_TRUE(told) << told.error().message();
+  EXPECT_EQ(told->length, 65536);
+  ASSERT_TRUE(told->override_dict);
+  EXPECT_EQ(detail::contradictions(*told).at(0).code, "wrapper_scaling");
+}
+
 }  // namespace
 }  // namespace posenc

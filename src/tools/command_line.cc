@@ -147,6 +147,7 @@ constexpr KnownFlag known_flags[] = {
     {"vllm", "--rope-theta"},
     {"sglang", "--json-model-override-args"},
     {"sglang", "--context-length"},
+    {"sglang", "--allow-longer", "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN"},  // a variable
     {"sglang", "--speculative-draft-model-path", "--speculative-draft"},
     {"sglang", "--speculative-algorithm", "--speculative-algo"},
     {"lmdeploy", "--hf-overrides"},

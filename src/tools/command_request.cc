@@ -23,7 +23,7 @@ class Request {
     POSENC_CHECK(share_among_slots());
     POSENC_TRY(reached, made_for());
     POSENC_CHECK(draft());
-    not_lifted();
+    derived_by_sglang();
     POSENC_CHECK(limits_of_a_prompt());
     if (asked_ > reached && reached > 0 && stretches_itself())
       say("stretched_by_engine", Severity::note, grouped(reached), grouped(asked_),
@@ -139,16 +139,26 @@ class Request {
   }
 
   // SGLang multiplies the context by a scaling's factor only where no trained length stands beside
-  // it (hf_transformers_utils.py): YaRN as the cards have it serves the file's context.
-  void not_lifted() {
-    const std::int64_t scaled = reach(told_);
-    if (line_.engine != "sglang" || asked_ > 0 || scaled <= file_.context ||
-        !line_.find("--json-model-override-args"))
-      return;
-    say("context_not_lifted", Severity::warning, grouped(scaled), grouped(file_.context),
-        "the scaling stretches the angles and not the length that SGLang serves: longer requests "
-        "are refused",
-        "--context-length " + std::to_string(scaled));
+  // it (hf_transformers_utils.py): with YaRN as the cards have it, it derives the file's own length,
+  // serves no more, and refuses a longer --context-length.
+  void derived_by_sglang() {
+    const std::int64_t scaled = reach(told_), derived = file_.context;
+    if (line_.engine != "sglang" || derived == 0 || scaled <= derived) return;
+    const bool refuses = asked_ > derived && asked_ <= scaled && !line_.find("--allow-longer") &&
+                         !line_.find("--json-model-override-args");
+    if (refuses)
+      say("context_refused", Severity::error, grouped(asked_), grouped(derived),
+          "SGLang derives " + grouped(derived) +
+              " tokens from the file, as its scaling names the trained length, and refuses more",
+          "max_position_embeddings " + std::to_string(scaled) +
+              " in the config.json, or SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 before the line");
+    else if (asked_ == 0)
+      say("context_not_lifted", Severity::warning, grouped(scaled), grouped(derived),
+          "the scaling stretches the angles and not the length that SGLang serves: longer requests "
+          "are refused",
+          line_.find("--json-model-override-args")
+              ? "--context-length " + std::to_string(scaled)
+              : "max_position_embeddings " + std::to_string(scaled) + " in the config.json");
   }
 
   // Flags that bound a prompt, whatever the model reaches.

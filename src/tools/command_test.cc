@@ -357,6 +357,15 @@ TEST(EngineCommand, APromptMayBeBoundedBelowTheModel) {
             nullptr);
 }
 
+TEST(EngineCommand, SglangRefusesMoreThanItDerives) {
+  const char* line = "python -m sglang.launch_server --context-length 128000";
+  EXPECT_NE(found_by("qwen2.5-7b-yarn4", line, "context_refused"), nullptr);
+  EXPECT_EQ(found_by("qwen2.5-7b-yarn4",
+                     "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 " + std::string(line),
+                     "context_refused"),
+            nullptr);
+}
+
 TEST(EngineCommand, ADraftWithoutItsFileIsAskedFor) {
   EXPECT_NE(found_by("llama-3.1-8b",
                      "python -m sglang.launch_server --speculative-algo EAGLE --speculative-draft "

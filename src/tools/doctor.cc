@@ -17,6 +17,7 @@
 #include "src/text/json_writer.h"
 #include "src/tools/command_line.h"
 #include "src/tools/log_lines.h"
+#include "src/tools/recipes.h"
 #include "src/tools/training.h"
 
 namespace posenc {
@@ -96,10 +97,16 @@ class Doctor {
   void of_files() {
     const std::int64_t length = runs_ ? 0 : options_.length;
     versions_that_stand_in();
-    const auto found = lint(intent(), {.length = length, .engines = engines_});
+    scaling_unneeded();
+    // What a line's own engine fixes is no matter of the file.
+    std::vector<std::string> engines = engines_;
+    for (const Exhibit* command : commands_)
+      if (const auto line = detail::read_command_line(command->text))
+        engines.push_back(line->engine);
+    const auto found = lint(intent(), {.length = length, .engines = engines});
     if (!found) {
       // A length that the file's own scaling cannot reach.
-      const auto without = lint(intent(), {.engines = engines_});
+      const auto without = lint(intent(), {.engines = engines});
       if (!without) return cannot(*intent_, without.error());
       add({.code = "out_of_reach", .position = reached(), .message = found.error().message()},
           intent_->name, "", "", "computed");
@@ -152,12 +159,44 @@ class Doctor {
     }
   }
 
+  bool is_asked(const Finding& finding) const {
+    return std::ranges::any_of(finding.engines, [&](const std::string& engine) {
+      return std::ranges::any_of(engines_, [&](const std::string& asked) {
+        return asked.substr(0, asked.find('@')) == engine.substr(0, engine.find('@'));
+      });
+    });
+  }
+
+  // A scaling that stands in the file acts on every text; within the trained length it only loses.
+  void scaling_unneeded() {
+    for (const LayerGroup& group : intent().groups) {
+      const Rope* rope = detail::rope_of(group);
+      const Yarn* yarn = rope ? std::get_if<Yarn>(&rope->scaling) : nullptr;
+      if (!yarn || is_tower(group.stack) || yarn->original_max_position_embeddings < 2) continue;
+      const std::int64_t trained = yarn->original_max_position_embeddings;
+      if (options_.length == 0 || options_.length > trained || runs_) continue;
+      // Models that were trained on with it have no other rotation (DeepSeek, gpt-oss).
+      if (!detail::recipe_of(intent())) continue;
+      add({.code = "scaling_unneeded",
+           .severity = Severity::warning,
+           .expected = "none",
+           .found = "yarn factor " + number_text(yarn->factor.value_or(1)),
+           .message = "YaRN of the file acts on every text, and " + grouped(options_.length) +
+                      " tokens are within the trained " + grouped(trained) +
+                      ": short texts lose by it",
+           .cure = "drop rope_scaling where no text is longer than " + grouped(trained)},
+          intent_->name, "", "", "by the model's card");
+      return;
+    }
+  }
+
   static bool is_vllm(const std::string& engine) { return engine.starts_with("vllm"); }
 
   void keep(const std::vector<Finding>& findings) {
     for (const Finding& finding : findings) {
       const bool by_engine = finding.code.starts_with("engine_");
-      if (by_engine && engines_.empty()) continue;
+      // Of a line's engine the line itself is read.
+      if (by_engine && (engines_.empty() || finding.engines.empty() || !is_asked(finding))) continue;
       std::string engine, version;
       if (!finding.engines.empty()) {
         engine = finding.engines.front();
@@ -184,8 +223,21 @@ class Doctor {
       case ExhibitKind::versions:
         if (!intent_) need_model(one);
         return;
-      case ExhibitKind::unusable: return;
+      case ExhibitKind::unusable: return of_unknown_program(one);
     }
+  }
+
+  // A program without a profile: what is known of it all the same.
+  void of_unknown_program(const Exhibit& one) {
+    constexpr std::string_view none = "posenc has no profile of ";
+    const std::size_t end = one.as.find(", got "), advice = one.as.find("; ");
+    if (!one.as.starts_with(none) || end == one.as.npos || advice == one.as.npos) return;
+    add({.code = "program_unknown",
+         .severity = Severity::warning,
+         .found = one.as.substr(none.size(), end - none.size()),
+         .message = one.as.substr(advice + 2),
+         .cure = ""},
+        one.name, "", "", "by its documentation");
   }
 
   // Another model is what became of the first, or the draft that a line names.
@@ -231,7 +283,16 @@ class Doctor {
     if (!intent_) return need_model(one);
     const auto read = read_command(intent(), one.text);
     auto found = command_differences(intent(), one.text, options_.length);
-    if (!read || !found) return cannot(one, (read ? found.error() : read.error()));
+    if (!read || !found) {
+      const Error& error = read ? found.error() : read.error();
+      // A flag about position that the engine does not take is what is wrong.
+      add({.code = "flag_refused",
+           .found = error.got,
+           .message = error.where + ": " + error.rule,
+           .cure = error.cure},
+          one.name, "", "", "read");
+      return cannot(one, error);
+    }
     if (out_.length == 0) out_.length = read->length;
     add_all(*std::move(found), "command", read->reading.engine, "by the engine's profile");
   }
@@ -320,11 +381,35 @@ class Doctor {
   // What one piece of evidence says of another: a server that refuses a request has started, and a
   // limit that it names is one of the line's own.
   void join() {
+    join_context();
     if (!with("request_too_long")) return;
     for (const Exhibit& one : out_.evidence)
       if (one.kind == ExhibitKind::training) join_lengths(one);
     for (const Diagnosed& one : out_.findings)
       if (one.finding.code == "theta_missing" && one.engine == "sglang") return drop("theta_missing");
+  }
+
+  // What a Modelfile asks for, and what Ollama runs.
+  void join_context() {
+    for (const Exhibit& asked : out_.evidence) {
+      if (asked.kind != ExhibitKind::modelfile) continue;
+      const auto wanted = detail::number_after(asked.text, "PARAMETER num_ctx ");
+      for (const Exhibit& told : out_.evidence) {
+        if (told.kind != ExhibitKind::log) continue;
+        const auto log = detail::read_log(told.text);
+        const detail::LogSaid* runs = log ? log->find("n_ctx") : nullptr;
+        if (!wanted || !runs || runs->number == *wanted || runs->number < 1) continue;
+        add({.code = "num_ctx_ignored",
+             .severity = Severity::warning,
+             .expected = grouped(std::llround(std::min(*wanted, 0x1p50))),
+             .found = grouped(std::llround(std::min(runs->number, 0x1p50))),
+             .message = "Ollama runs another context than the Modelfile asks for: the model was not "
+                        "made anew from it, or the runner (MLX) does not read num_ctx",
+             .cure = "ollama create NAME -f Modelfile, then ollama ps; a GGUF's runner reads num_ctx",
+             .line = runs->line},
+            told.name, "ollama", "", "told by the log");
+      }
+    }
   }
 
   void join_lengths(const Exhibit& settings) {

@@ -219,6 +219,40 @@ TEST(Doctor, AScalingThatSglangDoesNotServeIsToldWithTheFlag) {
   EXPECT_EQ(found_of(found, "theta_missing"), nullptr);  // Qwen 3's class has the base itself
 }
 
+TEST(Doctor, AFlagThatAnEngineDoesNotTakeIsTheVerdict) {
+  const Diagnosis found =
+      diagnosed({evidence_of("qwen3-8b"),
+                 text_exhibit("command", "text-generation-launcher --rope-scaling yarn")});
+  EXPECT_NE(found_of(found, "flag_refused"), nullptr);
+  EXPECT_TRUE(found.verdict.contains("linear or dynamic")) << found.verdict;
+}
+
+TEST(Doctor, AProgramWithoutAProfileIsAnsweredByWhatIsKnownOfIt) {
+  const Diagnosis found = diagnosed(
+      {evidence_of("llama-3.1-8b"),
+       text_exhibit("command", "torchrun pretrain_vlm.py --rotary-base 500000 --seq-length 576")});
+  const Finding* program = found_of(found, "program_unknown");
+  ASSERT_NE(program, nullptr);
+  EXPECT_TRUE(program->message.contains("--rotary-base"));
+}
+
+TEST(Doctor, AScalingThatNoTextNeedsIsNamed) {
+  EXPECT_NE(found_of(diagnosed({evidence_of("qwen2.5-7b-yarn4")}, {.length = 8192}),
+                     "scaling_unneeded"),
+            nullptr);
+  EXPECT_EQ(found_of(diagnosed({evidence_of("qwen2.5-7b-yarn4")}, {.length = 65536}),
+                     "scaling_unneeded"),
+            nullptr);
+}
+
+TEST(Doctor, WhatAModelfileAsksForIsComparedWithWhatRuns) {
+  const Diagnosis found = diagnosed(
+      {text_exhibit("Modelfile", "FROM x\nPARAMETER num_ctx 16384\n"),
+       text_exhibit("ps.txt", "NAME   ID  PROCESSOR    CONTEXT    UNTIL\n"
+                              "x      a   100% GPU     262144     now\n")});
+  EXPECT_NE(found_of(found, "num_ctx_ignored"), nullptr);
+}
+
 TEST(Doctor, WithoutEvidenceItSaysWhatToGive) {
   const auto found = diagnose({});
   ASSERT_FALSE(found);

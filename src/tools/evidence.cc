@@ -120,7 +120,8 @@ Exhibit text_exhibit(std::string name, std::string text) {
   }
   if (detail::is_training(trimmed)) return as(ExhibitKind::training, "the settings of a training");
   const auto line = detail::read_command_line(trimmed);
-  if (line && (!tells || std::ranges::count(trimmed, '\n') < 3))
+  const bool stamped = trimmed.starts_with("time=") || trimmed.contains(" level=");  // of a log
+  if (line && (!tells || (std::ranges::count(trimmed, '\n') < 3 && !stamped)))
     return as(ExhibitKind::command, "a command line of " + line->engine);
   if (tells)
     return as(ExhibitKind::log, "a log, " + std::to_string(log->known) +

@@ -11,6 +11,7 @@
 #include "src/core/try.h"
 #include "src/explain/text.h"
 #include "src/model/compare.h"
+#include "src/tools/recipes.h"
 
 namespace posenc {
 namespace {
@@ -169,6 +170,36 @@ void lint_llama3(const Model& model, bool gguf, std::vector<Finding>& findings) 
   }
 }
 
+// A published recipe whose file keeps the shorter length is no slip; some versions of transformers 4
+// took the ratio of the lengths for the factor.
+void lint_recipe(const Model& model, const LintOptions& options, std::vector<Finding>& findings) {
+  const detail::Recipe* recipe = detail::recipe_of(model);
+  const bool follows = recipe && std::ranges::any_of(model.groups, [&](const LayerGroup& group) {
+    const Rope* rope = detail::rope_of(group);
+    return rope && detail::follows(*recipe, rope->scaling);
+  });
+  if (!follows) return;
+  const bool of_old_transformers =
+      std::ranges::any_of(options.engines, [](const std::string& engine) {
+        return engine.starts_with("transformers@4");
+      });
+  for (Finding& finding : findings) {
+    if (finding.code != "factor_vs_lengths") continue;
+    const std::string reached =
+        number_text(recipe->factor * static_cast<double>(recipe->trained));
+    finding.severity = of_old_transformers ? Severity::warning : Severity::note;
+    const std::string beside = "max_position_embeddings " + std::to_string(model.context) +
+                               " beside factor " + number_text(recipe->factor) + " is what " +
+                               std::string(recipe->source) + " have";
+    constexpr std::string_view by_ratio =
+        "transformers 4.51 and its neighbours take the ratio of the lengths for the factor, and "
+        "scale by less";
+    finding.message = of_old_transformers ? std::string(by_ratio) + "; " + beside
+                                          : beside + "; " + std::string(by_ratio);
+    finding.cure = "for these write max_position_embeddings " + reached;
+  }
+}
+
 // A file may claim any length. Without a scaling the usual base of 10,000 carries what models were
 // trained on with it, up to 32,768 tokens; those that reach further leave a part of each head still
 // (GLM-4), or slide a window.
@@ -235,6 +266,7 @@ Expected<std::vector<Finding>> lint(const Model& model, const LintOptions& optio
   if (gguf) lint_gguf(model, findings);
   lint_llama3(model, gguf, findings);
   lint_claimed_context(model, findings);
+  lint_recipe(model, options, findings);
 
   // Nobody asked for an engine: the newest of each, where it reads such files at all.
   const bool any = options.engines.empty();

@@ -227,7 +227,7 @@ class LogReader {
               .cure = "convert with a newer converter, and compare: posenc diff config.json FILE"});
     before_.push_back(small(line));
     if (before_.size() > lines_of_context) before_.erase(before_.begin());
-    if (line.contains("size of tensor a (")) {
+    if (tells_sizes(line)) {
       std::string context;
       for (const std::string& one : before_) context += one + "\n";
       if (auto sizes = sizes_that_differ(line, context)) remark(*std::move(sizes));
@@ -252,7 +252,8 @@ class LogReader {
               "max_position", "context length", "seq_len", "sequence length", "n_ctx", "cos_sin",
               "freqs_cis", "inv_freq"}))
       return;
-    if (!has({"error", "assert", "mismatch", "exceed", "invalid", "must ", "not support", "unsupported",
+    const bool is_source = text.contains("position_ids") && line.starts_with("    ");
+    if (!is_source && !has({"error", "assert", "mismatch", "exceed", "invalid", "must ", "not support", "unsupported",
               "unknown", "unexpected", "missing", "warn", "fail", "cannot", "longer", "larger"}))
       return;
     suspect_ = {.code = "line_unknown",
@@ -277,9 +278,23 @@ class LogReader {
     remark(suspect_);
   }
 
-  // Ollama loads a model for less than it has unless it is asked for more.
+  // Ollama loads a model for less than it has unless it is asked for more; the model's own num_ctx
+  // stands above the server's variable.
   void of_ollama() {
-    const LogSaid *whole = log_.find("context"), *loaded = log_.find("n_ctx");
+    const LogSaid *whole = log_.find("context"), *loaded = log_.find("n_ctx"),
+                  *wanted = log_.find("asked");
+    if (wanted && loaded && loaded->number > 0 && loaded->number < wanted->number) {
+      line_ = loaded->line;
+      remark({.code = "context_defaulted",
+              .severity = Severity::warning,
+              .expected = grouped(std::llround(std::min(wanted->number, 0x1p50))),
+              .found = grouped(std::llround(loaded->number)),
+              .message = "Ollama runs the model for fewer tokens than OLLAMA_CONTEXT_LENGTH says: "
+                         "num_ctx of the model (its Modelfile) stands above the variable",
+              .cure = "options.num_ctx of the request, /set parameter num_ctx, or a Modelfile with "
+                      "PARAMETER num_ctx: ollama show MODEL --parameters prints the model's own"});
+      return;
+    }
     if (!is_ollama_ || !whole || !loaded || loaded->number >= whole->number || loaded->number < 1)
       return;
     line_ = loaded->line;
@@ -303,7 +318,8 @@ class LogReader {
   }
 
   static bool is_of_ollama(std::string_view line) {
-    return small(line).contains("ollama") || line.contains("num_ctx");
+    return small(line).contains("ollama") || line.contains("num_ctx") ||
+           (line.contains("PROCESSOR") && line.contains("CONTEXT"));
   }
 
   // What `ollama show` and `ollama ps` print, and the count of a response.
@@ -320,6 +336,16 @@ class LogReader {
                   .cure = "options.num_ctx of the request, or PARAMETER num_ctx in the Modelfile"});
     if (const std::string_view text = trimmed(line); is_ollama_ && text.starts_with("context length"))
       if (number_after(text, "context length")) say("context", text.substr(14));
+    if (const auto wanted = number_after(line, "OLLAMA_CONTEXT_LENGTH:"); wanted && *wanted > 0)
+      say("asked", line.substr(line.find("OLLAMA_CONTEXT_LENGTH:") + 22));
+    if (const auto wanted = number_after(line, "OLLAMA_CONTEXT_LENGTH="); wanted && *wanted > 0)
+      say("asked", line.substr(line.find("OLLAMA_CONTEXT_LENGTH=") + 22));
+    // The runner's line: its slots share the context.
+    if (const auto all = number_after(line, "--ctx-size "); all && line.contains(" runner ")) {
+      const double slots = number_after(line, "--parallel ").value_or(1);
+      say("n_ctx", std::to_string(std::llround(std::min(*all, 0x1p50) / std::max(slots, 1.0))));
+    }
+    if (trimmed(line).starts_with("num_ctx ")) say("n_ctx", trimmed(line).substr(8));
     if (line.contains("PROCESSOR") && line.contains("CONTEXT")) {
       column_of_context_ = line.find("CONTEXT");
       return;
@@ -366,8 +392,33 @@ class LogReader {
     }
   }
 
+  // What vLLM was handed: a scaling that is no object was taken apart on its way.
+  void override_of(std::string_view text) {
+    const auto repr = json_of_repr(text);
+    if (!repr) return;
+    const auto json = parse_json(*repr, "hf_overrides");
+    if (!json) return;
+    for (const char* key : {"rope_scaling", "rope_parameters"}) {
+      const Json* scaling = json->find(key);
+      if (!scaling) continue;
+      if (scaling->get<Json::Object>()) {
+        log_.said["hf_overrides"] = {0, *repr, line_};
+        ++log_.known;
+        return;
+      }
+      remark({.code = "override_broken",
+              .found = printable(scaling->text(), 60),
+              .message = std::string(key) +
+                         " reached vLLM as a list or a text, not as an object: the JSON was split "
+                         "at its commas, or quoted twice, on its way through another program",
+              .cure = "write the scaling into the model's config.json, where nobody splits it"});
+    }
+  }
+
   void vllm(std::string_view line) {
     for (const char* name : {"rope_scaling", "rope_parameters", "hf_overrides"}) dict(line, name);
+    constexpr std::string_view overriding = "Overriding HF config with ";
+    if (const std::size_t at = line.find(overriding); at != line.npos) override_of(line.substr(at + overriding.size()));
     if (line.contains("rope_theta=") && line.contains("rope_scaling="))
       if (number_after(line, "rope_theta="))
         say("base", line.substr(line.find("rope_theta=") + 11));

@@ -36,8 +36,9 @@ std::optional<double> number_after(std::string_view line, std::string_view befor
 // What a line says that needs no model to be understood; nothing: it is none of those.
 std::optional<Finding> message_of(std::string_view line);
 
-// "The size of tensor a (5894) must match …": what the numbers and the lines before say of the cause;
-// nothing: another line. `context` is in small letters.
+// Whether a line says that two tensors have sizes that do not match.
+bool tells_sizes(std::string_view line);
+// What its numbers and the lines before it (`context`, in small letters) say of the cause.
 std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view context);
 
 // Errors: a line above 1 MiB, a zero byte.

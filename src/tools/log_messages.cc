@@ -150,10 +150,28 @@ constexpr Message messages[] = {
     {"position_embedding.weight: copying a param", "", "table_rows", error,
      "a learned table of positions has another number of rows in the checkpoint than in the model",
      "set the model's size of picture or text to the checkpoint's, or stretch the table"},
-    {"The expanded size of the tensor (", "expanded size of the tensor (", "table_end", error,
-     "a buffer of positions or masks is shorter than the text: models with learned positions take "
-     "no longer one",
-     "truncate to max_position_embeddings: posenc explain FILE says which", "existing size ("},
+    {"Merged position_ids shape mismatch", "got torch.Size([3, 1, ", "ids_not_padded", error,
+     "input_ids were padded to a multiple of 8, and position_ids were not",
+     "take a cutoff_len that is a multiple of 8, or update the trainer", "expected (3, 1, "},
+    {"apply_rope freqs shape is not broadcastable", "", "grid_rounded", error,
+     "the positions were made for another grid than the picture or video has: a side is no multiple "
+     "of what a token covers (8 or 16 of the VAE times 2 of a patch), or a reference picture has "
+     "sides of its own",
+     "take widths and heights that are multiples of 32, of the reference picture as well"},
+    {"all_gather_into_tensor(position_ids", "", "mrope_parts", error,
+     "the ranks of a sequence exchange position_ids of one row, and M-RoPE has three",
+     "update the trainer, or train this model without sequence_parallel_size"},
+    {"given cache_size (", "given cache_size (", "cache_smaller", warning,
+     "tabbyAPI made a cache of so many tokens, all jobs' together: without max_seq_len and "
+     "cache_size in its settings it takes 4,096, whatever the model reaches",
+     "max_seq_len and cache_size in config.yml, both"},
+    {"invalid value '", "", "flag_refused", error,
+     "the program does not take this value of its flag, and stops",
+     "the line below lists what it takes; another scaling must stand in the config.json"},
+    {"bounded tensor with a maximum capacity of", "capacity of ", "table_end", error,
+     "an exported program takes texts up to the length that it was exported for, and no more than "
+     "its sliding window",
+     "export with a larger --max_seq_len; prompts beyond the window go in pieces"},
     {"rope_cache.shape", "", "table_end", error,
      "the table of cos and sin is shorter than the text: its length is the seq_len of the settings, "
      "and prompt and answer have more tokens together",
@@ -268,10 +286,12 @@ constexpr Message messages[] = {
     {"Assuming the model's maximum length is", "Assuming the model's maximum length is",
      "context_assumed", warning, "the file does not say its context, and vLLM takes this one",
      "write max_position_embeddings, or --max-model-len"},
-    {"greater than the derived context_length", "context_length (", "beyond_context", warning,
-     "SGLang is started for more tokens than it derives from the file: angles that training has "
-     "not shown",
-     extend},
+    {"greater than the derived context_length", "context_length (", "context_refused", error,
+     "SGLang refuses more tokens than it derives from the file: max_position_embeddings, which a "
+     "scaling's factor multiplies only where no trained length stands beside it",
+     "max_position_embeddings of the config.json as long as the scaling reaches, or "
+     "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 where a scaling covers it",
+     "derived context_length ("},
     {"This model's maximum context length is", "you requested ", "request_too_long", warning,
      "a request was longer than what the server was started for", longer,
      "maximum context length is "},

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "src/explain/text.h"
 #include "src/tools/log_lines.h"
@@ -18,21 +19,96 @@ bool is_of_pictures(std::string_view context) {
                            "diffusers", "comfy", "freqs_cis", "transformer_2d", "latent"});
 }
 
-// Areas of grids: both large, and apart by a rounded side.
+// Areas of grids: both large and no primes, and apart by a rounded side.
 bool is_rounded_grid(double a, double b) {
-  return std::min(a, b) > 2000 && a != b && std::abs(a - b) < 0.08 * std::max(a, b);
+  const auto is_area = [](double n) {
+    for (double side = 16; side * side <= n && side < 4096; ++side)
+      if (std::fmod(n, side) == 0) return true;
+    return false;
+  };
+  return std::min(a, b) > 2000 && a != b && std::abs(a - b) < 0.08 * std::max(a, b) &&
+         is_area(a) && is_area(b);
+}
+
+// Padded to a multiple of eight, and the other not.
+bool is_padded(double least, double most) {
+  return least > 64 && most - least < 8 && most > least && std::fmod(most, 8) == 0 &&
+         std::fmod(least, 8) != 0;
+}
+
+struct Sizes {
+  double a = 0, b = 0;
+  bool of_channels = false;  // of the last axis of queries and keys
+};
+
+// "(1, 16, 56, 64)" behind a place of the line; nothing: no shape stands there.
+std::vector<double> shape_after(std::string_view line, std::size_t& at) {
+  std::vector<double> shape;
+  at = line.find('(', at);
+  if (at == line.npos) return shape;
+  const std::size_t end = line.find(')', at);
+  if (end == line.npos || end - at > 60) return shape;
+  std::string_view inside = line.substr(at + 1, end - at - 1);
+  at = end;
+  while (!inside.empty()) {
+    const std::size_t comma = std::min(inside.find(','), inside.size());
+    if (const auto number = number_after(inside.substr(0, comma), "")) shape.push_back(*number);
+    inside.remove_prefix(std::min(comma + 1, inside.size()));
+  }
+  return shape;
+}
+
+// The two sizes of the axis that differs: PyTorch's words, or MLX's and NumPy's.
+std::optional<Sizes> sizes_in(std::string_view line) {
+  const bool by_channel = line.contains("non-singleton dimension 3");
+  if (line.contains("size of tensor a (")) {
+    const auto a = number_after(line, "size of tensor a ("), b = number_after(line, "tensor b (");
+    return a && b ? std::optional(Sizes{*a, *b, by_channel && *a <= 1024 && *b <= 1024})
+                  : std::nullopt;
+  }
+  if (line.contains("expanded size of the tensor (")) {
+    const auto a = number_after(line, "expanded size of the tensor ("),
+               b = number_after(line, "existing size (");
+    return a && b ? std::optional(Sizes{*a, *b, by_channel}) : std::nullopt;
+  }
+  if (!line.contains("broadcast")) return std::nullopt;
+  std::size_t at = std::min(line.find("hapes"), line.size());
+  const std::vector<double> first = shape_after(line, at), second = shape_after(line, at);
+  if (first.size() < 2 || first.size() != second.size()) return std::nullopt;
+  for (std::size_t i = 0; i < first.size(); ++i)
+    if (first[i] != second[i] && first[i] != 1 && second[i] != 1)
+      return Sizes{first[i], second[i], i == 3};
+  return std::nullopt;
 }
 
 }  // namespace
 
+bool tells_sizes(std::string_view line) { return sizes_in(line).has_value(); }
+
 std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view context) {
-  const auto a = number_after(line, "size of tensor a ("), b = number_after(line, "tensor b (");
-  if (!a || !b || std::abs(*a) > 0x1p50 || std::abs(*b) > 0x1p50) return std::nullopt;
+  const auto sizes = sizes_in(line);
+  if (!sizes) return std::nullopt;
+  const std::optional a = sizes->a, b = sizes->b;
+  if (std::abs(*a) > 0x1p50 || std::abs(*b) > 0x1p50) return std::nullopt;
   const auto told = [](double number) { return grouped(std::llround(number)); };
   Finding out{.code = "lengths_differ", .expected = told(*b), .found = told(*a)};
   const double least = std::min(*a, *b), most = std::max(*a, *b);
   constexpr double largest_head_count = 128;
-  if (context.contains("rope_deltas") || context.contains("compute_3d_position_ids")) {
+  if (sizes->of_channels) {
+    out.code = "channels_differ";
+    out.message =
+        "these are channels, not tokens: a table of cos and sin for " + told(least) +
+        " channels meets heads of " + told(most) +
+        ". A part of each head rotates (partial_rotary_factor, rotary_dim), and the class rotates "
+        "all of it, or the other way round";
+    out.cure = "update the engine: it does not read the key by which this file says the part";
+  } else if (context.contains("_position_ids[") || context.contains("self._position_ids")) {
+    out.code = "positions_stale";
+    out.message = "the positions kept from the request before are shorter or longer than this one: "
+                  "the server reuses them for another text";
+    out.cure = "update it (mlx-vlm and what is built on it); until then send one request at a time, "
+               "and start anew between conversations";
+  } else if (context.contains("rope_deltas") || context.contains("compute_3d_position_ids")) {
     out.code = "mrope_deltas_stale";
     out.message =
         "rope_deltas, by which text goes on behind pictures, are those of another batch: kept from "
@@ -52,7 +128,13 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
                   "channels] where the program rotates [batch, heads, tokens, channels], or the other "
                   "way round";
     out.cure = "update the program and the node together: they are of different versions";
-  } else if (is_rounded_grid(*a, *b)) {
+  } else if (is_padded(least, most)) {
+    out.code = "ids_not_padded";
+    out.message = "input_ids were padded to a multiple of 8 (" + told(most) +
+                  "), or got tokens for a picture, and position_ids were not (" + told(least) + ")";
+    out.cure = "update the trainer; until then take a length that is a multiple of 8 (cutoff_len), "
+               "or pack no texts";
+  } else if (is_rounded_grid(*a, *b) && (is_of_pictures(context) || context.size() < 200)) {
     out.code = "grid_rounded";
     out.message = "both are areas of a grid of a picture or video, and one side was rounded: the "
                   "height or width is no multiple of what a token covers (8 or 16 of the VAE times 2 "

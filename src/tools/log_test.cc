@@ -227,6 +227,10 @@ TEST(LogDifferences, SizesThatDifferAreToldApartByWhatStandsAround) {
       {"", "a (212160) must match the size of tensor b (210600)", "grid_rounded"},
       {"in compute_3d_position_ids", "a (2) must match the size of tensor b (0)",
        "mrope_deltas_stale"},
+      {"in apply_rotary_emb of llama4", "a (4248) must match the size of tensor b (4243)",
+       "ids_not_padded"},
+      {"self._position_ids[:, :, 0:4]", "a (56) must match the size of tensor b (20)",
+       "positions_stale"},
       {"apply_rotary_emb_qwen", "a (1024) must match the size of tensor b (983)", "lengths_differ"},
   };
   for (const auto& [before, numbers, code] : cases)
@@ -264,6 +268,34 @@ TEST(LogDifferences, ALineThatATerminalBrokeIsReadWhole) {
 TEST(LogDifferences, AnErrorAboutPositionThatNobodyKnowsIsNamed) {
   const auto found = beside("qwen3-8b", "all is well\nError: rotary tables are missing a hat\n");
   EXPECT_EQ(with(found, "line_unknown").line, 2);
+}
+
+TEST(LogDifferences, SizesOfChannelsAreNoLengths) {
+  with(beside("qwen3-8b", "The expanded size of the tensor (128) must match the existing size (64) "
+                          "at non-singleton dimension 3."),
+       "channels_differ");
+}
+
+TEST(LogDifferences, MlxsShapesAreReadAsPytorchs) {
+  const auto found = beside("qwen3-8b", "ValueError: cannot broadcast shapes (1, 16, 56, 64) vs "
+                                        "(1, 1, 20, 64)");
+  EXPECT_EQ(with(found, "lengths_differ").expected, "20");
+}
+
+TEST(LogDifferences, OllamasVariableAndItsRunnerAreCompared) {
+  const auto found = beside(
+      "qwen3-8b",
+      "msg=\"server config\" env=\"map[OLLAMA_CONTEXT_LENGTH:16384 OLLAMA_DEBUG:false]\"\n"
+      "cmd=\"/usr/bin/ollama runner --model x --ctx-size 8192 --parallel 2 --port 1\"\n");
+  EXPECT_EQ(with(found, "context_defaulted").expected, "16,384");
+  EXPECT_EQ(with(found, "context_defaulted").found, "4,096");
+}
+
+TEST(LogDifferences, AnOverrideThatIsNoObjectIsBroken) {
+  with(beside("qwen3-8b",
+              "Overriding HF config with {'rope_scaling': ['{\"rope_type\":\"yarn\"', "
+              "'\"factor\":4.0}']}"),
+       "override_broken");
 }
 
 }  // namespace

@@ -57,6 +57,23 @@ constexpr Program programs[] = {
      .title = "mlx-vlm",
      .advice = "text layers are read as by mlx-lm: --engine mlx-lm",
      .is_package = true},
+    {.word = "mlc_llm",
+     .title = "MLC LLM",
+     .advice = "it runs what mlc-chat-config.json says of context_window_size: give the config.json "
+               "of the original model and the length",
+     .is_package = true},
+    {.word = "vmlx", .title = "vmlx", .advice = "text layers are read as by mlx-lm: --engine mlx-lm"},
+    {.word = "xinference",
+     .title = "Xinference",
+     .advice = "it hands flags on to an engine: give the engine's own log, which says what arrived"},
+    {.word = "optimum-cli",
+     .title = "Optimum",
+     .advice = "an export is for one length (--max_seq_len), and takes prompts up to the sliding "
+               "window of the model; longer ones go in pieces"},
+    {.word = "pretrain_vlm.py",
+     .title = "Megatron-LM's pretrain_vlm.py",
+     .advice = "it does not hand --rotary-base on: the base is 10000 whatever the flag says, so a "
+               "model with another base is trained with the wrong rotation"},
     {.word = "aphrodite", .title = "Aphrodite", .advice = "a fork of vLLM: --engine vllm"},
 
     {.word = "swift", .title = "ms-swift", .advice = file_alone, .trains = true, .is_package = true},
@@ -90,7 +107,7 @@ bool is_subcommand(std::string_view word) {
       "serve", "bench",  "chat",  "complete", "run-batch", "run",    "create", "load",
       "show",  "server", "infer", "sft",      "pt",        "rlhf",   "deploy", "export",
       "app",   "sample", "train", "api",      "eval",      "webchat", "grpo",  "dpo",
-      "ps",    "generate", "launch_server", "evaluate", "lite", "api_server", "preprocess"};
+      "ps",    "generate", "launch_server", "evaluate", "lite", "api_server", "preprocess", "generate"};
   return std::ranges::find(known, word) != std::end(known);
 }
 

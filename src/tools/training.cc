@@ -53,7 +53,7 @@ class Settings {
   const std::string* find(std::string_view key, bool deep = false) const {
     const std::string* last = nullptr;
     for (const Setting& one : all_)
-      if (one.path == key || (deep && one.key() == key)) last = &one.value;
+      if ((one.path == key || (deep && one.key() == key)) && one.value != key) last = &one.value;
     return last && !last->empty() && *last != "null" && *last != "~" ? last : nullptr;
   }
 
@@ -79,12 +79,13 @@ class Settings {
     if (!toml_)
       while (!open_.empty() && open_.back().indent >= indent) open_.pop_back();
     const std::string path = (open_.empty() ? "" : open_.back().path + ".") + std::string(key);
-    const std::string_view value = without(text.substr(colon + 1), " \t");
-    if (value.starts_with('{'))
+    // Of Python an argument ends at a comma.
+    const std::string_view value = without(text.substr(colon + 1), " \t,");
+    if (value.starts_with('{') && value.contains('}'))
       flow(path, value);
     else
       all_.push_back({path, std::string(without(value, "\"'"))});
-    if (!toml_ && value.empty()) open_.push_back({indent, path});
+    if (!toml_ && (value.empty() || value == "{")) open_.push_back({indent, path});
   }
 
   // {type: yarn, factor: 4.0}, with quotes or without; braces within are passed over.
@@ -188,6 +189,8 @@ Expected<Training> read_training(std::string_view text) {
   const Settings settings(text);
   Training out;
   POSENC_CHECK(read_lengths(settings, out));
+  // Unsloth hands no rope_scaling to the engine that it generates by.
+  if (const std::string* fast = settings.find("fast_inference", true)) out.drops_scaling = *fast == "True";
   const std::string *ring = settings.find("ring_attn_func"),
                     *packs = settings.find("sample_packing");
   out.ring_of_batches = ring && ring->contains("batch_ring");
@@ -217,6 +220,14 @@ std::vector<Finding> contradictions(const Training& training) {
          .message = training.length_key + " sizes the table of cos and sin, and " +
                     training.prompt_key + " + " + training.answer_key + " are more: texts run past it",
          .cure = training.length_key + ": " + std::to_string(both)});
+  if (training.drops_scaling && training.override_dict)
+    findings.push_back(
+        {.code = "wrapper_scaling",
+         .message = "with fast_inference Unsloth generates by vLLM, to which it does not hand "
+                    "rope_scaling: training and generation rotate differently, and vLLM keeps the "
+                    "file's length",
+         .cure = "write rope_scaling and max_position_embeddings into the config.json, or "
+                 "fast_inference = False"});
   if (training.ring_of_batches)
     findings.push_back(
         {.code = "packing_ignored",

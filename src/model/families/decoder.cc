@@ -109,6 +109,8 @@ class DecoderReader {
     const auto rest = config_.integer("qk_nope_head_dim");
     if (said->value == (rotated ? rotated->value : family_.attention.mla.rope)) return;
     if (said->value == (rest ? rest->value : family_.attention.mla.nope)) return;
+    // The width over the heads, as tools fill it in.
+    if (dims_.heads > 0 && said->value * dims_.heads == dims_.width) return;
     reading_.warn("unread_key", said->key + " is " + std::to_string(said->value) +
                                     ", and a head is " + std::to_string(dims_.head_dim) +
                                     " wide all the same");
