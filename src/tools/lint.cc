@@ -286,8 +286,9 @@ Expected<std::vector<Finding>> lint(const Model& model, const LintOptions& optio
     for (Finding finding : differs.findings) {
       if (finding.severity == Severity::note && (any || finding.code != "context")) continue;
       // A file is not wrong because one engine of many reads it otherwise, unless that is the one
-      // it is for.
-      if (any) finding.severity = Severity::warning;
+      // it is for; one that stops at it harms no text.
+      if (any)
+        finding.severity = finding.code == "refused" ? Severity::note : Severity::warning;
       if (const std::string why = reasons(differs.reading);
           !why.empty() && finding.code != "refused")
         finding.message += ". " + why;

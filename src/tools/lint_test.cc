@@ -53,8 +53,15 @@ TEST(Lint, TheCureIsNoLongerPartOfTheMessage) {
 }
 
 TEST(Lint, WhatAnyEngineDoesOtherwiseIsAWarning) {
-  const Finding found = finding_of(linted(qwen(yarn_by_4)), "engine_refused");
+  const Model gemma = *read_model("gemma-3-4b");
+  const Finding found = finding_of(*lint(gemma), "engine_rope_scaling");
   EXPECT_EQ(found.severity, Severity::warning);
+  EXPECT_EQ(found.engines, std::vector<std::string>{"sglang"});
+}
+
+TEST(Lint, WhereAnyEngineStopsAtAFileThatIsANote) {
+  const Finding found = finding_of(linted(qwen(yarn_by_4)), "engine_refused");
+  EXPECT_EQ(found.severity, Severity::note);
   EXPECT_EQ(found.engines, std::vector<std::string>{"onnxruntime-genai"});
 }
 
