@@ -29,8 +29,10 @@ void sglang_reads(EngineRope& rope) {
   }
   if (rope.scaling<Proportional>() && !rope.model_is("gemma4 gemma4_text"))
     lose_scaling(rope, "no class but Gemma 4's reads it");
+  // models/gemma3_causal.py: the model makes cos and sin of the whole rope_parameters and hands them
+  // to its layers, whose own module, of the base alone, runs on processors with AMX.
   if (rope.scaling<Linear>() && rope.model_is("gemma3 gemma3_text"))
-    lose_scaling(rope, "the class for Gemma 3 reads the bases alone");
+    rope.approximated("on processors with AMX (and no GPU) Gemma 3 has the base alone, unscaled");
   fix_dynamic(rope);
   round_tables(rope);
 }

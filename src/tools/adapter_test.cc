@@ -110,5 +110,12 @@ TEST(Training, ArgumentsOfPythonEndAtACommaAndNamesAreNoNumbers) {
   EXPECT_EQ(detail::contradictions(*told).at(0).code, "wrapper_scaling");
 }
 
+TEST(Training, AFusedRotationOnPartsOfATextIsNamed) {
+  const auto told = detail::read_training(
+      "model:\n  backend:\n    rope_fusion: true\ndistributed:\n  cp_size: 2\n");
+  ASSERT_TRUE(told);
+  EXPECT_EQ(detail::contradictions(*told).at(0).code, "rope_fusion_parts");
+}
+
 }  // namespace
 }  // namespace posenc

@@ -129,6 +129,7 @@ constexpr KnownFlag known_flags[] = {
     {"llama.cpp", "--model-draft", "-md"},
     {"llama.cpp", "--ctx-size-draft", "-cd"},
     {"llama.cpp", "--context-shift", "", true},
+    {"llama.cpp", "--predict", "-n"},
     {"lms", "--ctx-size", "--context-length"},
     {"lms", "--ctx-size", "-c"},
     {"lms", "--rope-freq-base"},  // of its form: lms itself has no such flag

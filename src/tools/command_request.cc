@@ -174,6 +174,22 @@ class Request {
           "it makes room while text is made: a prompt that is longer than its slot is refused all "
           "the same",
           "");
+    if (line_.engine == "llama.cpp" && asked_ > 0) {
+      const CommandFlag* predict = line_.find("--predict");
+      POSENC_TRY(tokens, predict && !predict->value.starts_with('-') ? number_of_flag(*predict)
+                                                                      : Expected<double>(0.0));
+      const bool windows = std::ranges::any_of(
+          told_.groups, [](const LayerGroup& group) { return group.window.has_value(); });
+      if (tokens >= static_cast<double>(asked_))
+        say("context_shift", Severity::warning, grouped(asked_),
+            grouped(std::llround(std::min(tokens, 0x1p40))),
+            std::string("-n asks for more tokens than -c has: the oldest are dropped and cached keys "
+                        "moved, or generation stops") +
+                (windows ? "; layers with a window rotate by a base of their own, and builds of "
+                           "early 2025 moved their keys by the other one"
+                         : ""),
+            "-c of prompt and answer together");
+    }
     POSENC_TRY(cache, count("--cache-size", 0));
     if (cache > 0 && asked_ > cache)
       say("cache_smaller", Severity::warning, grouped(asked_), grouped(cache),

@@ -383,6 +383,7 @@ class Doctor {
   void join() {
     join_context();
     if (!with("request_too_long")) return;
+    for (const Exhibit* command : commands_) join_line(*command);
     for (const Exhibit& one : out_.evidence)
       if (one.kind == ExhibitKind::training) join_lengths(one);
     for (const Diagnosed& one : out_.findings)
@@ -412,6 +413,29 @@ class Doctor {
     }
   }
 
+  // A limit below what the line asks for is none of the context: memory for keys is.
+  void join_line(const Exhibit& command) {
+    const auto line = detail::read_command_line(command.text);
+    if (!line) return;
+    double asked = 0;
+    for (const char* name : {"--max-model-len", "--context-length", "--session-len", "--max-seq-len"})
+      if (const detail::CommandFlag* flag = line->find(name))
+        asked = detail::number_of_flag(*flag).value_or(0);
+    for (Diagnosed& one : out_.findings) {
+      Finding& finding = one.finding;
+      if (finding.code != "request_too_long" || finding.expected.empty()) continue;
+      const auto limit = detail::number_after(finding.expected, "");
+      if (!limit || asked <= *limit) continue;
+      finding.code = "cache_memory";
+      finding.message = "the line asks for " +
+                        grouped(std::llround(std::min(asked, 0x1p50))) +
+                        " tokens, and the server has room for " + finding.expected +
+                        ": memory for keys and values, and not the context, is what limits it";
+      finding.cure = "more GPUs, a smaller cache type (fp8), a larger share of memory for it "
+                     "(--mem-fraction-static, --gpu-memory-utilization), or shorter requests";
+    }
+  }
+
   void join_lengths(const Exhibit& settings) {
     const auto told = detail::read_training(settings.text);
     if (!told || told->prompt == 0) return;
@@ -436,7 +460,10 @@ class Doctor {
       return out_.length > 0 && one.finding.position && *one.finding.position >= out_.length;
     };
     std::ranges::stable_sort(out_.findings, {}, [&](const Diagnosed& one) {
-      return std::tuple(one.finding.severity, late(one), one.finding.position.value_or(0));
+      // What happened comes before what may happen.
+      const bool happened = one.sure == "told by the log";
+      return std::tuple(one.finding.severity, late(one), !happened,
+                        one.finding.position.value_or(0));
     });
   }
 
@@ -457,6 +484,9 @@ class Doctor {
       // What shows the fault may be just what could not be read.
       if (const std::string unread = not_used(); !unread.empty())
         out_.verdict += " in what could be read, which is not all: " + unread + " could not";
+      else if (const Diagnosed* other = with("version_unknown"))
+        out_.verdict += " as far as " + other->engine + " " + other->version +
+                        " tells, whose profile stands for the version that runs";
       out_.verdict += ".";
     } else {
       const Finding& first = grave->finding;

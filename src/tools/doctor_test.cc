@@ -70,6 +70,20 @@ TEST(Exhibit, OfPipsListIsVersions) {
   EXPECT_EQ(list.text, "vllm@0.19.1, transformers@4.57.6");
 }
 
+TEST(Exhibit, OfVersionsIsNoListOfFrequencies) {
+  EXPECT_EQ(text_exhibit("x", "mlx==0.32.2\nmlx-lm==0.28.0\nmlx-vlm==0.3.3\n").kind,
+            ExhibitKind::versions);
+  EXPECT_EQ(text_exhibit("x", "vllm==0.8.5.post1\nsglang==0.10.1.1\n").text,
+            "vllm@0.8.5, sglang@0.10.1");
+}
+
+TEST(Exhibit, OfAnUnknownProgramHasTheLengthThatItAsksFor) {
+  const Exhibit line = text_exhibit(
+      "x", "ARGS=\"pretrained=M,max_model_length=32768\"\nlighteval vllm $ARGS \"aime24|0|0\"\n");
+  EXPECT_EQ(line.kind, ExhibitKind::training);
+  EXPECT_TRUE(line.as.contains("32,768")) << line.as;
+}
+
 TEST(Exhibit, OfAFileThatIsNotMeantSaysWhichIs) {
   const auto as = [](const char* text) { return text_exhibit("x", text).as; };
   EXPECT_TRUE(as(R"({"added_tokens": [], "model": {}})").contains("tokenizer"));
@@ -251,6 +265,23 @@ TEST(Doctor, WhatAModelfileAsksForIsComparedWithWhatRuns) {
        text_exhibit("ps.txt", "NAME   ID  PROCESSOR    CONTEXT    UNTIL\n"
                               "x      a   100% GPU     262144     now\n")});
   EXPECT_NE(found_of(found, "num_ctx_ignored"), nullptr);
+}
+
+TEST(Doctor, ALimitBelowWhatTheLineAsksForIsMemory) {
+  const Diagnosis found = diagnosed(
+      {evidence_of("deepseek-v3"),
+       text_exhibit("command", "python -m sglang.launch_server --context-length 163840"),
+       text_exhibit("error.log", "Input length (160062 tokens) exceeds the maximum allowed length "
+                                 "(59862 tokens).")});
+  EXPECT_NE(found_of(found, "cache_memory"), nullptr);
+  EXPECT_EQ(found_of(found, "request_too_long"), nullptr);
+}
+
+TEST(Doctor, WhatHappenedStandsBeforeWhatMayHappen) {
+  const Diagnosis found = diagnosed({evidence_of("broken-llama-3.1-8b"),
+                                     text_exhibit("error.log", "the slot context shift, n_discard = 9")});
+  ASSERT_FALSE(found.findings.empty());
+  EXPECT_EQ(found.findings.front().finding.code, "context_shifted");
 }
 
 TEST(Doctor, WithoutEvidenceItSaysWhatToGive) {

@@ -27,13 +27,15 @@ bool is_modelfile(std::string_view text) {
   return has_line_with(text, "FROM ") && !text.starts_with('{');
 }
 
+// Frequencies as something prints them: in brackets, under their name, or alone.
 bool is_of_numbers(std::string_view text) {
   const auto numbers = read_printed_frequencies(text);
   if (!numbers) return false;
   const auto letters = std::ranges::count_if(
       text, [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); });
+  const bool named = text.contains("freq"), listed = text.contains('[') || text.contains("tensor(");
   // tensor(…, device='cuda:0', dtype=torch.float32), inv_freq = …
-  return letters < 80 + std::ssize(*numbers);
+  return (named || listed || letters < 10) && letters < 80 + std::ssize(*numbers);
 }
 
 // "vllm==0.19.1", "transformers  5.3.0", "- `transformers` version: 4.57.1", "vLLM Version: 0.9",
@@ -58,8 +60,10 @@ std::vector<std::string> versions_in(std::string_view text) {
       rest.remove_prefix(std::min(rest.find_first_not_of(" =:\t"), rest.size()));
     }
     if (rest.starts_with('v')) rest.remove_prefix(1);
-    const std::string_view version =
+    std::string_view version =
         rest.substr(0, std::min(rest.find_first_not_of("0123456789."), rest.size()));
+    if (version.ends_with('.')) version.remove_suffix(1);  // 0.8.5.post1
+    if (std::ranges::count(version, '.') == 3) version = version.substr(0, version.rfind('.'));
     if (name.empty() || !version.contains('.')) continue;
     const std::string id = std::string(name) + "@" + std::string(version);
     if (find_engine(id) && std::ranges::find(found, id) == found.end()) found.push_back(id);
@@ -106,7 +110,8 @@ Exhibit text_exhibit(std::string name, std::string text) {
     const auto answer = detail::read_log(text);
     if (!answer || answer->known == 0) return unusable_exhibit(std::move(name), model.error());
   }
-  if (is_of_numbers(trimmed)) return as(ExhibitKind::inv_freq, "frequencies, as numbers");
+  const std::vector<std::string> versions = versions_in(trimmed);
+  if (versions.empty() && is_of_numbers(trimmed)) return as(ExhibitKind::inv_freq, "frequencies, as numbers");
   if (is_modelfile(trimmed)) return as(ExhibitKind::modelfile, "a Modelfile of Ollama");
   const auto log = detail::read_log(text);
   const bool tells = log && log->known > 0;
@@ -126,12 +131,21 @@ Exhibit text_exhibit(std::string name, std::string text) {
   if (tells)
     return as(ExhibitKind::log, "a log, " + std::to_string(log->known) +
                                     (log->known == 1 ? " line" : " lines") + " about position");
-  if (const auto versions = versions_in(trimmed); !versions.empty()) {
+  if (!versions.empty()) {
     std::string all;
     for (const std::string& one : versions) all += (all.empty() ? "" : ", ") + one;
     text = all;
     return as(ExhibitKind::versions, all);
   }
+  // A program that nobody knows, with a length that its engine is to serve.
+  for (const char* key : {"max_model_length", "max_model_len", "max-model-len", "max_seq_len"})
+    for (const char* between : {"=", " ", ": "})
+      if (const auto tokens = detail::number_after(trimmed, key + std::string(between));
+          !line && tokens && *tokens >= 1 && *tokens < 0x1p40) {
+        text = "command: eval\nmax_model_len: " + std::to_string(std::llround(*tokens)) + "\n";
+        return as(ExhibitKind::training, "a line of a program that asks for " +
+                                             grouped(std::llround(*tokens)) + " tokens");
+      }
   // A line with flags, however it is broken.
   if (!line && (trimmed.starts_with('-') || trimmed.contains(" --"))) {
     const Error& error = line.error();

@@ -53,10 +53,9 @@ TEST(Lint, TheCureIsNoLongerPartOfTheMessage) {
 }
 
 TEST(Lint, WhatAnyEngineDoesOtherwiseIsAWarning) {
-  const Model gemma = *read_model("gemma-3-4b");
-  const Finding found = finding_of(*lint(gemma), "engine_rope_scaling");
+  const Finding found = finding_of(*lint(*read_model("internlm2.5-7b")), "engine_rope_scaling");
   EXPECT_EQ(found.severity, Severity::warning);
-  EXPECT_EQ(found.engines, std::vector<std::string>{"sglang"});
+  EXPECT_FALSE(found.engines.empty());
 }
 
 TEST(Lint, WhereAnyEngineStopsAtAFileThatIsANote) {

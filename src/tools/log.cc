@@ -31,6 +31,7 @@ class LogDifferences {
     findings_ = log_.remarks;
     of_tokenizer();
     of_request();
+    of_table();
     Model told = model_;
     for (LayerGroup& group : told.groups)
       if (!is_tower(group.stack)) put_in(group);
@@ -195,6 +196,14 @@ class LogDifferences {
                  std::to_string(text) + " at least: --max-model-len (vLLM), --context-length (SGLang), " +
                  "-c (llama.cpp), num_ctx (Ollama); " + one.cure;
     }
+  }
+
+  // How far the model goes, beside an error that does not say it.
+  void of_table() {
+    const std::int64_t reached = std::max(model_.context, detail::reach(model_));
+    for (Finding& one : findings_)
+      if (one.code == "table_end" && reached > 0)
+        one.message += "; this model takes " + grouped(reached) + " tokens, special ones counted";
   }
 
   static std::int64_t whole(std::string text) {

@@ -227,7 +227,9 @@ class LogReader {
               .cure = "convert with a newer converter, and compare: posenc diff config.json FILE"});
     before_.push_back(small(line));
     if (before_.size() > lines_of_context) before_.erase(before_.begin());
-    if (tells_sizes(line)) {
+    if (small(line).contains("too many indices")) {
+      too_many_indices();
+    } else if (tells_sizes(line)) {
       std::string context;
       for (const std::string& one : before_) context += one + "\n";
       if (auto sizes = sizes_that_differ(line, context)) remark(*std::move(sizes));
@@ -340,6 +342,9 @@ class LogReader {
       say("asked", line.substr(line.find("OLLAMA_CONTEXT_LENGTH:") + 22));
     if (const auto wanted = number_after(line, "OLLAMA_CONTEXT_LENGTH="); wanted && *wanted > 0)
       say("asked", line.substr(line.find("OLLAMA_CONTEXT_LENGTH=") + 22));
+    if (line.contains("truncating input prompt"))
+      if (const auto limit = number_after(line, "limit="))
+        say("n_ctx", std::to_string(std::llround(std::min(*limit, 0x1p50))));
     // The runner's line: its slots share the context.
     if (const auto all = number_after(line, "--ctx-size "); all && line.contains(" runner ")) {
       const double slots = number_after(line, "--parallel ").value_or(1);
@@ -390,6 +395,23 @@ class LogReader {
       log_.said[std::string(name)] = {0, *json, line_};
       ++log_.known;
     }
+  }
+
+  // An index by axis into positions that have none: of which, the lines before tell.
+  void too_many_indices() {
+    std::string context;
+    for (const std::string& one : before_) context += one + "\n";
+    if (context.contains("_position_ids["))
+      remark({.code = "positions_stale",
+              .message = "positions kept from the request before have two axes, of text, where three "
+                         "rows are read: the server reuses them",
+              .cure = "update it (mlx-vlm and what is built on it); until then set "
+                      "model._position_ids to None before each request"});
+    else if (context.contains("rotary") || context.contains("rope") || context.contains("position"))
+      remark({.code = "position_rows",
+              .message = "M-RoPE reads position_ids of three rows [3, batch, seq], and got [batch, "
+                         "seq]: the caller made positions of text",
+              .cure = "make them by the model's get_rope_index, or update the trainer's bridge"});
   }
 
   // What vLLM was handed: a scaling that is no object was taken apart on its way.

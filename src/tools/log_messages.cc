@@ -176,9 +176,22 @@ constexpr Message messages[] = {
      "the table of cos and sin is shorter than the text: its length is the seq_len of the settings, "
      "and prompt and answer have more tokens together",
      "set seq_len to the longest prompt and answer together"},
-    {"seq_len > cos.shape[0]", "", "table_end", error,
-     "the table of cos and sin is shorter than the text",
-     "load it with a max_seq_length that covers prompt and answer"},
+    {"cos.shape[0]", "", "table_end", error,
+     "the table of cos and sin is shorter than the text: it is made for max_seq_length, and some "
+     "versions of Unsloth do not make it longer",
+     "load the model with a max_seq_length that covers prompt and answer, or pip install -U unsloth"},
+    {"Cannot truncate prompt with n_keep", "n_keep (", "context_fitted", error,
+     "the prompt is longer than the context that the model was loaded with",
+     "load it with a longer context (LM Studio: Context Length in the model's load settings)",
+     "n_ctx ("},
+    {"requires `position_ids` in every", "", "positions_missing", error,
+     "ranks that share a text want positions of the whole text: without position_ids each would "
+     "count its part from 0",
+     "update the trainer, or give a collator that adds position_ids"},
+    {"position_ids.view(-1)", "", "positions_view", error,
+     "packed texts are cut where positions begin anew, and this code cannot read positions of "
+     "several rows: no fault of your settings",
+     "update the trainer (.reshape in place of .view), or sample_packing: false"},
     {"AssertionError: seq_len", "", "table_end", error,
      "the table of cos and sin is shorter than the text",
      "load it with a length that covers prompt and answer"},

@@ -94,7 +94,14 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
   Finding out{.code = "lengths_differ", .expected = told(*b), .found = told(*a)};
   const double least = std::min(*a, *b), most = std::max(*a, *b);
   constexpr double largest_head_count = 128;
-  if (sizes->of_channels) {
+  constexpr double most_axes = 4;  // text's own, time, row, column
+  if (most <= most_axes && least >= 1) {
+    out.code = "position_rows";
+    out.message = "these are rows of positions, not tokens: M-RoPE has three (time, row, column), "
+                  "some trainers add the text's own, and here are " +
+                  told(*b) + " where " + told(*a) + " are wanted";
+    out.cure = "update the trainer or the bridge that makes position_ids";
+  } else if (sizes->of_channels) {
     out.code = "channels_differ";
     out.message =
         "these are channels, not tokens: a table of cos and sin for " + told(least) +

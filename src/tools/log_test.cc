@@ -298,5 +298,25 @@ TEST(LogDifferences, AnOverrideThatIsNoObjectIsBroken) {
        "override_broken");
 }
 
+TEST(LogDifferences, TinySizesAreRowsOfPositions) {
+  with(beside("qwen3-8b", "The size of tensor a (3) must match the size of tensor b (2) at "
+                          "non-singleton dimension 0"),
+       "position_rows");
+}
+
+TEST(LogDifferences, TooManyIndicesAreToldByTheLineAbove) {
+  with(beside("qwen3-8b", "position_ids = language_model._position_ids[:, :, : 4]\n"
+                          "ValueError: Too many indices for array with 2 dimensions.\n"),
+       "positions_stale");
+  with(beside("qwen3-8b", "rotary_pos_embedding.py, line 301, in forward\n"
+                          "IndexError: too many indices for tensor of dimension 2\n"),
+       "position_rows");
+}
+
+TEST(LogDifferences, BesideAModelAnErrorOfATableHasItsLength) {
+  EXPECT_TRUE(with(beside("llama-2-7b", "AssertionError: seq_len"), "table_end")
+                  .message.contains("4,096 tokens"));
+}
+
 }  // namespace
 }  // namespace posenc

@@ -193,6 +193,9 @@ Expected<Training> read_training(std::string_view text) {
   if (const std::string* fast = settings.find("fast_inference", true)) out.drops_scaling = *fast == "True";
   const std::string *ring = settings.find("ring_attn_func"),
                     *packs = settings.find("sample_packing");
+  const std::string *fuses = settings.find("rope_fusion", true),
+                    *ranks = settings.find("cp_size", true);
+  out.fuses_parts = fuses && *fuses == "true" && ranks && *ranks != "1" && *ranks != "0";
   out.ring_of_batches = ring && ring->contains("batch_ring");
   out.packs = packs && *packs == "true";
   if (const std::string* word = settings.find("rope_scaling")) out.scaling = *word;
@@ -228,6 +231,13 @@ std::vector<Finding> contradictions(const Training& training) {
                     "file's length",
          .cure = "write rope_scaling and max_position_embeddings into the config.json, or "
                  "fast_inference = False"});
+  if (training.fuses_parts)
+    findings.push_back(
+        {.code = "rope_fusion_parts",
+         .severity = Severity::warning,
+         .message = "rope_fusion rotates each rank's part of a text (cp_size above 1) as if it began "
+                    "at 0: the loss is wrong, without an error",
+         .cure = "rope_fusion: false, or cp_size: 1"});
   if (training.ring_of_batches)
     findings.push_back(
         {.code = "packing_ignored",
@@ -246,7 +256,7 @@ bool is_training(std::string_view text) {
     const std::string_view key = one.key();
     return std::ranges::find(at_the_top, key) != std::end(at_the_top) ||
            std::ranges::find(within, key) != std::end(within) || key == "max_prompt_length" ||
-           is_dict_key(one.parent());
+           is_dict_key(one.parent()) || key == "rope_fusion" || key == "sequence_parallel_size";
   });
 }
 

@@ -16,6 +16,7 @@ struct Training {
   std::int64_t length = 0;                   // tokens of the longest text; 0: nobody says
   std::int64_t prompt = 0, answer = 0;       // what each may have, where the settings say both
   std::string prompt_key = {}, answer_key = {}, length_key = {};
+  bool fuses_parts = false;      // NeMo Automodel: one rotation for all, on parts of a text
   bool drops_scaling = false;    // to the engine that generates in a training
   bool packs = false;            // several texts in a row
   bool ring_of_batches = false;  // axolotl's ring of ranks that knows no bounds of packed texts

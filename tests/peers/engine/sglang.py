@@ -92,17 +92,21 @@ def made(given, dtype):
         torch.set_default_dtype(before)
     text = given.hf_text_config
     latent = getattr(text, "qk_rope_head_dim", None)
-    layers = {}
+    layers, unread = {}, set()
     for name, module in model.named_modules(remove_duplicate=False):
         found = re.search(r"layers\.(\d+)\.", name)
         if not found:
             continue
+        # Gemma 3's layers are handed cos and sin by the model; their own module runs on processors with AMX alone, and
+        # has no scaling, so that only the layers with a window, which have none either, can be read by it.
+        if type(module).__name__ == "Gemma3Attention" and not module.is_sliding:
+            unread.add(int(found[1]))
         layer = layers.setdefault(int(found[1]), [None, None, latent + text.qk_nope_head_dim if latent else 64])
         if hasattr(module, "_compute_cos_sin_cache"):
             layer[0] = module
         if type(module).__name__ == "RadixAttention":
             layer[1] = module.scaling
-    return layers
+    return {layer: what for layer, what in layers.items() if layer not in unread}
 
 
 def table_of(rotary):
