@@ -22,9 +22,8 @@ std::string plain(std::string_view name) {
   for (const char c : name) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   for (bool cut = true; cut;) {
     cut = false;
-    for (const std::string_view end :
-         {".json", "-instruct", "-chat", "-it", "-hf", "-gguf", "-awq", "-gptq", "-bf16", "-fp8",
-          ":latest"}) {
+    for (const std::string_view end : {".json", "-instruct", "-chat", "-it", "-hf", "-gguf", "-awq",
+                                       "-gptq", "-bf16", "-fp8", ":latest"}) {
       if (lower.size() <= end.size() || !lower.ends_with(end)) continue;
       lower.resize(lower.size() - end.size());
       cut = true;

@@ -53,8 +53,9 @@ void read_converted_longrope(EngineRope& rope) {
 void llama_cpp_reads(EngineRope& rope) {
   if (rope.format() == FileFormat::gguf) {
     if (rope.warned("sections_count"))
-      rope.refuse("its loader demands four numbers in rope.dimension_sections, and stops: take a "
-                  "GGUF that llama.cpp's converter made");
+      rope.refuse(
+          "its loader demands four numbers in rope.dimension_sections, and stops: take a "
+          "GGUF that llama.cpp's converter made");
     return;
   }
   if (rope.warned("two_spellings"))

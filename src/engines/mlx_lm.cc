@@ -6,7 +6,8 @@ namespace {
 
 // Classes that read rope_parameters; the others read rope_scaling and a rope_theta beside it alone.
 constexpr std::string_view mlx_new_spelling =
-    "exaone_moe gemma4 gemma4_text glm_moe_dsa granitemoehybrid laguna lfm2 lfm2_moe lfm2_vl mellum "
+    "exaone_moe gemma4 gemma4_text glm_moe_dsa granitemoehybrid laguna lfm2 lfm2_moe lfm2_vl "
+    "mellum "
     "minimax_m3_vl ministral3 mistral4 olmo_hybrid qwen3 qwen3_5 qwen3_5_text qwen3_5_moe "
     "qwen3_5_moe_text qwen3_vl qwen3_vl_text";
 
@@ -73,10 +74,9 @@ void mlx_lm_reads(EngineRope& rope) {
 
 }  // namespace
 
-const EngineProfile mlx_lm_profile{
-    {"mlx-lm", "mlx mlx_lm", "mlx-lm", "0.32.2", "mlx_lm/models/"},
-    "config.json",
-    Spelling::rope_scaling,
-    mlx_lm_reads};
+const EngineProfile mlx_lm_profile{{"mlx-lm", "mlx mlx_lm", "mlx-lm", "0.32.2", "mlx_lm/models/"},
+                                   "config.json",
+                                   Spelling::rope_scaling,
+                                   mlx_lm_reads};
 
 }  // namespace posenc::detail

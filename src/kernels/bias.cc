@@ -1,6 +1,6 @@
 // Biases by distance: checked, one value, and the whole map as bias() of apply.h writes it.
-#include "posenc/features.h"
 #include "src/kernels/bias.h"
+#include "posenc/features.h"
 
 #include <algorithm>
 #include <atomic>

@@ -95,13 +95,12 @@ class RopeTranslation {
     pairs.resize(sections_of_llama_cpp);
     std::string list;
     for (const std::int64_t each : pairs) list += (list.empty() ? "" : ", ") + std::to_string(each);
-    gguf_.reading().warn(
-        "sections_count",
-        gguf_.path("rope.dimension_sections") + " has " + count +
-            " numbers, and llama.cpp's loader demands 4 (\"wrong array length\")" +
-            (fewer ? ", while Ollama runs what its converter made so" : "") +
-            "; take a GGUF that llama.cpp's converter made" +
-            (fewer ? ", which has [" + list + "]" : ""));
+    gguf_.reading().warn("sections_count",
+                         gguf_.path("rope.dimension_sections") + " has " + count +
+                             " numbers, and llama.cpp's loader demands 4 (\"wrong array length\")" +
+                             (fewer ? ", while Ollama runs what its converter made so" : "") +
+                             "; take a GGUF that llama.cpp's converter made" +
+                             (fewer ? ", which has [" + list + "]" : ""));
   }
 
   void translate_yarn() {

@@ -32,8 +32,8 @@ TEST(GgufRotation, LlamaCppDemandsFourSections) {
   EXPECT_TRUE(says(model, "sections_count", "has 3 numbers"));
   EXPECT_TRUE(says(model, "sections_count", "[8, 12, 12, 0]"));
   EXPECT_EQ(rope_of_layer(model, 0).mrope_section, (std::vector<std::int64_t>{8, 12, 12}));
-  EXPECT_FALSE(says(file.set("rope.dimension_sections", LayerList{8, 12, 12, 0}).model(),
-                    "sections_count"));
+  EXPECT_FALSE(
+      says(file.set("rope.dimension_sections", LayerList{8, 12, 12, 0}).model(), "sections_count"));
 }
 TEST(GgufRotation, ThreeSectionsAreRefusedByLlamaCppAndRunInOllama) {
   const Model model =
@@ -48,10 +48,10 @@ TEST(GgufRotation, AFactorThatIsWrittenIntoAMixIsOutOfItsRange) {
                           .set("rope.scaling.yarn_ext_factor", 64.0)
                           .model();
   EXPECT_TRUE(says(model, "gguf_key_out_of_range", "wrote the factor into it"));
-  EXPECT_FALSE(says(file.set("rope.scaling.yarn_ext_factor", 1.0).model(),
-                    "gguf_key_out_of_range"));
-  EXPECT_FALSE(says(file.set("rope.scaling.yarn_ext_factor", -1.0).model(),
-                    "gguf_key_out_of_range"));
+  EXPECT_FALSE(
+      says(file.set("rope.scaling.yarn_ext_factor", 1.0).model(), "gguf_key_out_of_range"));
+  EXPECT_FALSE(
+      says(file.set("rope.scaling.yarn_ext_factor", -1.0).model(), "gguf_key_out_of_range"));
 }
 TEST(GgufRotation, HunYuansPicturesHaveFourAxesAndABaseByAlpha) {
   const Model model = SmallGguf("hunyuan_vl")

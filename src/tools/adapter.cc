@@ -94,7 +94,8 @@ std::vector<Finding> served(const Model& base, const detail::Training& told) {
                          "(--infer_backend) may read the file, which has no scaling, and serve " +
                          grouped(base.context) + " tokens"
                    : "more tokens than the model is made for, and no scaling is asked for",
-      "write rope_scaling and max_position_embeddings into the config.json: posenc extend MODEL --to " +
+      "write rope_scaling and max_position_embeddings into the config.json: posenc extend MODEL "
+      "--to " +
           std::to_string(told.length) + " --engine transformers")};
 }
 
@@ -151,9 +152,10 @@ Expected<std::vector<Finding>> adapter_differences(const Model& base, std::strin
     if (finding.severity != Severity::error) continue;
     if (told.whole) {
       finding.severity = Severity::note;
-      finding.message = "LLaMA-Factory trains with this scaling, and writes it into the "
-                        "configuration that it saves: " +
-                        finding.message;
+      finding.message =
+          "LLaMA-Factory trains with this scaling, and writes it into the "
+          "configuration that it saves: " +
+          finding.message;
       finding.cure = "serve the saved model as it is";
     } else {
       finding.cure =

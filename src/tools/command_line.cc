@@ -105,7 +105,7 @@ class ShellWords {
 
 struct KnownFlag {
   std::string_view owner, name, alias = {};  // whose: an engine, or a program with its own words
-  bool is_switch = false;  // stands alone, without a value
+  bool is_switch = false;                    // stands alone, without a value
 };
 // arguments of llama.cpp's common/arg.cpp, of vllm/engine/arg_utils.py (--rope-scaling and
 // --rope-theta up to 0.11.0), of sglang/srt/server_args.py, of Megatron-LM's
@@ -213,8 +213,7 @@ std::string_view engine_of_flags(std::span<const std::string> words) {
 std::vector<std::string_view> names_of(std::string_view owner) {
   std::vector<std::string_view> names;
   for (const KnownFlag& flag : known_flags)
-    if (flag.owner == owner)
-      names.push_back(flag.name);
+    if (flag.owner == owner) names.push_back(flag.name);
   return names;
 }
 
@@ -328,8 +327,8 @@ Expected<CommandLine> read_command_line(std::string_view text) {
   if (const auto started = started_program(words)) {
     const Program& program = *started->program;
     if (program.engine.empty())
-      return fail("command", "posenc has no profile of " + std::string(program.title),
-                  program.word, program.advice);
+      return fail("command", "posenc has no profile of " + std::string(program.title), program.word,
+                  program.advice);
     first = started->behind;
     owner = program.owner();
     line.program = program.word;

@@ -99,10 +99,10 @@ class Request {
             std::string(of_lm_studio ? "LM Studio runs llama.cpp, which" : "llama-server") +
                 " caps a slot at the file's n_ctx_train: a linear scaling (RoPE frequency scale) "
                 "does not lift it, YaRN does",
-            of_lm_studio
-                ? "take a GGUF that has YaRN itself: posenc translate MODEL --to gguf writes its keys"
-                : "add --override-kv ARCH.context_length=int:" + std::to_string(asked_) +
-                      ", ARCH as the file's general.architecture");
+            of_lm_studio ? "take a GGUF that has YaRN itself: posenc translate MODEL --to gguf "
+                           "writes its keys"
+                         : "add --override-kv ARCH.context_length=int:" + std::to_string(asked_) +
+                               ", ARCH as the file's general.architecture");
     }
     return self_extend(reached);
   }
@@ -151,7 +151,8 @@ class Request {
           "SGLang derives " + grouped(derived) +
               " tokens from the file, as its scaling names the trained length, and refuses more",
           "max_position_embeddings " + std::to_string(scaled) +
-              " in the config.json, or SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 before the line");
+              " in the config.json, or SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 before the "
+              "line");
     else if (asked_ == 0)
       say("context_not_lifted", Severity::warning, grouped(scaled), grouped(derived),
           "the scaling stretches the angles and not the length that SGLang serves: longer requests "
@@ -177,14 +178,15 @@ class Request {
     if (line_.engine == "llama.cpp" && asked_ > 0) {
       const CommandFlag* predict = line_.find("--predict");
       POSENC_TRY(tokens, predict && !predict->value.starts_with('-') ? number_of_flag(*predict)
-                                                                      : Expected<double>(0.0));
+                                                                     : Expected<double>(0.0));
       const bool windows = std::ranges::any_of(
           told_.groups, [](const LayerGroup& group) { return group.window.has_value(); });
       if (tokens >= static_cast<double>(asked_))
         say("context_shift", Severity::warning, grouped(asked_),
             grouped(std::llround(std::min(tokens, 0x1p40))),
-            std::string("-n asks for more tokens than -c has: the oldest are dropped and cached keys "
-                        "moved, or generation stops") +
+            std::string(
+                "-n asks for more tokens than -c has: the oldest are dropped and cached keys "
+                "moved, or generation stops") +
                 (windows ? "; layers with a window rotate by a base of their own, and builds of "
                            "early 2025 moved their keys by the other one"
                          : ""),

@@ -302,7 +302,8 @@ const Finding* found_by(const char* model, const std::string& command, std::stri
 }
 
 TEST(EngineCommand, AValueThatNamesAnEngineIsNoProgram) {
-  EXPECT_TRUE(refusal("qwen3-8b", "uv run --extra vllm -m trainer.main a=b").contains("name an eng"));
+  EXPECT_TRUE(
+      refusal("qwen3-8b", "uv run --extra vllm -m trainer.main a=b").contains("name an eng"));
   EXPECT_TRUE(refusal("qwen3-8b", "pip install vllm").contains("name an engine"));
 }
 
@@ -321,7 +322,8 @@ TEST(EngineCommand, LmStudioIsLlamaCppWithItsOwnWords) {
 }
 
 TEST(EngineCommand, KoboldcppStretchesTheBaseByItself) {
-  EXPECT_NE(found_by("llama-2-7b", "koboldcpp --contextsize 16384", "stretched_by_engine"), nullptr);
+  EXPECT_NE(found_by("llama-2-7b", "koboldcpp --contextsize 16384", "stretched_by_engine"),
+            nullptr);
   const auto read = by("llama-2-7b", "koboldcpp --contextsize 8192 --ropeconfig 0.5 20000");
   const Rope& rope = std::get<Rope>(read.reading.model.groups.front().schemes.front());
   EXPECT_EQ(rope.rope_theta, 20000);

@@ -306,8 +306,8 @@ class Differences {
                         nearly(mended->logits.softcap, plan.logits.softcap) &&
                         detail::same_temperature(mended->logits, plan.logits);
     const auto is_part = [&](const Finding& one) {
-      return one.severity != Severity::note && ((one.code == "amplitude" && amplitude) ||
-                                                (one.code == "logits" && logits));
+      return one.severity != Severity::note &&
+             ((one.code == "amplitude" && amplitude) || (one.code == "logits" && logits));
     };
     std::string parts;
     for (const Finding& one : found)

@@ -294,8 +294,8 @@ TEST(Diff, TextsThatTheSecondIsNotMadeForAreAWarningWhereTheyAreAskedFor) {
   const Finding context = with_code(diff(llama(), R"({"model_type": "llama", "hidden_size": 4096,
       "num_hidden_layers": 2, "num_attention_heads": 32, "num_key_value_heads": 8,
       "max_position_embeddings": 4096, "rope_theta": 500000.0})",
-                                          6000),
-                                     "context");
+                                         6000),
+                                    "context");
   EXPECT_EQ(context.severity, Severity::warning);
   EXPECT_EQ(context.position, 4096);
 }

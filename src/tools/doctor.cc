@@ -125,7 +125,7 @@ class Doctor {
         if (!note.what.starts_with("no profile of ")) continue;
         transformers_beneath(engine);
         add({.code = "version_unknown",
-               .severity = Severity::note,
+             .severity = Severity::note,
              .expected = engine.substr(engine.find('@') + 1),
              .found = std::string(reading->engine.version),
              .message = note.what + ": the one that runs may read the file otherwise"},
@@ -138,9 +138,8 @@ class Doctor {
   // stand on transformers 4, to which a file of transformers 5 is another model.
   void transformers_beneath(const std::string& engine) {
     constexpr std::string_view vllm = "vllm@0.";  // 0.24 and later refuse transformers 4
-    const bool reads_by_it = engine.starts_with(vllm)
-                                 ? std::atoi(engine.c_str() + vllm.size()) < 24
-                                 : engine.starts_with("sglang@");
+    const bool reads_by_it = engine.starts_with(vllm) ? std::atoi(engine.c_str() + vllm.size()) < 24
+                                                      : engine.starts_with("sglang@");
     const bool told = std::ranges::any_of(
         engines_, [](const std::string& one) { return one.starts_with("transformers@"); });
     if (!reads_by_it || told) return;
@@ -196,7 +195,8 @@ class Doctor {
     for (const Finding& finding : findings) {
       const bool by_engine = finding.code.starts_with("engine_");
       // Of a line's engine the line itself is read.
-      if (by_engine && (engines_.empty() || finding.engines.empty() || !is_asked(finding))) continue;
+      if (by_engine && (engines_.empty() || finding.engines.empty() || !is_asked(finding)))
+        continue;
       std::string engine, version;
       if (!finding.engines.empty()) {
         engine = finding.engines.front();
@@ -254,8 +254,9 @@ class Doctor {
   void of_draft(Exhibit& one, const Exhibit& command, const detail::CommandLine& line) {
     of_draft_ = true;
     const auto read = read_command(intent(), command.text);
-    const std::int64_t target =
-        options_.length > 0 ? options_.length : read && read->length > 0 ? read->length : reached();
+    const std::int64_t target = options_.length > 0        ? options_.length
+                                : read && read->length > 0 ? read->length
+                                                           : reached();
     const std::int64_t draft = std::max(one.model->context, detail::reach(*one.model));
     if (draft > 0 && draft < target)
       add({.code = "draft_length",
@@ -374,8 +375,7 @@ class Doctor {
     return at == out_.findings.end() ? nullptr : &*at;
   }
   void drop(std::string_view code) {
-    std::erase_if(out_.findings,
-                  [&](const Diagnosed& one) { return one.finding.code == code; });
+    std::erase_if(out_.findings, [&](const Diagnosed& one) { return one.finding.code == code; });
   }
 
   // What one piece of evidence says of another: a server that refuses a request has started, and a
@@ -387,7 +387,8 @@ class Doctor {
     for (const Exhibit& one : out_.evidence)
       if (one.kind == ExhibitKind::training) join_lengths(one);
     for (const Diagnosed& one : out_.findings)
-      if (one.finding.code == "theta_missing" && one.engine == "sglang") return drop("theta_missing");
+      if (one.finding.code == "theta_missing" && one.engine == "sglang")
+        return drop("theta_missing");
   }
 
   // What a Modelfile asks for, and what Ollama runs.
@@ -404,9 +405,11 @@ class Doctor {
              .severity = Severity::warning,
              .expected = grouped(std::llround(std::min(*wanted, 0x1p50))),
              .found = grouped(std::llround(std::min(runs->number, 0x1p50))),
-             .message = "Ollama runs another context than the Modelfile asks for: the model was not "
-                        "made anew from it, or the runner (MLX) does not read num_ctx",
-             .cure = "ollama create NAME -f Modelfile, then ollama ps; a GGUF's runner reads num_ctx",
+             .message =
+                 "Ollama runs another context than the Modelfile asks for: the model was not "
+                 "made anew from it, or the runner (MLX) does not read num_ctx",
+             .cure =
+                 "ollama create NAME -f Modelfile, then ollama ps; a GGUF's runner reads num_ctx",
              .line = runs->line},
             told.name, "ollama", "", "told by the log");
       }
@@ -418,7 +421,8 @@ class Doctor {
     const auto line = detail::read_command_line(command.text);
     if (!line) return;
     double asked = 0;
-    for (const char* name : {"--max-model-len", "--context-length", "--session-len", "--max-seq-len"})
+    for (const char* name :
+         {"--max-model-len", "--context-length", "--session-len", "--max-seq-len"})
       if (const detail::CommandFlag* flag = line->find(name))
         asked = detail::number_of_flag(*flag).value_or(0);
     for (Diagnosed& one : out_.findings) {
@@ -427,12 +431,12 @@ class Doctor {
       const auto limit = detail::number_after(finding.expected, "");
       if (!limit || asked <= *limit) continue;
       finding.code = "cache_memory";
-      finding.message = "the line asks for " +
-                        grouped(std::llround(std::min(asked, 0x1p50))) +
+      finding.message = "the line asks for " + grouped(std::llround(std::min(asked, 0x1p50))) +
                         " tokens, and the server has room for " + finding.expected +
                         ": memory for keys and values, and not the context, is what limits it";
-      finding.cure = "more GPUs, a smaller cache type (fp8), a larger share of memory for it "
-                     "(--mem-fraction-static, --gpu-memory-utilization), or shorter requests";
+      finding.cure =
+          "more GPUs, a smaller cache type (fp8), a larger share of memory for it "
+          "(--mem-fraction-static, --gpu-memory-utilization), or shorter requests";
     }
   }
 

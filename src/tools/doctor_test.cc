@@ -180,10 +180,11 @@ TEST(Doctor, ADraftThatALineNamesIsComparedByItsLength) {
               "num_key_value_heads": 8, "num_hidden_layers": 1, "max_position_embeddings": 2048})"))),
       "draft.json");
   ASSERT_TRUE(draft);
-  const Diagnosis found = diagnosed(
-      {evidence_of("llama-3.1-8b"), model_exhibit("draft.json", *draft),
-       text_exhibit("command", "vllm serve L --max-model-len 8192 --speculative-config "
-                               "'{\"method\":\"eagle3\",\"model\":\"E\"}'")});
+  const Diagnosis found =
+      diagnosed({evidence_of("llama-3.1-8b"), model_exhibit("draft.json", *draft),
+                 text_exhibit("command",
+                              "vllm serve L --max-model-len 8192 --speculative-config "
+                              "'{\"method\":\"eagle3\",\"model\":\"E\"}'")});
   EXPECT_TRUE(found.verdict.starts_with("Text breaks beyond 2,048")) << found.verdict;
   EXPECT_EQ(found_of(found, "rope_theta"), nullptr);  // a draft rotates as it was trained
 }
@@ -210,8 +211,9 @@ TEST(Doctor, VersionsOfPipAreEnginesThatRunIt) {
 
 TEST(Doctor, ALimitThatTheSettingsMakeIsNamedAfterThem) {
   const Diagnosis found = diagnosed(
-      {text_exhibit("train.sh", "python3 -m verl.trainer.main data.max_prompt_length=3072 "
-                                "data.max_response_length=1024"),
+      {text_exhibit("train.sh",
+                    "python3 -m verl.trainer.main data.max_prompt_length=3072 "
+                    "data.max_response_length=1024"),
        text_exhibit("error.log",
                     "ValueError: Prompt length of 4834 is longer than the maximum model length of "
                     "4096.")});
@@ -221,12 +223,12 @@ TEST(Doctor, ALimitThatTheSettingsMakeIsNamedAfterThem) {
 }
 
 TEST(Doctor, AScalingThatSglangDoesNotServeIsToldWithTheFlag) {
-  const Diagnosis found = diagnosed(
-      {evidence_of("qwen3-8b"),
-       text_exhibit("command",
-                    "python -m sglang.launch_server --json-model-override-args "
-                    "'{\"rope_scaling\":{\"rope_type\":\"yarn\",\"factor\":4.0,"
-                    "\"original_max_position_embeddings\":32768}}'")});
+  const Diagnosis found =
+      diagnosed({evidence_of("qwen3-8b"),
+                 text_exhibit("command",
+                              "python -m sglang.launch_server --json-model-override-args "
+                              "'{\"rope_scaling\":{\"rope_type\":\"yarn\",\"factor\":4.0,"
+                              "\"original_max_position_embeddings\":32768}}'")});
   const Finding* lifted = found_of(found, "context_not_lifted");
   ASSERT_NE(lifted, nullptr);
   EXPECT_EQ(lifted->cure, "--context-length 131072");
@@ -251,35 +253,37 @@ TEST(Doctor, AProgramWithoutAProfileIsAnsweredByWhatIsKnownOfIt) {
 }
 
 TEST(Doctor, AScalingThatNoTextNeedsIsNamed) {
-  EXPECT_NE(found_of(diagnosed({evidence_of("qwen2.5-7b-yarn4")}, {.length = 8192}),
-                     "scaling_unneeded"),
-            nullptr);
-  EXPECT_EQ(found_of(diagnosed({evidence_of("qwen2.5-7b-yarn4")}, {.length = 65536}),
-                     "scaling_unneeded"),
-            nullptr);
+  EXPECT_NE(
+      found_of(diagnosed({evidence_of("qwen2.5-7b-yarn4")}, {.length = 8192}), "scaling_unneeded"),
+      nullptr);
+  EXPECT_EQ(
+      found_of(diagnosed({evidence_of("qwen2.5-7b-yarn4")}, {.length = 65536}), "scaling_unneeded"),
+      nullptr);
 }
 
 TEST(Doctor, WhatAModelfileAsksForIsComparedWithWhatRuns) {
-  const Diagnosis found = diagnosed(
-      {text_exhibit("Modelfile", "FROM x\nPARAMETER num_ctx 16384\n"),
-       text_exhibit("ps.txt", "NAME   ID  PROCESSOR    CONTEXT    UNTIL\n"
-                              "x      a   100% GPU     262144     now\n")});
+  const Diagnosis found = diagnosed({text_exhibit("Modelfile", "FROM x\nPARAMETER num_ctx 16384\n"),
+                                     text_exhibit("ps.txt",
+                                                  "NAME   ID  PROCESSOR    CONTEXT    UNTIL\n"
+                                                  "x      a   100% GPU     262144     now\n")});
   EXPECT_NE(found_of(found, "num_ctx_ignored"), nullptr);
 }
 
 TEST(Doctor, ALimitBelowWhatTheLineAsksForIsMemory) {
-  const Diagnosis found = diagnosed(
-      {evidence_of("deepseek-v3"),
-       text_exhibit("command", "python -m sglang.launch_server --context-length 163840"),
-       text_exhibit("error.log", "Input length (160062 tokens) exceeds the maximum allowed length "
-                                 "(59862 tokens).")});
+  const Diagnosis found =
+      diagnosed({evidence_of("deepseek-v3"),
+                 text_exhibit("command", "python -m sglang.launch_server --context-length 163840"),
+                 text_exhibit("error.log",
+                              "Input length (160062 tokens) exceeds the maximum allowed length "
+                              "(59862 tokens).")});
   EXPECT_NE(found_of(found, "cache_memory"), nullptr);
   EXPECT_EQ(found_of(found, "request_too_long"), nullptr);
 }
 
 TEST(Doctor, WhatHappenedStandsBeforeWhatMayHappen) {
-  const Diagnosis found = diagnosed({evidence_of("broken-llama-3.1-8b"),
-                                     text_exhibit("error.log", "the slot context shift, n_discard = 9")});
+  const Diagnosis found =
+      diagnosed({evidence_of("broken-llama-3.1-8b"),
+                 text_exhibit("error.log", "the slot context shift, n_discard = 9")});
   ASSERT_FALSE(found.findings.empty());
   EXPECT_EQ(found.findings.front().finding.code, "context_shifted");
 }

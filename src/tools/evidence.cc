@@ -111,7 +111,8 @@ Exhibit text_exhibit(std::string name, std::string text) {
     if (!answer || answer->known == 0) return unusable_exhibit(std::move(name), model.error());
   }
   const std::vector<std::string> versions = versions_in(trimmed);
-  if (versions.empty() && is_of_numbers(trimmed)) return as(ExhibitKind::inv_freq, "frequencies, as numbers");
+  if (versions.empty() && is_of_numbers(trimmed))
+    return as(ExhibitKind::inv_freq, "frequencies, as numbers");
   if (is_modelfile(trimmed)) return as(ExhibitKind::modelfile, "a Modelfile of Ollama");
   const auto log = detail::read_log(text);
   const bool tells = log && log->known > 0;
@@ -149,8 +150,9 @@ Exhibit text_exhibit(std::string name, std::string text) {
   // A line with flags, however it is broken.
   if (!line && (trimmed.starts_with('-') || trimmed.contains(" --"))) {
     const Error& error = line.error();
-    return as(ExhibitKind::unusable, error.rule + (error.got.empty() ? "" : ", got " + printable(error.got, 40)) +
-                                         (error.cure.empty() ? "" : "; " + error.cure));
+    return as(ExhibitKind::unusable,
+              error.rule + (error.got.empty() ? "" : ", got " + printable(error.got, 40)) +
+                  (error.cure.empty() ? "" : "; " + error.cure));
   }
   return as(ExhibitKind::unusable,
             "no line says anything about position: give what the engine prints while it loads the "

@@ -32,17 +32,17 @@ Exhibit of_file(const std::string& path) {
   const std::string_view bytes(reinterpret_cast<const char*>(file->bytes().data()),
                                file->bytes().size());
   if (bytes.starts_with("\x93NUMPY"))
-    return unusable_exhibit(
-        path, {.where = "doctor",
-               .rule = "tensors",
-               .got = "",
-               .cure = "posenc identify --after " + path +
-                       " --repeated --model MODEL tells what rotated them"});
-  if (path.ends_with(".safetensors"))
     return unusable_exhibit(path, {.where = "doctor",
                                    .rule = "tensors",
                                    .got = "",
-                                   .cure = "give the model's folder, or the config.json beside it"});
+                                   .cure = "posenc identify --after " + path +
+                                           " --repeated --model MODEL tells what rotated them"});
+  if (path.ends_with(".safetensors"))
+    return unusable_exhibit(path,
+                            {.where = "doctor",
+                             .rule = "tensors",
+                             .got = "",
+                             .cure = "give the model's folder, or the config.json beside it"});
   const std::size_t first = bytes.substr(0, 4096).find_first_not_of(" \t\r\n");
   const bool settings = first != bytes.npos && detail::serving_settings(bytes.substr(first));
   const bool json = first != bytes.npos && bytes[first] == '{';
@@ -86,7 +86,8 @@ std::vector<Exhibit> exhibits_of(const std::string& given) {
   if (given.size() < longest_path && fs::exists(given, none)) {
     if (!fs::is_directory(given, none)) return only(of_file(given));
     const fs::path folder = given;
-    if (!fs::exists(folder / "config.json", none) && fs::exists(folder / "adapter_config.json", none))
+    if (!fs::exists(folder / "config.json", none) &&
+        fs::exists(folder / "adapter_config.json", none))
       return of_adapter(given);
     return only(of_model(given));
   }

@@ -175,18 +175,16 @@ void lint_llama3(const Model& model, bool gguf, std::vector<Finding>& findings) 
 void lint_recipe(const Model& model, const LintOptions& options, std::vector<Finding>& findings) {
   const detail::Recipe* recipe = detail::recipe_of(model);
   const bool follows = recipe && std::ranges::any_of(model.groups, [&](const LayerGroup& group) {
-    const Rope* rope = detail::rope_of(group);
-    return rope && detail::follows(*recipe, rope->scaling);
-  });
+                         const Rope* rope = detail::rope_of(group);
+                         return rope && detail::follows(*recipe, rope->scaling);
+                       });
   if (!follows) return;
-  const bool of_old_transformers =
-      std::ranges::any_of(options.engines, [](const std::string& engine) {
-        return engine.starts_with("transformers@4");
-      });
+  const bool of_old_transformers = std::ranges::any_of(
+      options.engines,
+      [](const std::string& engine) { return engine.starts_with("transformers@4"); });
   for (Finding& finding : findings) {
     if (finding.code != "factor_vs_lengths") continue;
-    const std::string reached =
-        number_text(recipe->factor * static_cast<double>(recipe->trained));
+    const std::string reached = number_text(recipe->factor * static_cast<double>(recipe->trained));
     finding.severity = of_old_transformers ? Severity::warning : Severity::note;
     const std::string beside = "max_position_embeddings " + std::to_string(model.context) +
                                " beside factor " + number_text(recipe->factor) + " is what " +
@@ -227,7 +225,8 @@ void lint_claimed_context(const Model& model, std::vector<Finding>& findings) {
          .message = "the file claims " + detail::grouped(model.context) +
                     " tokens, and neither its base nor a scaling is made for them: a merge or an "
                     "edit may have raised the number alone",
-         .cure = "compare it with the file of the model that it was made of: posenc diff BASE FILE"});
+         .cure =
+             "compare it with the file of the model that it was made of: posenc diff BASE FILE"});
   }
 }
 
@@ -287,8 +286,7 @@ Expected<std::vector<Finding>> lint(const Model& model, const LintOptions& optio
       if (finding.severity == Severity::note && (any || finding.code != "context")) continue;
       // A file is not wrong because one engine of many reads it otherwise, unless that is the one
       // it is for; one that stops at it harms no text.
-      if (any)
-        finding.severity = finding.code == "refused" ? Severity::note : Severity::warning;
+      if (any) finding.severity = finding.code == "refused" ? Severity::note : Severity::warning;
       if (const std::string why = reasons(differs.reading);
           !why.empty() && finding.code != "refused")
         finding.message += ". " + why;

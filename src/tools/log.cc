@@ -193,7 +193,8 @@ class LogDifferences {
       one.message += "; the model itself reaches " + grouped(reached) +
                      ", so the server, and not the model, is what limits it";
       one.cure = "start it for " + std::to_string(reached) + " tokens, or for " +
-                 std::to_string(text) + " at least: --max-model-len (vLLM), --context-length (SGLang), " +
+                 std::to_string(text) +
+                 " at least: --max-model-len (vLLM), --context-length (SGLang), " +
                  "-c (llama.cpp), num_ctx (Ollama); " + one.cure;
     }
   }
@@ -223,9 +224,10 @@ class LogDifferences {
     const std::int64_t reached = std::max(model_.context, detail::reach(model_));
     if (at == findings_.end() || !text || reached == 0) return;
     if (text->number <= static_cast<double>(reached)) {
-      at->message = "the tokenizer's own limit (model_max_length of tokenizer_config.json): the "
-                    "model reaches " +
-                    grouped(reached) + " tokens, so the text fits, and nothing is wrong";
+      at->message =
+          "the tokenizer's own limit (model_max_length of tokenizer_config.json): the "
+          "model reaches " +
+          grouped(reached) + " tokens, so the text fits, and nothing is wrong";
       at->cure = "set model_max_length to " + std::to_string(reached) + " to be rid of the line";
       return;
     }

@@ -255,8 +255,9 @@ class LogReader {
               "freqs_cis", "inv_freq"}))
       return;
     const bool is_source = text.contains("position_ids") && line.starts_with("    ");
-    if (!is_source && !has({"error", "assert", "mismatch", "exceed", "invalid", "must ", "not support", "unsupported",
-              "unknown", "unexpected", "missing", "warn", "fail", "cannot", "longer", "larger"}))
+    if (!is_source && !has({"error", "assert", "mismatch", "exceed", "invalid", "must ",
+                            "not support", "unsupported", "unknown", "unexpected", "missing",
+                            "warn", "fail", "cannot", "longer", "larger"}))
       return;
     suspect_ = {.code = "line_unknown",
                 .severity = Severity::warning,
@@ -304,8 +305,9 @@ class LogReader {
             .severity = Severity::warning,
             .expected = grouped(std::llround(std::min(whole->number, 0x1p50))),
             .found = grouped(std::llround(loaded->number)),
-            .message = "Ollama loaded the model for fewer tokens than it is made for: longer prompts "
-                       "are cut, by some versions to half of it, or refused",
+            .message =
+                "Ollama loaded the model for fewer tokens than it is made for: longer prompts "
+                "are cut, by some versions to half of it, or refused",
             .cure = "PARAMETER num_ctx LENGTH in the Modelfile, options.num_ctx of the request, or "
                     "OLLAMA_CONTEXT_LENGTH of the server"});
   }
@@ -314,8 +316,9 @@ class LogReader {
   Finding for_the_program(Finding finding) const {
     if (!is_ollama_ || finding.code != "request_too_long") return finding;
     finding.message = "a request was longer than the context that Ollama loaded the model with";
-    finding.cure = "PARAMETER num_ctx LENGTH in the Modelfile, options.num_ctx of the request, or "
-                   "OLLAMA_CONTEXT_LENGTH of the server";
+    finding.cure =
+        "PARAMETER num_ctx LENGTH in the Modelfile, options.num_ctx of the request, or "
+        "OLLAMA_CONTEXT_LENGTH of the server";
     return finding;
   }
 
@@ -327,7 +330,9 @@ class LogReader {
   // What `ollama show` and `ollama ps` print, and the count of a response.
   void ollama(std::string_view line) {
     // A prompt that was cut to half of num_ctx and two tokens.
-    if (const auto count = number_after(line, line.contains("prompt_eval_count\":") ? "prompt_eval_count\":" : "prompt_eval_count "))
+    if (const auto count =
+            number_after(line, line.contains("prompt_eval_count\":") ? "prompt_eval_count\":"
+                                                                     : "prompt_eval_count "))
       for (double context = 2048; context <= 0x1p20; context *= 2)
         if (*count == context / 2 + 2)
           remark({.code = "prompt_truncated",
@@ -336,7 +341,8 @@ class LogReader {
                   .message = "just half of " + grouped(std::llround(context)) +
                              " and two: Ollama cut the prompt to half of num_ctx",
                   .cure = "options.num_ctx of the request, or PARAMETER num_ctx in the Modelfile"});
-    if (const std::string_view text = trimmed(line); is_ollama_ && text.starts_with("context length"))
+    if (const std::string_view text = trimmed(line);
+        is_ollama_ && text.starts_with("context length"))
       if (number_after(text, "context length")) say("context", text.substr(14));
     if (const auto wanted = number_after(line, "OLLAMA_CONTEXT_LENGTH:"); wanted && *wanted > 0)
       say("asked", line.substr(line.find("OLLAMA_CONTEXT_LENGTH:") + 22));
@@ -403,8 +409,9 @@ class LogReader {
     for (const std::string& one : before_) context += one + "\n";
     if (context.contains("_position_ids["))
       remark({.code = "positions_stale",
-              .message = "positions kept from the request before have two axes, of text, where three "
-                         "rows are read: the server reuses them",
+              .message =
+                  "positions kept from the request before have two axes, of text, where three "
+                  "rows are read: the server reuses them",
               .cure = "update it (mlx-vlm and what is built on it); until then set "
                       "model._position_ids to None before each request"});
     else if (context.contains("rotary") || context.contains("rope") || context.contains("position"))
@@ -440,7 +447,8 @@ class LogReader {
   void vllm(std::string_view line) {
     for (const char* name : {"rope_scaling", "rope_parameters", "hf_overrides"}) dict(line, name);
     constexpr std::string_view overriding = "Overriding HF config with ";
-    if (const std::size_t at = line.find(overriding); at != line.npos) override_of(line.substr(at + overriding.size()));
+    if (const std::size_t at = line.find(overriding); at != line.npos)
+      override_of(line.substr(at + overriding.size()));
     if (line.contains("rope_theta=") && line.contains("rope_scaling="))
       if (number_after(line, "rope_theta="))
         say("base", line.substr(line.find("rope_theta=") + 11));
@@ -455,10 +463,11 @@ class LogReader {
       else
         remark({.code = "draft_context",
                 .severity = Severity::note,
-                .found = grouped(std::llround(
-                    std::min(number_after(line, length).value_or(0), 0x1p50))),
-                .message = "this line is of the draft (MTP's layers, or a model of its own), before "
-                           "vLLM cuts it to the length that the target serves: no fault"});
+                .found =
+                    grouped(std::llround(std::min(number_after(line, length).value_or(0), 0x1p50))),
+                .message =
+                    "this line is of the draft (MTP's layers, or a model of its own), before "
+                    "vLLM cuts it to the length that the target serves: no fault"});
     }
     if (line.contains("Resolved architecture: ")) resolved_twice_ = log_.find("n_ctx") != nullptr;
     // RotaryEmbedding(head_size=128, rotary_dim=128, max_position_embeddings=…, base=500000,
@@ -517,9 +526,10 @@ class LogReader {
   EngineLog log_;
   std::int64_t line_ = 0;
   std::vector<std::string> before_ = {};  // the last lines, in small letters
-  Finding suspect_ = {};  // the first error that speaks of position
+  Finding suspect_ = {};                  // the first error that speaks of position
   bool is_ollama_ = false;
-  std::size_t column_of_context_ = 0;  // of the table of `ollama ps`, whose header was the last line
+  std::size_t column_of_context_ =
+      0;                         // of the table of `ollama ps`, whose header was the last line
   bool resolved_twice_ = false;  // vLLM has gone on from the model to its draft
 };
 

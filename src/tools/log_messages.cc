@@ -94,7 +94,8 @@ constexpr Message messages[] = {
      "without a mask padding is counted and seen, and positions shift by it",
      "hand attention_mask to generate()"},
     {"KeyError: 'default'", "", "transformers_mismatch", error,
-     "code written for transformers 4 looks 'default' up in ROPE_INIT_FUNCTIONS, where transformers "
+     "code written for transformers 4 looks 'default' up in ROPE_INIT_FUNCTIONS, where "
+     "transformers "
      "5 has it no longer",
      "run it with transformers 4.57, or a version of the code that knows 5"},
     {"has no attribute 'compute_default_rope_parameters'", "", "transformers_mismatch", error,
@@ -103,7 +104,8 @@ constexpr Message messages[] = {
     {"cos, sin = position_embeddings", "", "position_embeddings_missing", error,
      "from transformers 4.48 on a model makes cos and sin once and hands them to its layers; code "
      "that calls a layer by itself hands over none",
-     "position_embeddings=model.rotary_emb(hidden_states, position_ids), or update what patches it"},
+     "position_embeddings=model.rotary_emb(hidden_states, position_ids), or update what patches "
+     "it"},
     {"unexpected keyword argument 'position_embeddings'", "", "transformers_mismatch", error,
      "a patched or remote attention class is older than this transformers, which hands cos and sin "
      "over",
@@ -125,7 +127,8 @@ constexpr Message messages[] = {
     {"position_ids should be a 3D tensor of shape (4,", "", "position_rows", error,
      "the patched forward wants four rows of positions: the text's own, then time, row and column. "
      "The caller hands over one row, or three",
-     "put the text's positions in front of the three: the trainer and its agent must be of versions "
+     "put the text's positions in front of the three: the trainer and its agent must be of "
+     "versions "
      "that belong together"},
     {"position_ids must be", "", "position_rows", error,
      "position_ids have another shape than the class takes: [batch, seq] for text, [3, batch, seq] "
@@ -137,7 +140,8 @@ constexpr Message messages[] = {
     {"cannot exceed the maximum allowed length of 448", "", "table_end", error,
      "Whisper's decoder has a learned table of 448 rows", "cut the labels to 448 tokens"},
     {"Whisper expects the mel input features to be of length", "", "table_end", error,
-     "Whisper's encoder has fixed sines for 30 seconds, 3,000 frames", "pad or cut the audio to 30 s"},
+     "Whisper's encoder has fixed sines for 30 seconds, 3,000 frames",
+     "pad or cut the audio to 30 s"},
     {"doesn't match model", "", "grid_size", error,
      "the model's learned grid of positions is for another picture size",
      "interpolate_pos_encoding=True stretches it, or resize the picture"},
@@ -154,7 +158,8 @@ constexpr Message messages[] = {
      "input_ids were padded to a multiple of 8, and position_ids were not",
      "take a cutoff_len that is a multiple of 8, or update the trainer", "expected (3, 1, "},
     {"apply_rope freqs shape is not broadcastable", "", "grid_rounded", error,
-     "the positions were made for another grid than the picture or video has: a side is no multiple "
+     "the positions were made for another grid than the picture or video has: a side is no "
+     "multiple "
      "of what a token covers (8 or 16 of the VAE times 2 of a patch), or a reference picture has "
      "sides of its own",
      "take widths and heights that are multiples of 32, of the reference picture as well"},
@@ -173,13 +178,15 @@ constexpr Message messages[] = {
      "its sliding window",
      "export with a larger --max_seq_len; prompts beyond the window go in pieces"},
     {"rope_cache.shape", "", "table_end", error,
-     "the table of cos and sin is shorter than the text: its length is the seq_len of the settings, "
+     "the table of cos and sin is shorter than the text: its length is the seq_len of the "
+     "settings, "
      "and prompt and answer have more tokens together",
      "set seq_len to the longest prompt and answer together"},
     {"cos.shape[0]", "", "table_end", error,
      "the table of cos and sin is shorter than the text: it is made for max_seq_length, and some "
      "versions of Unsloth do not make it longer",
-     "load the model with a max_seq_length that covers prompt and answer, or pip install -U unsloth"},
+     "load the model with a max_seq_length that covers prompt and answer, or pip install -U "
+     "unsloth"},
     {"Cannot truncate prompt with n_keep", "n_keep (", "context_fitted", error,
      "the prompt is longer than the context that the model was loaded with",
      "load it with a longer context (LM Studio: Context Length in the model's load settings)",
@@ -241,8 +248,8 @@ constexpr Message messages[] = {
     {"exceeds the maximum sequence length for this model", "", "request_too_long", warning,
      "a text was longer than what the model was loaded for", longer},
     // vLLM, SGLang, TensorRT-LLM
-    {"Sliding window for some but all layers is not supported", "`num_hidden_layers` = ",
-     "window_refused", error,
+    {"Sliding window for some but all layers is not supported",
+     "`num_hidden_layers` = ", "window_refused", error,
      "this vLLM takes a sliding window for all layers or for none. max_window_layers counts the "
      "layers without one: where it is not below num_hidden_layers no layer slides, and the window "
      "changes nothing",
@@ -282,8 +289,8 @@ constexpr Message messages[] = {
     {"should not exceed max_seq_len", "prompt length (", "request_too_long", warning,
      "prompt and answer are longer than what TensorRT-LLM was built or started for",
      "--max_seq_len LENGTH", "max_seq_len ("},
-    {"is larger than the maximum number of tokens that can be stored in KV cache",
-     "max seq len (", "cache_memory", warning,
+    {"is larger than the maximum number of tokens that can be stored in KV cache", "max seq len (",
+     "cache_memory", warning,
      "memory, and no matter of position: the cache has no room for one text of that length",
      "--max-model-len of what fits, a larger --gpu-memory-utilization, or --kv-cache-dtype fp8",
      "KV cache ("},
@@ -367,7 +374,8 @@ constexpr Message messages[] = {
      "koboldcpp raised the base by itself, as --contextsize is beyond what the file is made for",
      "--ropeconfig SCALE BASE sets a scaling that the model was trained with"},
     {"Reached context length of", "context length of ", "context_full", warning,
-     "the context that the model was loaded with in LM Studio is full", "load it with a longer one"},
+     "the context that the model was loaded with in LM Studio is full",
+     "load it with a longer one"},
     {"tokens to keep from the initial prompt is greater than the context length", "",
      "context_fitted", error,
      "the prompt is longer than the context that the model was loaded with in LM Studio",

@@ -26,8 +26,8 @@ bool is_rounded_grid(double a, double b) {
       if (std::fmod(n, side) == 0) return true;
     return false;
   };
-  return std::min(a, b) > 2000 && a != b && std::abs(a - b) < 0.08 * std::max(a, b) &&
-         is_area(a) && is_area(b);
+  return std::min(a, b) > 2000 && a != b && std::abs(a - b) < 0.08 * std::max(a, b) && is_area(a) &&
+         is_area(b);
 }
 
 // Padded to a multiple of eight, and the other not.
@@ -97,9 +97,10 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
   constexpr double most_axes = 4;  // text's own, time, row, column
   if (most <= most_axes && least >= 1) {
     out.code = "position_rows";
-    out.message = "these are rows of positions, not tokens: M-RoPE has three (time, row, column), "
-                  "some trainers add the text's own, and here are " +
-                  told(*b) + " where " + told(*a) + " are wanted";
+    out.message =
+        "these are rows of positions, not tokens: M-RoPE has three (time, row, column), "
+        "some trainers add the text's own, and here are " +
+        told(*b) + " where " + told(*a) + " are wanted";
     out.cure = "update the trainer or the bridge that makes position_ids";
   } else if (sizes->of_channels) {
     out.code = "channels_differ";
@@ -111,41 +112,48 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
     out.cure = "update the engine: it does not read the key by which this file says the part";
   } else if (context.contains("_position_ids[") || context.contains("self._position_ids")) {
     out.code = "positions_stale";
-    out.message = "the positions kept from the request before are shorter or longer than this one: "
-                  "the server reuses them for another text";
-    out.cure = "update it (mlx-vlm and what is built on it); until then send one request at a time, "
-               "and start anew between conversations";
+    out.message =
+        "the positions kept from the request before are shorter or longer than this one: "
+        "the server reuses them for another text";
+    out.cure =
+        "update it (mlx-vlm and what is built on it); until then send one request at a time, "
+        "and start anew between conversations";
   } else if (context.contains("rope_deltas") || context.contains("compute_3d_position_ids")) {
     out.code = "mrope_deltas_stale";
     out.message =
         "rope_deltas, by which text goes on behind pictures, are those of another batch: kept from "
         "a call before, and repeated to a batch of another size";
-    out.cure = "update transformers and the trainer; until then set model.rope_deltas to None before "
-               "each batch";
+    out.cure =
+        "update transformers and the trainer; until then set model.rope_deltas to None before "
+        "each batch";
   } else if (has_any(context, {"thd", "cu_seqlens", "packed_seq", "varlen"})) {
     out.code = "packing_ignored";
     out.message = "queries of a packed batch (" + told(most) +
                   " tokens) are rotated by the table of one text (" + told(least) +
                   "): the offsets of the packed texts (cu_seqlens) do not reach the rotation";
     out.cure = "update the trainer's bridge, or train without packing (thd)";
-  } else if (is_of_pictures(context) && least > 1 && least <= largest_head_count && most > 4 * least) {
+  } else if (is_of_pictures(context) && least > 1 && least <= largest_head_count &&
+             most > 4 * least) {
     out.code = "axes_exchanged";
-    out.message = told(least) +
-                  " is a number of heads, not of tokens: the node hands over [batch, tokens, heads, "
-                  "channels] where the program rotates [batch, heads, tokens, channels], or the other "
-                  "way round";
+    out.message =
+        told(least) +
+        " is a number of heads, not of tokens: the node hands over [batch, tokens, heads, "
+        "channels] where the program rotates [batch, heads, tokens, channels], or the other "
+        "way round";
     out.cure = "update the program and the node together: they are of different versions";
   } else if (is_padded(least, most)) {
     out.code = "ids_not_padded";
     out.message = "input_ids were padded to a multiple of 8 (" + told(most) +
                   "), or got tokens for a picture, and position_ids were not (" + told(least) + ")";
-    out.cure = "update the trainer; until then take a length that is a multiple of 8 (cutoff_len), "
-               "or pack no texts";
+    out.cure =
+        "update the trainer; until then take a length that is a multiple of 8 (cutoff_len), "
+        "or pack no texts";
   } else if (is_rounded_grid(*a, *b) && (is_of_pictures(context) || context.size() < 200)) {
     out.code = "grid_rounded";
-    out.message = "both are areas of a grid of a picture or video, and one side was rounded: the "
-                  "height or width is no multiple of what a token covers (8 or 16 of the VAE times 2 "
-                  "of a patch)";
+    out.message =
+        "both are areas of a grid of a picture or video, and one side was rounded: the "
+        "height or width is no multiple of what a token covers (8 or 16 of the VAE times 2 "
+        "of a patch)";
     out.cure = "take a height and width that are multiples of 32 (1080 → 1088, 720 → 704 or 736)";
   } else if (is_of_pictures(context)) {
     out.message = "the table of cos and sin has rows for " + told(least) + " of " + told(most) +
@@ -156,14 +164,16 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
     out.message = "one of the tensors is empty: a batch, or a part of it, has no tokens";
     out.cure = "look at the line above: what it repeats or cuts to nothing";
   } else if (has_any(context, {"rotary", "rope", "cos", "sin", "position", "cache"})) {
-    out.message = "a table of cos and sin, or a cache, has " + told(least) + " rows, and the text " +
-                  told(most) + " tokens";
-    out.cure = "raise what sizes it (max_position_embeddings, max_seq_len, the cache), or cut the "
-               "text: posenc explain FILE says how far the model reaches";
+    out.message = "a table of cos and sin, or a cache, has " + told(least) +
+                  " rows, and the text " + told(most) + " tokens";
+    out.cure =
+        "raise what sizes it (max_position_embeddings, max_seq_len, the cache), or cut the "
+        "text: posenc explain FILE says how far the model reaches";
   } else {
     out.severity = Severity::warning;
-    out.message = "two tensors of one text have different lengths: where the smaller is a context "
-                  "or a cache, the text is longer than that; else position has no part in it";
+    out.message =
+        "two tensors of one text have different lengths: where the smaller is a context "
+        "or a cache, the text is longer than that; else position has no part in it";
     out.cure = "give the lines above as well (the traceback): they say what was added to what";
   }
   return out;

@@ -240,8 +240,8 @@ TEST(LogDifferences, SizesThatDifferAreToldApartByWhatStandsAround) {
 }
 
 TEST(LogDifferences, ARequestThatTheModelReachesWasLimitedByTheServer) {
-  const auto found = beside("llama-3.1-8b",
-                            "Input prompt (48173 tokens) is too long and exceeds limit of 32768");
+  const auto found =
+      beside("llama-3.1-8b", "Input prompt (48173 tokens) is too long and exceeds limit of 32768");
   EXPECT_TRUE(with(found, "request_too_long").message.contains("the server, and not the model"));
 }
 
@@ -260,8 +260,9 @@ TEST(LogDifferences, WhatOllamaLoadedIsReadFromItsTable) {
 }
 
 TEST(LogDifferences, ALineThatATerminalBrokeIsReadWhole) {
-  with(beside("qwen3-8b", "WARNING: The given max_seq_len (24064) is larger\nthan the cache size "
-                          "and will be limited to 4096 tokens."),
+  with(beside("qwen3-8b",
+              "WARNING: The given max_seq_len (24064) is larger\nthan the cache size "
+              "and will be limited to 4096 tokens."),
        "cache_smaller");
 }
 
@@ -271,22 +272,24 @@ TEST(LogDifferences, AnErrorAboutPositionThatNobodyKnowsIsNamed) {
 }
 
 TEST(LogDifferences, SizesOfChannelsAreNoLengths) {
-  with(beside("qwen3-8b", "The expanded size of the tensor (128) must match the existing size (64) "
-                          "at non-singleton dimension 3."),
+  with(beside("qwen3-8b",
+              "The expanded size of the tensor (128) must match the existing size (64) "
+              "at non-singleton dimension 3."),
        "channels_differ");
 }
 
 TEST(LogDifferences, MlxsShapesAreReadAsPytorchs) {
-  const auto found = beside("qwen3-8b", "ValueError: cannot broadcast shapes (1, 16, 56, 64) vs "
-                                        "(1, 1, 20, 64)");
+  const auto found = beside("qwen3-8b",
+                            "ValueError: cannot broadcast shapes (1, 16, 56, 64) vs "
+                            "(1, 1, 20, 64)");
   EXPECT_EQ(with(found, "lengths_differ").expected, "20");
 }
 
 TEST(LogDifferences, OllamasVariableAndItsRunnerAreCompared) {
-  const auto found = beside(
-      "qwen3-8b",
-      "msg=\"server config\" env=\"map[OLLAMA_CONTEXT_LENGTH:16384 OLLAMA_DEBUG:false]\"\n"
-      "cmd=\"/usr/bin/ollama runner --model x --ctx-size 8192 --parallel 2 --port 1\"\n");
+  const auto found =
+      beside("qwen3-8b",
+             "msg=\"server config\" env=\"map[OLLAMA_CONTEXT_LENGTH:16384 OLLAMA_DEBUG:false]\"\n"
+             "cmd=\"/usr/bin/ollama runner --model x --ctx-size 8192 --parallel 2 --port 1\"\n");
   EXPECT_EQ(with(found, "context_defaulted").expected, "16,384");
   EXPECT_EQ(with(found, "context_defaulted").found, "4,096");
 }
@@ -299,17 +302,20 @@ TEST(LogDifferences, AnOverrideThatIsNoObjectIsBroken) {
 }
 
 TEST(LogDifferences, TinySizesAreRowsOfPositions) {
-  with(beside("qwen3-8b", "The size of tensor a (3) must match the size of tensor b (2) at "
-                          "non-singleton dimension 0"),
+  with(beside("qwen3-8b",
+              "The size of tensor a (3) must match the size of tensor b (2) at "
+              "non-singleton dimension 0"),
        "position_rows");
 }
 
 TEST(LogDifferences, TooManyIndicesAreToldByTheLineAbove) {
-  with(beside("qwen3-8b", "position_ids = language_model._position_ids[:, :, : 4]\n"
-                          "ValueError: Too many indices for array with 2 dimensions.\n"),
+  with(beside("qwen3-8b",
+              "position_ids = language_model._position_ids[:, :, : 4]\n"
+              "ValueError: Too many indices for array with 2 dimensions.\n"),
        "positions_stale");
-  with(beside("qwen3-8b", "rotary_pos_embedding.py, line 301, in forward\n"
-                          "IndexError: too many indices for tensor of dimension 2\n"),
+  with(beside("qwen3-8b",
+              "rotary_pos_embedding.py, line 301, in forward\n"
+              "IndexError: too many indices for tensor of dimension 2\n"),
        "position_rows");
 }
 

@@ -59,13 +59,17 @@ constexpr Program programs[] = {
      .is_package = true},
     {.word = "mlc_llm",
      .title = "MLC LLM",
-     .advice = "it runs what mlc-chat-config.json says of context_window_size: give the config.json "
-               "of the original model and the length",
+     .advice =
+         "it runs what mlc-chat-config.json says of context_window_size: give the config.json "
+         "of the original model and the length",
      .is_package = true},
-    {.word = "vmlx", .title = "vmlx", .advice = "text layers are read as by mlx-lm: --engine mlx-lm"},
+    {.word = "vmlx",
+     .title = "vmlx",
+     .advice = "text layers are read as by mlx-lm: --engine mlx-lm"},
     {.word = "xinference",
      .title = "Xinference",
-     .advice = "it hands flags on to an engine: give the engine's own log, which says what arrived"},
+     .advice =
+         "it hands flags on to an engine: give the engine's own log, which says what arrived"},
     {.word = "optimum-cli",
      .title = "Optimum",
      .advice = "an export is for one length (--max_seq_len), and takes prompts up to the sliding "
@@ -76,7 +80,11 @@ constexpr Program programs[] = {
                "model with another base is trained with the wrong rotation"},
     {.word = "aphrodite", .title = "Aphrodite", .advice = "a fork of vLLM: --engine vllm"},
 
-    {.word = "swift", .title = "ms-swift", .advice = file_alone, .trains = true, .is_package = true},
+    {.word = "swift",
+     .title = "ms-swift",
+     .advice = file_alone,
+     .trains = true,
+     .is_package = true},
     {.word = "llamafactory-cli", .title = "LLaMA-Factory", .advice = file_alone, .trains = true},
     {.word = "axolotl",
      .title = "axolotl",
@@ -84,7 +92,11 @@ constexpr Program programs[] = {
      .trains = true,
      .is_package = true},
     {.word = "trl", .title = "TRL", .advice = file_alone, .trains = true, .is_package = true},
-    {.word = "tune", .title = "torchtune", .advice = file_alone, .trains = true, .is_package = true},
+    {.word = "tune",
+     .title = "torchtune",
+     .advice = file_alone,
+     .trains = true,
+     .is_package = true},
     {.word = "openrlhf", .title = "OpenRLHF", .advice = file_alone, .trains = true},
     {.word = "verl", .title = "verl", .advice = file_alone, .trains = true},
     {.word = "skyrl_train", .title = "SkyRL", .advice = file_alone, .trains = true},
@@ -104,10 +116,12 @@ std::string_view core_of(std::string_view word, bool is_module) {
 
 bool is_subcommand(std::string_view word) {
   constexpr std::string_view known[] = {
-      "serve", "bench",  "chat",  "complete", "run-batch", "run",    "create", "load",
-      "show",  "server", "infer", "sft",      "pt",        "rlhf",   "deploy", "export",
-      "app",   "sample", "train", "api",      "eval",      "webchat", "grpo",  "dpo",
-      "ps",    "generate", "launch_server", "evaluate", "lite", "api_server", "preprocess", "generate"};
+      "serve",      "bench",    "chat",          "complete", "run-batch", "run",
+      "create",     "load",     "show",          "server",   "infer",     "sft",
+      "pt",         "rlhf",     "deploy",        "export",   "app",       "sample",
+      "train",      "api",      "eval",          "webchat",  "grpo",      "dpo",
+      "ps",         "generate", "launch_server", "evaluate", "lite",      "api_server",
+      "preprocess", "generate"};
   return std::ranges::find(known, word) != std::end(known);
 }
 

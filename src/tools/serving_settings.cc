@@ -105,10 +105,9 @@ std::optional<ServingSettings> of_tabby(std::string_view text) {
                          text.contains("cache_mode:") || text.contains("cache_size:"));
   if (!is_tabby) return std::nullopt;
   std::string line = "tabbyapi";
-  for (const auto& [key, name] : {std::pair("max_seq_len:", "--max-seq-len"),
-                                  std::pair("cache_size:", "--cache-size"),
-                                  std::pair("rope_scale:", "--rope-scale"),
-                                  std::pair("rope_alpha:", "--rope-alpha")}) {
+  for (const auto& [key, name] :
+       {std::pair("max_seq_len:", "--max-seq-len"), std::pair("cache_size:", "--cache-size"),
+        std::pair("rope_scale:", "--rope-scale"), std::pair("rope_alpha:", "--rope-alpha")}) {
     for (std::size_t at = text.find(key); at != text.npos; at = text.find(key, at + 1)) {
       const std::size_t start = text.rfind('\n', at) + 1;  // 0 where there is none
       if (text.substr(start, at - start).contains('#')) continue;

@@ -190,7 +190,8 @@ Expected<Training> read_training(std::string_view text) {
   Training out;
   POSENC_CHECK(read_lengths(settings, out));
   // Unsloth hands no rope_scaling to the engine that it generates by.
-  if (const std::string* fast = settings.find("fast_inference", true)) out.drops_scaling = *fast == "True";
+  if (const std::string* fast = settings.find("fast_inference", true))
+    out.drops_scaling = *fast == "True";
   const std::string *ring = settings.find("ring_attn_func"),
                     *packs = settings.find("sample_packing");
   const std::string *fuses = settings.find("rope_fusion", true),
@@ -200,7 +201,8 @@ Expected<Training> read_training(std::string_view text) {
   out.packs = packs && *packs == "true";
   if (const std::string* word = settings.find("rope_scaling")) out.scaling = *word;
   for (const char* key : {"finetuning_type", "train_type", "tuner_type"})
-    if (const std::string* kind = settings.find(key)) out.whole = *kind == "full" || *kind == "freeze";
+    if (const std::string* kind = settings.find(key))
+      out.whole = *kind == "full" || *kind == "freeze";
   if (const std::string* command = settings.find("command")) out.serves = is_serving(*command);
   if (out.serves && out.length == 0)
     if (const std::string* asked = settings.find("max_model_len")) {
@@ -215,14 +217,14 @@ std::vector<Finding> contradictions(const Training& training) {
   std::vector<Finding> findings;
   const std::int64_t both = training.prompt + training.answer;
   if (training.length < both)
-    findings.push_back(
-        {.code = "lengths_contradict",
-         .position = training.length,
-         .expected = grouped(both),
-         .found = grouped(training.length),
-         .message = training.length_key + " sizes the table of cos and sin, and " +
-                    training.prompt_key + " + " + training.answer_key + " are more: texts run past it",
-         .cure = training.length_key + ": " + std::to_string(both)});
+    findings.push_back({.code = "lengths_contradict",
+                        .position = training.length,
+                        .expected = grouped(both),
+                        .found = grouped(training.length),
+                        .message = training.length_key + " sizes the table of cos and sin, and " +
+                                   training.prompt_key + " + " + training.answer_key +
+                                   " are more: texts run past it",
+                        .cure = training.length_key + ": " + std::to_string(both)});
   if (training.drops_scaling && training.override_dict)
     findings.push_back(
         {.code = "wrapper_scaling",
@@ -235,16 +237,18 @@ std::vector<Finding> contradictions(const Training& training) {
     findings.push_back(
         {.code = "rope_fusion_parts",
          .severity = Severity::warning,
-         .message = "rope_fusion rotates each rank's part of a text (cp_size above 1) as if it began "
-                    "at 0: the loss is wrong, without an error",
+         .message =
+             "rope_fusion rotates each rank's part of a text (cp_size above 1) as if it began "
+             "at 0: the loss is wrong, without an error",
          .cure = "rope_fusion: false, or cp_size: 1"});
   if (training.ring_of_batches)
     findings.push_back(
         {.code = "packing_ignored",
          .severity = training.packs ? Severity::warning : Severity::note,
-         .message = std::string(training.packs ? "" : "where texts are packed beforehand: ") +
-                    "batch_ring knows no bounds of packed texts: positions and attention go on from "
-                    "one document into the next",
+         .message =
+             std::string(training.packs ? "" : "where texts are packed beforehand: ") +
+             "batch_ring knows no bounds of packed texts: positions and attention go on from "
+             "one document into the next",
          .cure = "ring_attn_func: varlen_llama3, or sample_packing: false"});
   return findings;
 }

@@ -13,19 +13,19 @@
 namespace posenc::detail {
 
 struct Training {
-  std::int64_t length = 0;                   // tokens of the longest text; 0: nobody says
-  std::int64_t prompt = 0, answer = 0;       // what each may have, where the settings say both
+  std::int64_t length = 0;              // tokens of the longest text; 0: nobody says
+  std::int64_t prompt = 0, answer = 0;  // what each may have, where the settings say both
   std::string prompt_key = {}, answer_key = {}, length_key = {};
   bool fuses_parts = false;      // NeMo Automodel: one rotation for all, on parts of a text
   bool drops_scaling = false;    // to the engine that generates in a training
   bool packs = false;            // several texts in a row
   bool ring_of_batches = false;  // axolotl's ring of ranks that knows no bounds of packed texts
-  std::optional<std::string> scaling = {};   // a word: LLaMA-Factory's and ms-swift's rope_scaling
-  std::optional<Json> override_dict = {};    // a scaling that is put into the configuration
-  std::string override_key = {};             // "rope_scaling" or "rope_parameters"
-  std::string override_place = {};           // as it is written: "policy.hf_config_overrides"
-  bool whole = false;                        // all weights are trained, not an adapter
-  bool serves = false;                       // `swift infer`: the trainer's program runs a model
+  std::optional<std::string> scaling = {};  // a word: LLaMA-Factory's and ms-swift's rope_scaling
+  std::optional<Json> override_dict = {};   // a scaling that is put into the configuration
+  std::string override_key = {};            // "rope_scaling" or "rope_parameters"
+  std::string override_place = {};          // as it is written: "policy.hf_config_overrides"
+  bool whole = false;                       // all weights are trained, not an adapter
+  bool serves = false;                      // `swift infer`: the trainer's program runs a model
 };
 // Errors: more than 1 MiB, a length that is no number of tokens.
 Expected<Training> read_training(std::string_view settings);

@@ -1,7 +1,7 @@
 // posenc doctor, run as a user does.
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
+#include <nlohmann/json.hpp>
 
 #include "tests/cli/command.h"
 

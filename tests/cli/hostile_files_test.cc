@@ -25,8 +25,9 @@ class HostileFile : public CommandTest {
   // Memory that is written counts; a mapping of a file does not, however big the file.
   Outcome bounded(const std::string& arguments) const {
     const std::string limit = sanitized ? "" : "ulimit -d 262144; ";
-    write("run.sh",
-          limit + "exec " + as_ + "timeout 10 '" + command_path() + "' " + arguments + "\n");
+    const std::string seconds = sanitized ? "60" : "10";
+    write("run.sh", limit + "exec " + as_ + "timeout " + seconds + " '" + command_path() + "' " +
+                        arguments + "\n");
     const std::string shell = "cd '" + folder_.string() + "' && sh run.sh > out.txt 2> err.txt";
     const int status = std::system(shell.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), text("out.txt"),

@@ -94,9 +94,7 @@ CompiledPlan compiled(const Value& value, std::int64_t head_dim, std::int64_t he
   return {unwrap(compile(*scheme, geometry, angles_of(angles))), geometry};
 }
 
-double amplitude(const CompiledPlan& p) {
-  return p.plan.rotate ? p.plan.rotate->amplitude : 1.0;
-}
+double amplitude(const CompiledPlan& p) { return p.plan.rotate ? p.plan.rotate->amplitude : 1.0; }
 
 nb::object inv_freq(const CompiledPlan& plan) {
   const Rotate& rotate = rotation(plan, "inv_freq");

@@ -108,9 +108,8 @@ std::string doctor(nb::list given, const std::vector<std::string>& engines, std:
       std::ranges::move(exhibits_of(nb::cast<std::string>(one)), std::back_inserter(evidence));
     }
   }
-  return to_json(unlocked([&] {
-    return diagnose(std::move(evidence), {.length = length, .engines = engines});
-  }));
+  return to_json(unlocked(
+      [&] { return diagnose(std::move(evidence), {.length = length, .engines = engines}); }));
 }
 
 }  // namespace

@@ -27,8 +27,8 @@ ModelDims read_sizes(const Section& config, const Sizes& usual, ProvenanceList& 
     dims.layers +=
         config.size(notes, "single_layers", "num_single_layers", usual.single_layers, most_layers);
   }
-  dims.heads = config.size(notes, "heads", "num_attention_heads n_heads num_heads", usual.heads,
-                           most_heads);
+  dims.heads =
+      config.size(notes, "heads", "num_attention_heads n_heads num_heads", usual.heads, most_heads);
   dims.kv_heads = config.size(notes, "kv_heads", "num_kv_heads n_kv_heads",
                               usual.kv_heads > 0 ? usual.kv_heads : dims.heads, most_heads);
   if (usual.head_dim > 0) {

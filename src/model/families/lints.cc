@@ -115,7 +115,7 @@ void lint_ignored(const Section& config, const Family& family) {
     const Json* value = config.raw(key);
     if (!value || value->is_null() || value->text() == nothing) continue;
     if (key == family.rope.stretch) continue;  // which is read
-    if (value->get<bool>()) continue;  // GPT-J's "rotary": true
+    if (value->get<bool>()) continue;          // GPT-J's "rotary": true
     config.reading.warn("ignored_key", config.where(key) + ": the model's own code " +
                                            std::string(effect) + "; the plan is that without it");
   }

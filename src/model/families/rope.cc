@@ -167,8 +167,9 @@ class RopeReader {
     note(notes_, "max_position_embeddings", std::to_string(most),
          trained ? Origin::file : Origin::family,
          trained ? trained->key : "default of " + reading_.family);
-    reading_.warn("family_remark", factor->key + ": the code published with the weights grows the "
-                                                 "base beyond " +
+    reading_.warn("family_remark", factor->key +
+                                       ": the code published with the weights grows the "
+                                       "base beyond " +
                                        std::to_string(most) +
                                        " tokens by it; transformers' own class does not");
     return true;

@@ -154,11 +154,10 @@ TEST(FamilyRows, WhatOnlyACheckpointsOwnCodeReadsIsTold) {
 }
 
 TEST(FamilyRows, NomicsOwnCodeGrowsTheBaseBeyondWhatWasTrained) {
-  const Model model = small_model(
-      "nomic_bert", R"("rotary_scaling_factor": 2, "max_trained_positions": 2048)");
+  const Model model =
+      small_model("nomic_bert", R"("rotary_scaling_factor": 2, "max_trained_positions": 2048)");
   const auto& rope = std::get<Rope>(model.groups.at(0).schemes.at(0));
-  EXPECT_EQ(rope.scaling,
-            Scaling(DynamicNtk{.factor = 2, .max_position_embeddings = 2048}));
+  EXPECT_EQ(rope.scaling, Scaling(DynamicNtk{.factor = 2, .max_position_embeddings = 2048}));
   EXPECT_FALSE(rows_warn(model, "ignored_key"));
 }
 
@@ -274,9 +273,9 @@ TEST(FamilyRows, WansOwnFileIsThatOfDiffusers) {
 }
 
 TEST(FamilyRows, DiffusionTransformersThatNoSchemeSaysAreRefusedByName) {
-  for (const char* name : {"SD3Transformer2DModel", "PixArtTransformer2DModel",
-                           "CogVideoXTransformer3DModel", "LTXVideoTransformer3DModel",
-                           "MochiTransformer3DModel"}) {
+  for (const char* name :
+       {"SD3Transformer2DModel", "PixArtTransformer2DModel", "CogVideoXTransformer3DModel",
+        "LTXVideoTransformer3DModel", "MochiTransformer3DModel"}) {
     const auto model = read_config(R"({"_class_name": ")" + std::string(name) + "\"}");
     ASSERT_FALSE(model) << name;
     EXPECT_EQ(model.error().rule, "is known and not covered") << name;

@@ -156,11 +156,10 @@ std::optional<Found<std::int64_t>> said_context(const Section& config, const Fam
   const std::string_view first = present.front();
   for (const std::string_view other : present)
     if (config.raw(other)->text() != config.raw(first)->text())
-      config.reading.warn("lengths_differ", config.where(first) + " is " +
-                                                config.raw(first)->text() + " and " +
-                                                config.where(other) + " is " +
-                                                config.raw(other)->text() +
-                                                ": the first is taken for the context");
+      config.reading.warn("lengths_differ",
+                          config.where(first) + " is " + config.raw(first)->text() + " and " +
+                              config.where(other) + " is " + config.raw(other)->text() +
+                              ": the first is taken for the context");
   return config.integer(first, Range{.least = 1, .most = static_cast<double>(most_length)});
 }
 
