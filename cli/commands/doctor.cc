@@ -116,9 +116,9 @@ Run define_doctor(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("EVIDENCE", options->evidence,
                  "Whatever there is: a config.json, params.json, GGUF or folder, a name (in the "
-                 "hub's local cache, or bundled), a log, a command line in quotes, a Modelfile, a "
-                 "trainer's YAML, printed inv_freq, or - for standard input. The first model is "
-                 "what should run")
+                 "hub's local cache, or bundled), a log or traceback, a command line in quotes, a "
+                 "Modelfile, settings of LM Studio, koboldcpp or tabbyAPI, a trainer's YAML, printed "
+                 "inv_freq, pip's list, or - for standard input. The first model is what should run")
       ->type_name("EVIDENCE")
       ->required();
   app.add_option("--at,--length", options->at,
@@ -145,6 +145,7 @@ Run define_doctor(CLI::App& app) {
       "  posenc doctor config.json 'vllm serve M --max-model-len 131072 --hf-overrides …'\n"
       "  posenc doctor config.json model.gguf --engine llama.cpp --at 32k\n"
       "  posenc doctor qwen3-8b Modelfile\n"
+      "  posenc doctor 'vllm serve Qwen/Qwen3-8B --max-model-len 131072'\n"
       "  curl -sL https://huggingface.co/OWNER/NAME/resolve/main/config.json | posenc doctor -");
   return [options, &app]() -> Expected<int> {
     std::vector<Exhibit> evidence;

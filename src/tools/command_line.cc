@@ -143,6 +143,7 @@ constexpr KnownFlag known_flags[] = {
     {"ollama", "--ctx-size", "OLLAMA_CONTEXT_LENGTH"},
     {"vllm", "--hf-overrides"},
     {"vllm", "--max-model-len"},
+    {"vllm", "--allow-longer", "VLLM_ALLOW_LONG_MAX_MODEL_LEN"},  // a variable
     {"vllm", "--speculative-config"},
     {"vllm", "--rope-scaling"},
     {"vllm", "--rope-theta"},

@@ -8,6 +8,7 @@
 #include "src/explain/text.h"
 #include "src/model/compare.h"
 #include "src/tools/command_line.h"
+#include "src/tools/recipes.h"
 #include "src/tools/told_rope.h"
 
 namespace posenc::detail {
@@ -37,9 +38,7 @@ class Request {
           "ask for up to " + std::to_string(reached) +
               ", or serve the model with an engine that scales");
     else if (asked_ > reached && reached > 0)
-      say("beyond_context", Severity::warning, grouped(reached), grouped(asked_),
-          "the engine is started for more tokens than the model is made for",
-          "posenc extend MODEL --to LENGTH plans a longer context");
+      beyond(reached);
     return asked_;
   }
 
@@ -52,6 +51,21 @@ class Request {
                          .found = std::move(found),
                          .message = std::move(message),
                          .cure = std::move(cure)});
+  }
+
+  void beyond(std::int64_t reached) {
+    const bool ends = line_.engine == "vllm" && !line_.find("--allow-longer");
+    const Recipe* recipe = recipe_of(file_);
+    say("beyond_context", Severity::warning, grouped(reached), grouped(asked_),
+        ends ? "more tokens than the model is made for: vLLM ends with an error"
+             : "the engine is started for more tokens than the model is made for",
+        "posenc extend MODEL --to " + std::to_string(asked_) + " --engine " + line_.engine +
+            " writes a scaling for it" +
+            (recipe && recipe->factor * static_cast<double>(recipe->trained) >=
+                           static_cast<double>(asked_)
+                 ? "; " + std::string(recipe->source) + " publish YaRN by " +
+                       number_text(recipe->factor) + " of " + grouped(recipe->trained)
+                 : ""));
   }
 
   // A number of at least 1; `usual` where the flag is not there.

@@ -165,7 +165,7 @@ Expected<void> read_override(const Settings& settings, Training& out) {
     any = true;
     out.override_key = one.parent();
     const std::string way = one.path.substr(0, one.path.rfind('.'));
-    out.override_place = way.substr(0, std::min(way.rfind('.'), way.size()));
+    out.override_place = printable(way.substr(0, std::min(way.rfind('.'), way.size())), 100);
     json.key(one.key());
     const auto number = parse_json(one.value, one.path);
     if (number && !number->get<std::string>())
@@ -199,7 +199,7 @@ Expected<Training> read_training(std::string_view text) {
   out.fuses_parts = fuses && *fuses == "true" && ranks && *ranks != "1" && *ranks != "0";
   out.ring_of_batches = ring && ring->contains("batch_ring");
   out.packs = packs && *packs == "true";
-  if (const std::string* word = settings.find("rope_scaling")) out.scaling = *word;
+  if (const std::string* word = settings.find("rope_scaling")) out.scaling = printable(*word, 60);
   for (const char* key : {"finetuning_type", "train_type", "tuner_type"})
     if (const std::string* kind = settings.find(key))
       out.whole = *kind == "full" || *kind == "freeze";

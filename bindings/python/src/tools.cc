@@ -102,8 +102,9 @@ std::string doctor(nb::list given, const std::vector<std::string>& engines, std:
       const auto& model = nb::cast<const ReadModel&>(one).model;
       evidence.push_back(model_exhibit(model.name, model));
     } else if (nb::isinstance<nb::tuple>(one)) {
-      auto [name, contents] = nb::cast<std::pair<std::string, nb::bytes>>(one);
-      evidence.push_back(text_exhibit(std::move(name), {contents.c_str(), contents.size()}));
+      const auto contents = nb::cast<nb::bytes>(one[1]);
+      evidence.push_back(
+          text_exhibit(nb::cast<std::string>(one[0]), {contents.c_str(), contents.size()}));
     } else {
       std::ranges::move(exhibits_of(nb::cast<std::string>(one)), std::back_inserter(evidence));
     }
