@@ -142,7 +142,7 @@ constexpr Message messages[] = {
     {"Whisper expects the mel input features to be of length", "", "table_end", error,
      "Whisper's encoder has fixed sines for 30 seconds, 3,000 frames",
      "pad or cut the audio to 30 s"},
-    {"doesn't match model", "", "grid_size", error,
+    {"doesn't match model (", "", "grid_size", error,
      "the model's learned grid of positions is for another picture size",
      "interpolate_pos_encoding=True stretches it, or resize the picture"},
     {"pos_embed: copying a param with shape", "", "table_rows", error,
@@ -170,7 +170,7 @@ constexpr Message messages[] = {
      "tabbyAPI made a cache of so many tokens, all jobs' together: without max_seq_len and "
      "cache_size in its settings it takes 4,096, whatever the model reaches",
      "max_seq_len and cache_size in config.yml, both"},
-    {"invalid value '", "", "flag_refused", error,
+    {"for '--rope-scaling", "", "flag_refused", error,
      "the program does not take this value of its flag, and stops",
      "the line below lists what it takes; another scaling must stand in the config.json"},
     {"bounded tensor with a maximum capacity of", "capacity of ", "table_end", error,

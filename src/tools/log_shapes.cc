@@ -15,8 +15,8 @@ bool has_any(std::string_view text, std::initializer_list<std::string_view> word
 }
 
 bool is_of_pictures(std::string_view context) {
-  return has_any(context, {"flux", "wan", "qwen_image", "qwenimage", "hunyuan", "ltx", "dit",
-                           "diffusers", "comfy", "freqs_cis", "transformer_2d", "latent"});
+  return has_any(context, {"flux", "/wan", "\\wan", "wanvideo", "qwen_image", "qwenimage",
+                           "hunyuanvideo", "ltx_video", "ltxv", "diffusers", "comfy"});
 }
 
 // Areas of grids: both large and no primes, and apart by a rounded side.

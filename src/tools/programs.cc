@@ -116,12 +116,12 @@ std::string_view core_of(std::string_view word, bool is_module) {
 
 bool is_subcommand(std::string_view word) {
   constexpr std::string_view known[] = {
-      "serve",      "bench",    "chat",          "complete", "run-batch", "run",
-      "create",     "load",     "show",          "server",   "infer",     "sft",
-      "pt",         "rlhf",     "deploy",        "export",   "app",       "sample",
-      "train",      "api",      "eval",          "webchat",  "grpo",      "dpo",
-      "ps",         "generate", "launch_server", "evaluate", "lite",      "api_server",
-      "preprocess", "generate"};
+      "serve",     "bench",    "chat",          "complete", "run-batch", "run",
+      "create",    "load",     "show",          "server",   "infer",     "sft",
+      "pt",        "rlhf",     "deploy",        "export",   "app",       "sample",
+      "train",     "api",      "eval",          "webchat",  "grpo",      "dpo",
+      "ps",        "generate", "launch_server", "evaluate", "lite",      "api_server",
+      "preprocess"};
   return std::ranges::find(known, word) != std::end(known);
 }
 
