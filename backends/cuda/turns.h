@@ -40,20 +40,13 @@ POSENC_DEVICE std::uint64_t high_product(std::uint64_t a, std::uint64_t b) {
 #endif
 }
 
-POSENC_DEVICE float fused(float a, float b, float c) {
 #ifdef __CUDA_ARCH__
-  return __fmaf_rn(a, b, c);
+POSENC_DEVICE float fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+POSENC_DEVICE double fused(double a, double b, double c) { return __fma_rn(a, b, c); }
 #else
-  return std::fma(a, b, c);
+POSENC_DEVICE float fused(float a, float b, float c) { return std::fma(a, b, c); }
+POSENC_DEVICE double fused(double a, double b, double c) { return std::fma(a, b, c); }
 #endif
-}
-POSENC_DEVICE double fused(double a, double b, double c) {
-#ifdef __CUDA_ARCH__
-  return __fma_rn(a, b, c);
-#else
-  return std::fma(a, b, c);
-#endif
-}
 
 // position · turns modulo 1, in units of 2^-64 turns. Phases of several axes add up, modulo 1 as
 // well.

@@ -81,10 +81,12 @@ struct DistributedKvCache::State {
     return std::count_if(tokens.all.begin(), tokens.all.begin() + count,
                          [this](const KeptToken& token) { return token.rank == ranks.rank(); });
   }
-  Expected<void> check_range(std::string_view where, const KeptTokens& tokens, std::int64_t first,
-                             std::int64_t last) const {
-    if (0 <= first && first <= last && last <= tokens.size()) return {};
-    return fail(where, "tokens must lie in [0, " + std::to_string(tokens.size()) + ")",
+  // The sequence that has tokens `first` to `last`.
+  Expected<KeptTokens*> find(std::string_view where, Sequence sequence, std::int64_t first,
+                             std::int64_t last) {
+    POSENC_TRY(tokens, find(where, sequence));
+    if (0 <= first && first <= last && last <= tokens->size()) return tokens;
+    return fail(where, "tokens must lie in [0, " + std::to_string(tokens->size()) + ")",
                 std::to_string(first) + " to " + std::to_string(last));
   }
 
@@ -251,8 +253,7 @@ Expected<void> DistributedKvCache::attend(std::span<const Sequence> sequences, c
 Expected<void> DistributedKvCache::shift(Sequence sequence, std::int64_t first, std::int64_t last,
                                          std::int64_t offset) {
   constexpr std::string_view where = "cache shift";
-  POSENC_TRY(kept, state_->find(where, sequence));
-  POSENC_CHECK(state_->check_range(where, *kept, first, last));
+  POSENC_TRY(kept, state_->find(where, sequence, first, last));
   for (std::int64_t t = first; t < last; ++t) {
     const std::int64_t position = (*kept)[t].position;
     if (-position <= offset && offset <= furthest_position - position) continue;
@@ -271,9 +272,7 @@ Expected<void> DistributedKvCache::shift(Sequence sequence, std::int64_t first, 
 
 Expected<void> DistributedKvCache::evict(Sequence sequence, std::int64_t first, std::int64_t last,
                                          KvCache::Gap gap) {
-  constexpr std::string_view where = "cache evict";
-  POSENC_TRY(kept, state_->find(where, sequence));
-  POSENC_CHECK(state_->check_range(where, *kept, first, last));
+  POSENC_TRY(kept, state_->find("cache evict", sequence, first, last));
   const bool closes = gap == KvCache::Gap::close && first < last && last < kept->size();
   const std::int64_t offset = closes ? (*kept)[first].position - (*kept)[last].position : 0;
   POSENC_CHECK(state_->ranks.agree(state_->cache.evict(sequence, state_->own_before(*kept, first),

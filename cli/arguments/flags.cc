@@ -42,6 +42,10 @@ CLI::Validator array_file() {
   return {check, ""};
 }
 
+void add_output(CLI::App& app, std::string& into, const char* doc) {
+  app.add_option("OUT", into, doc)->check(array_file())->required();
+}
+
 CLI::Validator token_count() {
   const auto check = [](std::string& text) -> std::string {
     const Expected<std::int64_t> count = tokens(text, "");

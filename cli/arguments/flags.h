@@ -2,6 +2,7 @@
 // each file that includes CLI11 compiles it anew, for five seconds.
 #pragma once
 
+#include <string>
 #include <CLI/CLI.hpp>
 
 namespace posenc::cli {
@@ -18,6 +19,9 @@ CLI::Validator token_count();
 
 // The name of a file for an array: .npy, .csv, .txt, or - (write_array() of npy.h).
 CLI::Validator array_file();
+
+// OUT, such a file, which must be given.
+void add_output(CLI::App& app, std::string& into, const char* doc);
 
 // Whether --no_color was given; every command has the flag.
 bool no_color(const CLI::App& app);

@@ -21,9 +21,7 @@ Run define_add(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("IN", options->in, "Token embeddings [seq][width] or [batch][seq][width], .npy")
       ->required();
-  app.add_option("OUT", options->out, "Where the sum goes: .npy, .csv, .txt, or - to print it")
-      ->check(array_file())
-      ->required();
+  add_output(app, options->out, "Where the sum goes: .npy, .csv, .txt, or - to print it");
   app.add_option("--positions", options->positions,
                  "0:512 (512 not included), 5, 0,2,4, 14x14 (patches), or ids.npy [seq] or "
                  "[axis][seq]; of floats: "

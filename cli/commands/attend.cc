@@ -436,10 +436,7 @@ void define_ranks(CLI::App& app, AttendOptions& options) {
 
 Run define_attend(CLI::App& app) {
   auto options = std::make_shared<AttendOptions>();
-  app.add_option("OUT", options->out,
-                 "Where softmax(logits) v goes, shaped like q: .npy, .csv, .txt, -")
-      ->check(array_file())
-      ->required();
+  add_output(app, options->out, "Where softmax(logits) v goes, shaped like q: .npy, .csv, .txt, -");
   define_texts(app, *options, tensor_flags);
   for (const AttendFlag& tensor : tensor_flags) app.get_option(tensor.names)->required();
   define_texts(app, *options, token_flags);

@@ -19,10 +19,8 @@ Run define_bias(CLI::App& app) {
     std::optional<Source> source;
   };
   auto options = std::make_shared<Options>();
-  app.add_option("OUT", options->out,
-                 "Where the biases go, [head][query][key]: .npy, .csv, .txt, or - to print them")
-      ->check(array_file())
-      ->required();
+  add_output(app, options->out,
+             "Where the biases go, [head][query][key]: .npy, .csv, .txt, or - to print them");
   app.add_option("--queries", options->queries, "Queries: the last of the keys")
       ->required()
       ->transform(above_zero())

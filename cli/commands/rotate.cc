@@ -132,10 +132,8 @@ Run define_rotate(CLI::App& app) {
   };
   auto options = std::make_shared<Options>();
   app.add_option("IN", options->in, "Queries or keys, .npy")->required();
-  app.add_option("OUT", options->out,
-                 "Where the rotated tensor goes: .npy, .csv, .txt, or - to print it")
-      ->check(array_file())
-      ->required();
+  add_output(app, options->out,
+             "Where the rotated tensor goes: .npy, .csv, .txt, or - to print it");
   app.add_option("--positions", options->positions,
                  "0:4096 (4096 not included), 5, 0,2,4, or ids.npy [seq] or [axis][seq]; of "
                  "floats: real positions")

@@ -19,10 +19,8 @@ Run define_table(CLI::App& app) {
     std::optional<Source> source;
   };
   auto options = std::make_shared<Options>();
-  app.add_option("OUT", options->out,
-                 "Where the vectors go, [positions][width]: .npy, .csv, .txt, or - to print them")
-      ->check(array_file())
-      ->required();
+  add_output(app, options->out,
+             "Where the vectors go, [positions][width]: .npy, .csv, .txt, or - to print them");
   app.add_option("--positions", options->positions,
                  "0:100 (100 not included), 5, 0,2,4, 14x14 (patches), or ids.npy [seq] or "
                  "[axis][seq]; of floats: "

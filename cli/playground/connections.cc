@@ -11,8 +11,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <list>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace posenc::cli {
@@ -31,19 +31,8 @@ class Connection {
  public:
   Connection(int socket, Clock::time_point now)
       : socket_(socket), began_(now), deadline_(now + to_ask) {}
-  ~Connection() {
-    if (socket_ >= 0) close(socket_);
-  }
-  Connection(Connection&& other) noexcept { *this = std::move(other); }
-  Connection& operator=(Connection&& other) noexcept {
-    std::swap(socket_, other.socket_);
-    std::swap(began_, other.began_);
-    std::swap(deadline_, other.deadline_);
-    std::swap(received_, other.received_);
-    std::swap(answer_, other.answer_);
-    std::swap(sent_, other.sent_);
-    return *this;
-  }
+  ~Connection() { close(socket_); }
+  Connection(Connection&&) = delete;
 
   Clock::time_point began() const { return began_; }
   Clock::time_point deadline() const { return deadline_; }
@@ -101,7 +90,7 @@ class Connection {
 
   static bool is_to_wait() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
-  int socket_ = -1;
+  const int socket_;
   Clock::time_point began_, deadline_;
   std::string received_;
   std::optional<Answer> answer_;  // none until the whole head is there
@@ -134,8 +123,9 @@ class Connections {
                               static_cast<long>(left % 1'000'000'000)};
     if (ppoll(waits_.data(), waits_.size(), &timeout, &signals) < 0) return errno == EINTR;
 
-    for (std::size_t i = 0; i < all_.size(); i++)
-      if (waits_[i].revents != 0) all_[i].go_on(answering_);
+    auto wait = waits_.begin();
+    for (Connection& one : all_)
+      if ((wait++)->revents != 0) one.go_on(answering_);
     return !room || waits_.back().revents == 0 || accept_all();
   }
 
@@ -154,7 +144,7 @@ class Connections {
         if (!is_short) return true;
         if (all_.empty()) return false;
       }
-      if (socket < 0 || all_.size() == most_connections) all_.erase(all_.begin());
+      if (socket < 0 || all_.size() == most_connections) all_.pop_front();
       if (socket >= 0) all_.emplace_back(socket, now);
     }
     return true;
@@ -162,7 +152,7 @@ class Connections {
 
   const int listener_;
   const Answering& answering_;
-  std::vector<Connection> all_;
+  std::list<Connection> all_;
   std::vector<pollfd> waits_;
 };
 

@@ -46,10 +46,15 @@ struct ContentGradients {
 namespace detail {
 constexpr Projection gate{.activation = Activation::log_sigmoid, .biased = true};
 // Of a forget gate for each head, beside what else a scheme does.
-constexpr posenc::Holds gates_beside{.axes = {Axis::batch, Axis::head, Axis::key},
-                                     .learned = true,
-                                     .optional = true,
-                                     .projection = gate};
+template <class S>
+constexpr auto gates_beside() {
+  return TableField{"log_gates", &S::log_gates,
+                    "of a forget gate beside them, [batch][heads][keys]; none where not given"}
+      .with({.axes = {Axis::batch, Axis::head, Axis::key},
+             .learned = true,
+             .optional = true,
+             .projection = gate});
+}
 }  // namespace detail
 
 // Functional interpolation (Li et al. 2023, arXiv 2310.04418), i the query's position, j the key's:
@@ -234,15 +239,12 @@ struct Wall {
       paper = "";
   static constexpr auto fields() { return std::tuple{}; }
   static constexpr auto tables() {
-    return std::tuple{
-        TableField{"channel_gates", &Wall::channel_gates,
-                   "log σ(W x_l + b) of each token, [batch][heads][keys][head_dim]"}
-            .with({.axes = {Axis::batch, Axis::head, Axis::key, Axis::channel},
-                   .learned = true,
-                   .projection = detail::gate}),
-        TableField{"log_gates", &Wall::log_gates,
-                   "of a forget gate beside them, [batch][heads][keys]; none where not given"}
-            .with(detail::gates_beside)};
+    return std::tuple{TableField{"channel_gates", &Wall::channel_gates,
+                                 "log σ(W x_l + b) of each token, [batch][heads][keys][head_dim]"}
+                          .with({.axes = {Axis::batch, Axis::head, Axis::key, Axis::channel},
+                                 .learned = true,
+                                 .projection = detail::gate}),
+                      detail::gates_beside<Wall>()};
   }
   static constexpr Reads reads = Reads::keys;
 
@@ -290,9 +292,7 @@ struct Path {
             {.axes = {Axis::batch, Axis::key_head, Axis::key},
              .learned = true,
              .projection = {.activation = Activation::twice_sigmoid, .biased = true}}),
-        TableField{"log_gates", &Path::log_gates,
-                   "of a forget gate beside them, [batch][heads][keys]; none where not given"}
-            .with(detail::gates_beside)};
+        detail::gates_beside<Path>()};
   }
   static constexpr Reads reads = Reads::keys;
 

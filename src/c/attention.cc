@@ -39,10 +39,9 @@ posenc_status posenc_attend_reference(const posenc_plan* plan, const posenc_atte
 // --- schemes that read the content ---------------------------------------------------------------
 
 posenc_status posenc_content_from_scheme(const char* scheme_json, posenc_content** out) noexcept {
-  constexpr std::string_view where = "posenc_content_from_scheme";
-  if (const auto bad = need(where, {{"out", out}})) return bad;
-  *out = nullptr;
-  if (const auto bad = need(where, {{"scheme_json", scheme_json}})) return bad;
+  if (const auto bad =
+          need("posenc_content_from_scheme", "out", out, {{"scheme_json", scheme_json}}))
+    return bad;
   return hand_out(read_content_scheme(scheme_json), out);
 }
 
@@ -219,9 +218,7 @@ ReadSaid read_said(std::string_view where, std::string_view name, const posenc_s
 posenc_status posenc_angle_form_named(const char* name, int64_t head_dim, double number,
                                       posenc_angle_form* form, posenc_plan** plan) noexcept {
   constexpr std::string_view where = "posenc_angle_form_named";
-  if (const auto bad = need(where, {{"plan", plan}})) return bad;
-  *plan = nullptr;
-  if (const auto bad = need(where, {{"name", name}, {"form", form}})) return bad;
+  if (const auto bad = need(where, "plan", plan, {{"name", name}, {"form", form}})) return bad;
   if (form->struct_size != sizeof(posenc_angle_form))
     return misuse(where, "form->struct_size must be sizeof(posenc_angle_form)",
                   std::to_string(form->struct_size), "set it before the call");

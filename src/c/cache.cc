@@ -16,9 +16,7 @@ using c::done, c::hand_out, c::misuse, c::need, c::need_threads, c::View, c::vie
 
 posenc_status posenc_cache_make(const posenc_cache_options* options, posenc_cache** out) noexcept {
   constexpr std::string_view where = "posenc_cache_make";
-  if (const auto bad = need(where, {{"out", static_cast<const void*>(out)}})) return bad;
-  *out = nullptr;
-  if (const auto bad = need(where, {{"options", options}})) return bad;
+  if (const auto bad = need(where, "out", out, {{"options", options}})) return bad;
   if (options->struct_size != sizeof *options)
     return misuse(where, "options.struct_size must be " + std::to_string(sizeof *options),
                   std::to_string(options->struct_size), "set it to sizeof(posenc_cache_options)");

@@ -32,15 +32,11 @@ posenc_status posenc_doctor_tell(posenc_doctor* doctor, const char* name, const 
 
 posenc_status posenc_doctor_json(const posenc_doctor* doctor, const char* engines, int64_t length,
                                  char** json) noexcept {
-  constexpr std::string_view where = "posenc_doctor_json";
-  if (const auto bad = need(where, {{"json", json}})) return bad;
-  *json = nullptr;
-  if (const auto bad = need(where, {{"doctor", doctor}})) return bad;
+  if (const auto bad = need("posenc_doctor_json", "json", json, {{"doctor", doctor}})) return bad;
   DoctorOptions options{.length = length};
   for (const auto engine : std::views::split(std::string_view(engines ? engines : ""), ','))
     if (!engine.empty()) options.engines.emplace_back(engine.begin(), engine.end());
-  const auto found = diagnose(doctor->evidence, options);
-  return found ? hand_out(to_json(*found), json) : refused(found.error());
+  return hand_out_json(diagnose(doctor->evidence, options), json);
 }
 
 void posenc_doctor_free(posenc_doctor* doctor) noexcept { delete doctor; }

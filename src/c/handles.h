@@ -40,6 +40,14 @@ struct Argument {
 };
 // POSENC_MISUSE for the first one that is NULL.
 posenc_status need(std::string_view function, std::initializer_list<Argument> arguments);
+// The same where a result is handed out: `out` is NULL unless the function returns POSENC_OK.
+template <class Result>
+posenc_status need(std::string_view function, std::string_view name, Result** out,
+                   std::initializer_list<Argument> arguments = {}) {
+  if (const auto bad = need(function, {Argument{name, out}})) return bad;
+  *out = nullptr;
+  return need(function, arguments);
+}
 
 // What `made` holds becomes the caller's.
 template <class Handle, class T>
@@ -49,6 +57,10 @@ posenc_status hand_out(Expected<T> made, Handle** out) {
   return POSENC_OK;
 }
 posenc_status hand_out(std::string_view text, char** out);
+template <class T>
+posenc_status hand_out_json(const Expected<T>& made, char** json) {
+  return made ? hand_out(to_json(*made), json) : refused(made.error());
+}
 
 inline posenc_status done(const Expected<void>& result) {
   return result ? POSENC_OK : refused(result.error());

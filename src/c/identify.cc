@@ -13,9 +13,7 @@ posenc_status posenc_identify_json(const posenc_tensor* after, const posenc_tens
                                    const posenc_positions* positions, int32_t repeated,
                                    const posenc_model* model, int64_t layer, char** json) noexcept {
   constexpr std::string_view where = "posenc_identify_json";
-  if (const auto bad = need(where, {{"json", json}})) return bad;
-  *json = nullptr;
-  if (const auto bad = need(where, {{"after", after}})) return bad;
+  if (const auto bad = need(where, "json", json, {{"after", after}})) return bad;
   const View seen = view(where, "after", after);
   if (seen.status) return seen.status;
   RotationDump dump{.after = seen.tensor, .repeated = repeated != 0};
@@ -42,23 +40,17 @@ posenc_status posenc_identify_json(const posenc_tensor* after, const posenc_tens
 posenc_status posenc_identify_table_json(const posenc_tensor* cos, const posenc_tensor* sin,
                                          char** json) noexcept {
   constexpr std::string_view where = "posenc_identify_table_json";
-  if (const auto bad = need(where, {{"json", json}})) return bad;
-  *json = nullptr;
-  if (const auto bad = need(where, {{"cos", cos}, {"sin", sin}})) return bad;
+  if (const auto bad = need(where, "json", json, {{"cos", cos}, {"sin", sin}})) return bad;
   const View cosines = view(where, "cos", cos), sines = view(where, "sin", sin);
   if (cosines.status) return cosines.status;
   if (sines.status) return sines.status;
-  const auto found = identify_table(cosines.tensor, sines.tensor);
-  return found ? hand_out(to_json(*found), json) : refused(found.error());
+  return hand_out_json(identify_table(cosines.tensor, sines.tensor), json);
 }
 
 posenc_status posenc_identify_vectors_json(const posenc_tensor* values, char** json) noexcept {
   constexpr std::string_view where = "posenc_identify_vectors_json";
-  if (const auto bad = need(where, {{"json", json}})) return bad;
-  *json = nullptr;
-  if (const auto bad = need(where, {{"values", values}})) return bad;
+  if (const auto bad = need(where, "json", json, {{"values", values}})) return bad;
   const View table = view(where, "values", values);
   if (table.status) return table.status;
-  const auto found = identify_vectors(table.tensor);
-  return found ? hand_out(to_json(*found), json) : refused(found.error());
+  return hand_out_json(identify_vectors(table.tensor), json);
 }

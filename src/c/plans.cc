@@ -107,16 +107,14 @@ posenc_status posenc_normals(uint64_t seed, int64_t first, int64_t count, double
 // --- models --------------------------------------------------------------------------------------
 
 posenc_status posenc_model_open(const char* path_or_name, posenc_model** out) noexcept {
-  if (const auto bad = need("posenc_model_open", {{"out", out}})) return bad;
-  *out = nullptr;
-  if (const auto bad = need("posenc_model_open", {{"path_or_name", path_or_name}})) return bad;
+  if (const auto bad = need("posenc_model_open", "out", out, {{"path_or_name", path_or_name}}))
+    return bad;
   return hand_out(read_model(path_or_name), out);
 }
 
 posenc_status posenc_model_read(const void* bytes, size_t size, const char* name,
                                 posenc_model** out) noexcept {
-  if (const auto bad = need("posenc_model_read", {{"out", out}})) return bad;
-  *out = nullptr;
+  if (const auto bad = need("posenc_model_read", "out", out)) return bad;
   if (size > 0)
     if (const auto bad = need("posenc_model_read", {{"bytes", bytes}})) return bad;
   return hand_out(
@@ -128,16 +126,12 @@ void posenc_model_free(posenc_model* model) noexcept { delete model; }
 posenc_status posenc_model_explain_json(const posenc_model* model, int64_t at, int64_t layer,
                                         char** json) noexcept {
   constexpr std::string_view where = "posenc_model_explain_json";
-  if (const auto bad = need(where, {{"json", json}})) return bad;
-  *json = nullptr;
-  if (const auto bad = need(where, {{"model", model}})) return bad;
+  if (const auto bad = need(where, "json", json, {{"model", model}})) return bad;
   if (at < 0) return misuse(where, "at must be a length, or 0", std::to_string(at));
   if (layer < -1) return misuse(where, "layer must be a layer, or -1", std::to_string(layer));
   Ask ask{.at = at, .layer = {}};
   if (layer >= 0) ask.layer = layer;
-  const Expected<Explanation> explanation = explain(model->value, ask);
-  if (!explanation) return refused(explanation.error());
-  return hand_out(to_json(*explanation), json);
+  return c::hand_out_json(explain(model->value, ask), json);
 }
 
 posenc_status posenc_model_group_count(const posenc_model* model, int64_t* count) noexcept {
@@ -169,9 +163,7 @@ posenc_status posenc_model_find_group(const posenc_model* model, const char* sta
 posenc_status posenc_model_plan(const posenc_model* model, int64_t group, int64_t length,
                                 posenc_angles angles, posenc_plan** out) noexcept {
   constexpr std::string_view where = "posenc_model_plan";
-  if (const auto bad = need(where, {{"out", out}})) return bad;
-  *out = nullptr;
-  if (const auto bad = need(where, {{"model", model}})) return bad;
+  if (const auto bad = need(where, "out", out, {{"model", model}})) return bad;
   const auto groups = static_cast<std::int64_t>(model->value.groups.size());
   if (group < 0 || group >= groups)
     return misuse(where, "group must be one of the model's " + std::to_string(groups),
@@ -192,9 +184,7 @@ namespace {
 template <class Give>
 posenc_status plan_of(std::string_view where, const char* scheme_json,
                       const posenc_geometry* geometry, posenc_plan** out, const Give& give) {
-  if (const auto bad = need(where, {{"out", out}})) return bad;
-  *out = nullptr;
-  if (const auto bad = need(where, {{"scheme_json", scheme_json}})) return bad;
+  if (const auto bad = need(where, "out", out, {{"scheme_json", scheme_json}})) return bad;
   const Expected<Geometry> around = geometry ? c::geometry_of(*geometry) : Geometry{};
   if (!around) return c::keep(around.error().message(), POSENC_MISUSE);
   Expected<Scheme> scheme = read_scheme(scheme_json);
@@ -236,8 +226,6 @@ posenc_status posenc_plan_from_tables(const char* scheme_json, const posenc_geom
 void posenc_plan_free(posenc_plan* plan) noexcept { delete plan; }
 
 posenc_status posenc_plan_json(const posenc_plan* plan, char** json) noexcept {
-  if (const auto bad = need("posenc_plan_json", {{"json", json}})) return bad;
-  *json = nullptr;
-  if (const auto bad = need("posenc_plan_json", {{"plan", plan}})) return bad;
+  if (const auto bad = need("posenc_plan_json", "json", json, {{"plan", plan}})) return bad;
   return hand_out(to_json(plan->value), json);
 }

@@ -187,18 +187,17 @@ posenc_status rotated(std::string_view where, Rotation rotation, const posenc_pl
                     });
 }
 
-using MakePositions = Expected<Positions> (*)(std::span<const std::int64_t>, std::int64_t,
-                                              std::int64_t);
-
-posenc_status positions_of(std::string_view where, MakePositions make, const int64_t* ids,
-                           int64_t axes, int64_t batch, int64_t seq, posenc_positions** out) {
-  if (const auto bad = need(where, {{"out", out}})) return bad;
-  *out = nullptr;
-  const auto size = product(where, {axes, batch, seq});
+// make(how many numbers there are to read).
+template <class Make>
+posenc_status positions_of(std::string_view where, Argument numbers,
+                           std::initializer_list<std::int64_t> extents, posenc_positions** out,
+                           const Make& make) {
+  if (const auto bad = need(where, "out", out)) return bad;
+  const auto size = product(where, extents);
   if (!size) return refused(size.error());
   if (*size > 0)
-    if (const auto bad = need(where, {{"ids", ids}})) return bad;
-  return hand_out(make({ids, *size}, axes, batch), out);
+    if (const auto bad = need(where, {numbers})) return bad;
+  return hand_out(make(*size), out);
 }
 
 using RotationBy = Expected<void> (*)(const Plan&, const Tensor&, const Tensor&, Side,
@@ -299,8 +298,7 @@ posenc_status posenc_plan_set_table(posenc_plan* plan, posenc_table which,
 posenc_status posenc_positions_range(int64_t first, int64_t count,
                                      posenc_positions** out) noexcept {
   constexpr std::string_view where = "posenc_positions_range";
-  if (const auto bad = need(where, {{"out", out}})) return bad;
-  *out = nullptr;
+  if (const auto bad = need(where, "out", out)) return bad;
   std::int64_t end = 0;
   if (first < 0 || count < 0 || __builtin_add_overflow(first, count, &end))
     return misuse(where, "first and count must not be negative, nor their sum overflow",
@@ -311,33 +309,30 @@ posenc_status posenc_positions_range(int64_t first, int64_t count,
 
 posenc_status posenc_positions_ids(const int64_t* ids, int64_t axes, int64_t batch, int64_t seq,
                                    posenc_positions** out) noexcept {
-  return c::positions_of("posenc_positions_ids", Positions::ids, ids, axes, batch, seq, out);
+  return c::positions_of(
+      "posenc_positions_ids", {"ids", ids}, {axes, batch, seq}, out,
+      [&](std::size_t size) { return Positions::ids({ids, size}, axes, batch); });
 }
 
 posenc_status posenc_positions_from_mask(const uint8_t* mask, int64_t batch, int64_t seq,
                                          int64_t cached, int64_t padding,
                                          posenc_positions** out) noexcept {
-  constexpr std::string_view where = "posenc_positions_from_mask";
-  if (const auto bad = need(where, {{"out", out}})) return bad;
-  *out = nullptr;
-  const auto size = c::product(where, {batch, seq});
-  if (!size) return refused(size.error());
-  if (*size > 0)
-    if (const auto bad = need(where, {{"mask", mask}})) return bad;
-  return hand_out(Positions::from_mask({mask, *size}, batch, cached, padding), out);
+  return c::positions_of(
+      "posenc_positions_from_mask", {"mask", mask}, {batch, seq}, out,
+      [&](std::size_t size) { return Positions::from_mask({mask, size}, batch, cached, padding); });
 }
 
 posenc_status posenc_positions_signed_ids(const int64_t* ids, int64_t axes, int64_t batch,
                                           int64_t seq, posenc_positions** out) noexcept {
-  return c::positions_of("posenc_positions_signed_ids", Positions::signed_ids, ids, axes, batch,
-                         seq, out);
+  return c::positions_of(
+      "posenc_positions_signed_ids", {"ids", ids}, {axes, batch, seq}, out,
+      [&](std::size_t size) { return Positions::signed_ids({ids, size}, axes, batch); });
 }
 
 posenc_status posenc_positions_grid(const int64_t* sizes, const int64_t* first, int64_t axes,
                                     posenc_positions** out) noexcept {
   constexpr std::string_view where = "posenc_positions_grid";
-  if (const auto bad = need(where, {{"sizes", sizes}, {"out", out}})) return bad;
-  *out = nullptr;
+  if (const auto bad = need(where, "out", out, {{"sizes", sizes}})) return bad;
   if (axes < 1 || axes > 64)
     return misuse(where, "axes must lie within 1 and 64", std::to_string(axes));
   const auto count = static_cast<std::size_t>(axes);
@@ -346,20 +341,13 @@ posenc_status posenc_positions_grid(const int64_t* sizes, const int64_t* first, 
 
 posenc_status posenc_positions_packed(const int64_t* cu_seqlens, int64_t count,
                                       posenc_positions** out) noexcept {
-  constexpr std::string_view where = "posenc_positions_packed";
-  if (const auto bad = need(where, {{"out", out}})) return bad;
-  *out = nullptr;
-  const auto size = c::product(where, {count});
-  if (!size) return refused(size.error());
-  if (*size > 0)
-    if (const auto bad = need(where, {{"cu_seqlens", cu_seqlens}})) return bad;
-  return hand_out(Positions::packed({cu_seqlens, *size}), out);
+  return c::positions_of("posenc_positions_packed", {"cu_seqlens", cu_seqlens}, {count}, out,
+                         [&](std::size_t size) { return Positions::packed({cu_seqlens, size}); });
 }
 
 posenc_status posenc_positions_patches(int64_t height, int64_t width, int64_t merge, int64_t frames,
                                        posenc_positions** out) noexcept {
-  if (const auto bad = need("posenc_positions_patches", {{"out", out}})) return bad;
-  *out = nullptr;
+  if (const auto bad = need("posenc_positions_patches", "out", out)) return bad;
   return hand_out(patch_positions(height, width, merge, frames), out);
 }
 

@@ -19,9 +19,7 @@ Expected<Model> model_of(std::string_view text) {
 // What `ask`, a function of the open model, answers about that of a text.
 template <class Ask>
 posenc_status answered(std::string_view where, Argument text, char** json, const Ask& ask) {
-  if (const auto bad = need(where, {{"json", json}})) return bad;
-  *json = nullptr;
-  if (const auto bad = need(where, {text})) return bad;
+  if (const auto bad = need(where, "json", json, {text})) return bad;
   Expected<Model> model = model_of(static_cast<const char*>(text.pointer));
   if (!model) return refused(model.error());
   const posenc_model open{*std::move(model)};

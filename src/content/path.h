@@ -12,30 +12,10 @@
 
 #include "src/attention/head_rows.h"
 #include "src/content/stream.h"
-#include "src/kernels/gemm.h"
 
 namespace posenc::detail {
 
 constexpr std::int64_t square = block_keys * block_keys;
-
-// c [rows][columns] = a · b, dense but for what the strides of a say.
-template <class T>
-void multiply(const T* a, std::int64_t a_row, std::int64_t a_step, const T* b, std::int64_t rows,
-              std::int64_t depth, std::int64_t columns, T* c, bool adds = false,
-              bool finite = true) {
-  gemm(Gemm<T>{.c = c,
-               .c_step = columns,
-               .rows = rows,
-               .columns = columns,
-               .a = a,
-               .a_row = a_row,
-               .a_step = a_step,
-               .b = b,
-               .b_step = columns,
-               .depth = depth,
-               .adds = adds,
-               .skips_zeros = !finite});
-}
 
 // Zeros above the diagonal, and on it where `strictly`.
 template <class T>

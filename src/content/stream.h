@@ -27,18 +27,29 @@ constexpr std::int64_t query_tile = 16;  // queries that meet a block of keys to
 constexpr std::int64_t most_queries =
     block_keys;  // the same for gradients; a scheme's tile takes both
 
+// c [rows][columns] = a · b, dense but for what the strides of a say.
+template <class T>
+void multiply(const T* a, std::int64_t a_row, std::int64_t a_step, const T* b, std::int64_t rows,
+              std::int64_t depth, std::int64_t columns, T* c, bool adds = false,
+              bool finite = true) {
+  gemm(Gemm<T>{.c = c,
+               .c_step = columns,
+               .rows = rows,
+               .columns = columns,
+               .a = a,
+               .a_row = a_row,
+               .a_step = a_step,
+               .b = b,
+               .b_step = columns,
+               .depth = depth,
+               .adds = adds,
+               .skips_zeros = !finite});
+}
+
 // scores[row][key] = q[row]·k[key], q [rows][dim] and keys transposed, kt [dim][block_keys].
 template <class T>
 void block_products(const T* q, const T* kt, std::int64_t rows, std::int64_t dim, T* scores) {
-  gemm(Gemm<T>{.c = scores,
-               .c_step = block_keys,
-               .rows = rows,
-               .columns = block_keys,
-               .a = q,
-               .a_row = dim,
-               .b = kt,
-               .b_step = block_keys,
-               .depth = dim});
+  multiply(q, dim, 1, kt, rows, dim, block_keys, scores);
 }
 
 // out[row] += Σ_key weights[row][key] v[key], v [block_keys][dim], out [rows][dim]. Where v is not
@@ -46,17 +57,7 @@ void block_products(const T* q, const T* kt, std::int64_t rows, std::int64_t dim
 template <class T>
 void accumulate(const T* weights, const T* v, bool finite, std::int64_t rows, std::int64_t dim,
                 T* out) {
-  gemm(Gemm<T>{.c = out,
-               .c_step = dim,
-               .rows = rows,
-               .columns = dim,
-               .a = weights,
-               .a_row = block_keys,
-               .b = v,
-               .b_step = dim,
-               .depth = block_keys,
-               .adds = true,
-               .skips_zeros = !finite});
+  multiply(weights, block_keys, 1, v, rows, block_keys, dim, out, true, finite);
 }
 
 // Which keys of a block a query sees, as bits; the first key of the block is bit 0.

@@ -382,7 +382,6 @@ std::vector<FieldSetting> said_fields(const Scaling& scaling) {
 std::string spelled(const std::vector<SpelledRope>& ropes, Spelling spelling, std::int64_t context,
                     std::int64_t length, std::vector<EngineNote>& notes) {
   const SpelledRope& one = ropes.front();
-  const bool nested = is_nested(*one.group);
   const auto several = [&] {
     if (ropes.size() > 1 && (!ropes.back().is_local || spelling == Spelling::params))
       say(notes, Kind::lost,
@@ -390,47 +389,42 @@ std::string spelled(const std::vector<SpelledRope>& ropes, Spelling spelling, st
               one.layer_type);
   };
   JsonWriter json;
+  const auto with_context = [&](std::string_view key) {
+    if (context > 0) json.member(key, context);
+    json.end();
+    return json.text;
+  };
+  // Flags that override the configuration and its length.
+  const auto overriding = [&](std::string flag, std::string_view length_flag) {
+    const bool nested = is_nested(*one.group);
+    json.object();
+    if (nested) json.key("text_config").object();
+    write_rope_parameters(json, ropes);
+    if (nested) json.end();
+    json.end();
+    flag += quoted_json(json.text);
+    return length > 0 ? flag.append(length_flag) + std::to_string(length) : flag;
+  };
   switch (spelling) {
     case Spelling::rope_parameters:
       write_rope_parameters(json.object(), ropes);
-      if (context > 0) json.member("max_position_embeddings", context);
-      json.end();
-      return json.text;
+      return with_context("max_position_embeddings");
     case Spelling::rope_scaling:
       several();
       write_rope_scaling(json.object(), ropes);
-      if (context > 0) json.member("max_position_embeddings", context);
-      json.end();
-      return json.text;
-    case Spelling::vllm_flags:
-      json.object();
-      if (nested) json.key("text_config").object();
-      write_rope_parameters(json, ropes);
-      if (nested) json.end();
-      json.end();
-      return "--hf-overrides " + quoted_json(json.text) +
-             (length > 0 ? " --max-model-len " + std::to_string(length) : "");
+      return with_context("max_position_embeddings");
+    case Spelling::vllm_flags: return overriding("--hf-overrides ", " --max-model-len ");
     case Spelling::sglang_flags:
-      json.object();
-      if (nested) json.key("text_config").object();
-      write_rope_parameters(json, ropes);
-      if (nested) json.end();
-      json.end();
-      return "--json-model-override-args " + quoted_json(json.text) +
-             (length > 0 ? " --context-length " + std::to_string(length) : "");
+      return overriding("--json-model-override-args ", " --context-length ");
     case Spelling::llama_flags: return llama_flags(one.rope, length);
     case Spelling::gguf_keys:
       several();
       write_gguf_keys(json.object(), ropes);
-      if (context > 0) json.member("context_length", context);
-      json.end();
-      return json.text;
+      return with_context("context_length");
     case Spelling::params:
       several();
       write_params(json.object(), one);
-      if (context > 0) json.member("max_position_embeddings", context);
-      json.end();
-      return json.text;
+      return with_context("max_position_embeddings");
     case Spelling::megatron_flags: several(); return megatron_flags(one.rope, one.group->geometry);
   }
   return {};

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "posenc/apply.h"
@@ -18,9 +17,8 @@
 namespace posenc {
 namespace {
 
-// The plan's rotation, and the output, which has an entry for each head and pair.
-Expected<std::pair<const Rotate*, Tensor>> rotation_of(std::string_view where, const Plan& plan,
-                                                       const Tensor& given) {
+// The output as the plan's rotation needs it, with an entry for each head and pair.
+Expected<Tensor> output_of(std::string_view where, const Plan& plan, const Tensor& given) {
   POSENC_TRY(out, detail::viewed(where, "out", given, 4));
   POSENC_CHECK(detail::check_distinct(where, out));
   if (!plan.rotate)
@@ -29,7 +27,7 @@ Expected<std::pair<const Rotate*, Tensor>> rotation_of(std::string_view where, c
   const Rotate& rotate = *plan.rotate;
   POSENC_CHECK(detail::check_rotation(where, rotate, Side::value, out.shape[1],
                                       rotate.slice.first_dim + rotate.slice.rotary_dim));
-  if (out.shape[3] == rotate.pairs()) return std::pair{&rotate, out};
+  if (out.shape[3] == rotate.pairs()) return out;
   return fail(where,
               "out must have an entry for each of " + std::to_string(rotate.pairs()) + " pairs",
               shape_text(out), "pass [batch, head, seq, pair]");
@@ -40,9 +38,8 @@ Expected<std::pair<const Rotate*, Tensor>> rotation_of(std::string_view where, c
 Expected<void> rotation_angles(const Plan& plan, const Positions& positions, const Tensor& out_view,
                                Threads threads) {
   constexpr std::string_view where = "rotation_angles";
-  POSENC_TRY(to, rotation_of(where, plan, out_view));
-  const Rotate& rotate = *to.first;
-  const Tensor& out = to.second;
+  POSENC_TRY(out, output_of(where, plan, out_view));
+  const Rotate& rotate = *plan.rotate;
   const std::int64_t batch = out.shape[0], heads = out.shape[1], seq = out.shape[2];
   POSENC_CHECK(detail::check_positions(where, positions, batch, seq, rotate.frequencies.axes));
   POSENC_CHECK(detail::check_length(where, plan, positions));
@@ -78,9 +75,8 @@ Expected<void> rotation_angles(const Plan& plan, const Positions& positions, con
 Expected<void> rotation_angles(const Plan& plan, const Tensor& at_view, const Tensor& out_view,
                                Threads threads) {
   constexpr std::string_view where = "rotation_angles";
-  POSENC_TRY(to, rotation_of(where, plan, out_view));
-  const Rotate& rotate = *to.first;
-  const Tensor& out = to.second;
+  POSENC_TRY(out, output_of(where, plan, out_view));
+  const Rotate& rotate = *plan.rotate;
   if (rotate.angles() != Angles::exact) {
     return fail(where, "the plan's angles must be exact", name(rotate.angles()),
                 "engines take whole positions");

@@ -74,6 +74,17 @@ export type Side = 'query' | 'key' | 'value'
 const sides = { query: 0, key: 1, value: 2 }
 const whichTable = { add: 0, bias: 1, query: 2, key: 3, value: 4, temperature: 5 }
 
+/** Where keys are not given they stand where the queries do; k and v have as many heads as q or fewer. */
+export type AttentionInputs = [
+  q: ArrayLike<number>,
+  k: ArrayLike<number>,
+  v: ArrayLike<number>,
+  heads: number,
+  head_dim: number,
+  queries: Where,
+  keys?: Where,
+  how?: Masked,
+]
 /** Attention by a scheme that reads the content, with its inside: [heads][queries][keys]. */
 export type Attended = { out: Float64Array; logits: Float64Array; weights: Float64Array }
 /** Row-major numbers. */
@@ -137,24 +148,13 @@ export class Engine {
    * Attention by a scheme of `content`, whose tensors are `tables`, of q, k, v [heads][tokens][head_dim]. Where the
    * scheme has no softmax logits are the logarithms of the weights.
    */
-  attend(
-    scheme: Scheme,
-    tables: Record<string, Table>,
-    q: ArrayLike<number>,
-    k: ArrayLike<number>,
-    v: ArrayLike<number>,
-    heads: number,
-    head_dim: number,
-    queries: Where,
-    keys: Where = queries,
-    how: Masked = {},
-  ): Attended {
+  attend(scheme: Scheme, tables: Record<string, Table>, ...inputs: AttentionInputs): Attended {
     const { memory } = this
     const made = memory.make('posenc_content_from_scheme', JSON.stringify(scheme))
     try {
       for (const [name, { values, shape }] of Object.entries(tables))
         memory.scratch(tensor => memory.call('posenc_content_set_table', made, name, tensor(shape, values).view))
-      return attention(memory, { q, k, v, heads, head_dim, queries, keys, how }, (given, out, logits, weights) =>
+      return attention(memory, inputs, (given, out, logits, weights) =>
         memory.call('posenc_attend_content_reference', made, 0, given, out, logits, weights),
       )
     } finally {
@@ -299,17 +299,8 @@ export class Plan {
   }
 
   /** softmax(logits) v of q [heads][tokens][head_dim] and k, v of as many heads or fewer, and the logits [heads][queries][keys] (−∞ where hidden). */
-  attend(
-    q: ArrayLike<number>,
-    k: ArrayLike<number>,
-    v: ArrayLike<number>,
-    heads: number,
-    head_dim: number,
-    queries: Where,
-    keys: Where = queries,
-    how: Masked = {},
-  ): Pick<Attended, 'out' | 'logits'> {
-    return attention(this.memory, { q, k, v, heads, head_dim, queries, keys, how }, (given, out, logits) =>
+  attend(...inputs: AttentionInputs): Pick<Attended, 'out' | 'logits'> {
+    return attention(this.memory, inputs, (given, out, logits) =>
       this.memory.call('posenc_attend_reference', this.live(), given, out, logits),
     )
   }
@@ -337,14 +328,10 @@ function positioned<T>(memory: Memory, where: Where, work: (positions: number) =
   }
 }
 
-type Given = Record<'q' | 'k' | 'v', ArrayLike<number>>
-  & Record<'heads' | 'head_dim', number>
-  & Record<'queries' | 'keys', Where> & { how: Masked }
-
 // The arguments of an attention in the module's memory, and what it wrote.
 function attention(
   memory: Memory,
-  { q, k, v, heads, head_dim, queries, keys, how }: Given,
+  [q, k, v, heads, head_dim, queries, keys = queries, how = {}]: AttentionInputs,
   call: (given: Struct, out: Struct, logits: Struct, weights: Struct) => void,
 ): Attended {
   const rows = size(queries)

@@ -83,11 +83,9 @@ nb::object vectors_at(const CompiledPlan& plan, nb::handle at, nb::handle dtype,
                      : std::visit([](const auto& kind) { return kind.width; }, plan.plan.add->kind);
   std::vector<std::int64_t> shape = {real.at.shape[2], width};
   if (real.batched) shape.insert(shape.begin(), real.at.shape[1]);
-  nb::object made = new_array(at, shape, dtype_name(dtype, name(DType::f32)));
-  const Array array = array_of(made, where, "out", Access::write);
-  const Tensor out = array.tensor.with_rank(3);
-  unlocked([&] { return position_vectors(plan.plan, real.at, out, {threads}); });
-  return made;
+  return filled(at, shape, dtype_name(dtype, name(DType::f32)), where, [&](const Tensor& out) {
+    return position_vectors(plan.plan, real.at, out.with_rank(3), {threads});
+  });
 }
 
 nb::object added_at(const CompiledPlan& plan, nb::handle embedding, nb::handle at, int threads) {
@@ -107,23 +105,20 @@ nb::object angles_at(const CompiledPlan& plan, nb::handle at, nb::handle dtype, 
   constexpr const char* where = "angles_at";
   const Rotate& rotate_part = rotation(plan, where);
   const Array given = array_of(at, where, "at", Access::read);
-  const auto [seen, batched] = real_positions(given, rotate_part.frequencies.axes, where);
-  std::vector<std::int64_t> shape = {seen.shape[2], rotate_part.pairs()};
+  const RealPositions real = real_positions(given, rotate_part.frequencies.axes, where);
+  std::vector<std::int64_t> shape = {real.at.shape[2], rotate_part.pairs()};
   std::string layout = "sd";
   if (rotate_part.frequencies.heads > 1) {
     shape.insert(shape.begin(), rotate_part.frequencies.heads);
     layout = "hsd";
   }
-  if (batched) {
-    shape.insert(shape.begin(), seen.shape[1]);
+  if (real.batched) {
+    shape.insert(shape.begin(), real.at.shape[1]);
     layout = "b" + layout;
   }
-  nb::object made = new_array(at, shape, dtype_name(dtype, name(DType::f64)));
-  const Array array = array_of(made, where, "out", Access::write);
-  const Tensor out = in_layout(array.tensor, layout, where);
-  const Tensor& positions = seen;
-  unlocked([&] { return rotation_angles(plan.plan, positions, out, {threads}); });
-  return made;
+  return filled(at, shape, dtype_name(dtype, name(DType::f64)), where, [&](const Tensor& out) {
+    return rotation_angles(plan.plan, real.at, in_layout(out, layout, where), {threads});
+  });
 }
 
 nb::object angle_gradient_of(const CompiledPlan& plan, nb::handle rotated, nb::handle gradient,

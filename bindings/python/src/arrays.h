@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "errors.h"
 #include "posenc/positions.h"
 #include "posenc/tensor.h"
 
@@ -54,6 +55,16 @@ nb::object empty_like(nb::handle like);
 // named as posenc does.
 nb::object new_array(nb::handle like, const std::vector<std::int64_t>& shape,
                      std::string_view dtype);
+
+// The same, which write(tensor) fills without the interpreter's lock; the axes are the array's own.
+template <class Write>
+nb::object filled(nb::handle like, const std::vector<std::int64_t>& shape, std::string_view dtype,
+                  std::string_view where, const Write& write) {
+  nb::object made = new_array(like, shape, dtype);
+  const Array array = array_of(made, where, "out", Access::write);
+  unlocked([&] { return write(array.tensor); });
+  return made;
+}
 
 // "float32" of a name, a dtype of numpy's or torch's, or None.
 std::string dtype_name(nb::handle dtype, std::string_view otherwise);

@@ -56,12 +56,9 @@ nb::object bias_of_fire(nb::handle scheme, nb::handle queries, nb::handle keys, 
   const Fire& fire = scheme_in<Fire, ContentScheme>(scheme, where);
   const Positions of_queries = counted(queries, where),
                   of_keys = keys.is_none() ? of_queries : counted(keys, where);
-  nb::object made =
-      new_array(queries, {std::ssize(fire.output_bias), of_queries.size(), of_keys.size()},
-                dtype_name(dtype, name(DType::f32)));
-  const Array to = array_of(made, where, "out", Access::write);
-  unlocked([&] { return fire_bias(fire, of_queries, of_keys, to.tensor); });
-  return made;
+  return filled(queries, {std::ssize(fire.output_bias), of_queries.size(), of_keys.size()},
+                dtype_name(dtype, name(DType::f32)), where,
+                [&](const Tensor& out) { return fire_bias(fire, of_queries, of_keys, out); });
 }
 
 nb::tuple gradients_of_kerple(nb::handle scheme, nb::handle bias_gradient) {

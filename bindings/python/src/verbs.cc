@@ -184,12 +184,11 @@ nb::object angles(const CompiledPlan& plan, nb::handle position_ids, std::int64_
     layout.insert(layout.size() - 2, "h");
   }
   shape.push_back(rotate_part.pairs());
-  nb::object made = new_array(position_ids, shape, dtype_name(dtype, name(DType::f64)));
-  const Array array = array_of(made, where, "out", Access::write);
-  const Tensor out = in_layout(array.tensor, layout, where);
   const Positions& of_tokens = positions;
-  unlocked([&] { return rotation_angles(plan.plan, of_tokens, out, {threads}); });
-  return made;
+  return filled(
+      position_ids, shape, dtype_name(dtype, name(DType::f64)), where, [&](const Tensor& out) {
+        return rotation_angles(plan.plan, of_tokens, in_layout(out, layout, where), {threads});
+      });
 }
 
 // --- added to the embedding, and to the logits ---------------------------------------------------
@@ -244,12 +243,11 @@ nb::object vectors(const CompiledPlan& plan, nb::handle position_ids, std::int64
                      : std::visit([](const auto& kind) { return kind.width; }, plan.plan.add->kind);
   auto [positions, shape] = shaped(position_ids, seq, where);
   shape.push_back(width);
-  nb::object made = new_array(position_ids, shape, dtype_name(dtype, name(DType::f32)));
-  const Array array = array_of(made, where, "out", Access::write);
-  const Tensor out = array.tensor.with_rank(3);
   const Positions& of_tokens = positions;
-  unlocked([&] { return position_vectors(plan.plan, of_tokens, out, {threads}); });
-  return made;
+  return filled(position_ids, shape, dtype_name(dtype, name(DType::f32)), where,
+                [&](const Tensor& out) {
+                  return position_vectors(plan.plan, of_tokens, out.with_rank(3), {threads});
+                });
 }
 
 nb::object bias_of(const CompiledPlan& plan, nb::handle queries, nb::handle keys,
@@ -257,12 +255,10 @@ nb::object bias_of(const CompiledPlan& plan, nb::handle queries, nb::handle keys
   constexpr const char* where = "bias";
   const Positions of_queries = counted(queries, where),
                   of_keys = keys.is_none() ? of_queries : counted(keys, where);
-  nb::object made = new_array(
+  return filled(
       queries, {heads > 0 ? heads : plan.geometry.heads, of_queries.size(), of_keys.size()},
-      dtype_name(dtype, name(DType::f32)));
-  const Array array = array_of(made, where, "out", Access::write);
-  unlocked([&] { return bias(plan.plan, of_queries, of_keys, array.tensor, {threads}); });
-  return made;
+      dtype_name(dtype, name(DType::f32)), where,
+      [&](const Tensor& out) { return bias(plan.plan, of_queries, of_keys, out, {threads}); });
 }
 
 nb::object frequency_gradient(const CompiledPlan& plan, nb::handle rotated, nb::handle gradient,
@@ -271,14 +267,13 @@ nb::object frequency_gradient(const CompiledPlan& plan, nb::handle rotated, nb::
   const Rotate& rotate_part = rotation(plan, where);
   const Array x = array_of(rotated, where, "rotated", Access::read);
   const Array g = array_of(gradient, where, "gradient", Access::read);
-  nb::object made = new_array(
-      rotated, {rotate_part.frequencies.heads, rotate_part.frequencies.axes, rotate_part.pairs()},
-      name(DType::f64));
-  const Array to = array_of(made, where, "out", Access::write);
   const Tensor of = in_layout(x.tensor, layout, where), by = in_layout(g.tensor, layout, where);
   const Positions positions = positions_of(position_ids, of.shape[2], where);
-  unlocked([&] { return rotate_frequency_gradient(plan.plan, of, by, positions, to.tensor); });
-  return made;
+  return filled(rotated,
+                {rotate_part.frequencies.heads, rotate_part.frequencies.axes, rotate_part.pairs()},
+                name(DType::f64), where, [&](const Tensor& out) {
+                  return rotate_frequency_gradient(plan.plan, of, by, positions, out);
+                });
 }
 
 }  // namespace

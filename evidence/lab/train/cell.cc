@@ -12,7 +12,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Calls visit(key, member) for each member of a cell, whether it is written or read.
+// Calls visit(key, member) for each member of a cell, whether it is written or read; visit(key,
+// member, usual) for those that are written where they differ from a new cell's.
 template <class C, class Visit>
 void each_member(C& cell, Visit&& visit) {
   visit("experiment", cell.experiment);
@@ -37,7 +38,6 @@ void each_member(C& cell, Visit&& visit) {
   visit("tests", cell.tests);
 }
 
-// The same for those that are written where they differ from a new cell's.
 template <class C, class Visit>
 void each_optional(C& cell, Visit&& visit) {
   static const Cell usual;
@@ -49,14 +49,10 @@ void each_optional(C& cell, Visit&& visit) {
 
 template <class C, class Visit>
 void each_member_of_change(C& change, Visit&& visit) {
+  static const Change usual;
   visit("arm", change.arm);
   visit("scheme", change.scheme);
   visit("steps", change.steps);
-}
-
-template <class C, class Visit>
-void each_optional_of_change(C& change, Visit&& visit) {
-  static const Change usual;
   visit("length", change.length, usual.length);
   visit("rate", change.rate, usual.rate);
 }
@@ -64,11 +60,8 @@ void each_optional_of_change(C& change, Visit&& visit) {
 Json json_of(const Cell& cell) {
   Json made;
   const auto write = [](Json& into) {
-    return [&](const char* key, const auto& member) { into[key] = member; };
-  };
-  const auto write_unusual = [](Json& into) {
-    return [&](const char* key, const auto& member, const auto& usual) {
-      if (member != usual) into[key] = member;
+    return [&](const char* key, const auto& member, const auto&... usual) {
+      if (((member != usual) && ...)) into[key] = member;
     };
   };
   each_member(cell, write(made));
@@ -76,9 +69,8 @@ Json json_of(const Cell& cell) {
   for (const Change& change : cell.afterwards) {
     Json& item = made["afterwards"].emplace_back(Json::object());
     each_member_of_change(change, write(item));
-    each_optional_of_change(change, write_unusual(item));
   }
-  each_optional(cell, write_unusual(made));
+  each_optional(cell, write(made));
   return made;
 }
 
@@ -179,19 +171,15 @@ class Reader {
     known_.emplace_back(key);
     if (!object_.contains(key) || !object_[key].is_array()) wrong_ = key;
   }
-  auto needed() {
-    return [this](const char* key, auto& member) {
+  auto read() {
+    return [this](const char* key, auto& member, const auto&... usual) {
+      if (sizeof...(usual) > 0 && !object_.contains(key)) return;
       known_.emplace_back(key);
       const auto found = object_.find(key);
       if (found == object_.end() || !fits(*found, member))
         wrong_ = key;
       else
         found->get_to(member);
-    };
-  }
-  auto optional() {
-    return [this](const char* key, auto& member, const auto&) {
-      if (object_.contains(key)) needed()(key, member);
     };
   }
 
@@ -207,8 +195,8 @@ Expected<Cell> cell_of(const Json& json, std::string_view where) {
   std::string wrong;
   {
     Reader reader(json, wrong);
-    each_member(cell, reader.needed());
-    each_optional(cell, reader.optional());
+    each_member(cell, reader.read());
+    each_optional(cell, reader.read());
     reader.list("afterwards");
   }
   if (!wrong.empty()) return broken(where, wrong);
@@ -217,8 +205,7 @@ Expected<Cell> cell_of(const Json& json, std::string_view where) {
     Change& change = cell.afterwards.emplace_back();
     {
       Reader reader(item, wrong);
-      each_member_of_change(change, reader.needed());
-      each_optional_of_change(change, reader.optional());
+      each_member_of_change(change, reader.read());
     }
     if (!wrong.empty()) return broken(where, wrong);
   }

@@ -47,6 +47,12 @@ export function set<K extends Key>(key: K, value: Values[K]): void {
   }
 }
 
+// A scheme or a scaling of that name, as it is where nothing is said of its fields.
+export function choose(which: 'scheme' | 'scaling', name: string): void {
+  encoding[which] = {}
+  set(which, name)
+}
+
 // Whether this view is another than its panel is opened with, and back to that one.
 export const moved = () => {
   const said = link().split('&').slice(1)
