@@ -104,15 +104,18 @@ class Request {
   Expected<std::int64_t> made_for() {
     std::int64_t reached = std::max(told_.context, reach(told_));
     const Linear *linear = linear_of(told_), *before = linear_of(file_);
-    if (linear && (!before || before->factor != linear->factor) && file_.context > 0) {
-      reached = std::max(
-          reached, static_cast<std::int64_t>(static_cast<double>(file_.context) * linear->factor));
+    const bool divides = linear && (!before || before->factor != linear->factor);
+    const double factor = divides ? linear->factor : stretch_of_base(file_, told_);
+    if (factor > 1 && file_.context > 0) {
+      reached =
+          std::max(reached, static_cast<std::int64_t>(static_cast<double>(file_.context) * factor));
       const bool of_lm_studio = line_.program == "lms";
       if ((of_lm_studio || line_.program.ends_with("llama-server")) && asked_ > told_.context)
         say("context_capped", Severity::warning, grouped(asked_), grouped(told_.context),
             std::string(of_lm_studio ? "LM Studio runs llama.cpp, which" : "llama-server") +
-                " caps a slot at the file's n_ctx_train: a linear scaling (RoPE frequency scale) "
-                "does not lift it, YaRN does",
+                " caps a slot at the file's n_ctx_train: " +
+                (divides ? "a linear scaling (RoPE frequency scale)" : "a larger base") +
+                " does not lift it, YaRN does",
             of_lm_studio ? "take a GGUF that has YaRN itself: posenc translate MODEL --to gguf "
                            "writes its keys"
                          : "add --override-kv ARCH.context_length=int:" + std::to_string(asked_) +

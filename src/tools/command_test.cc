@@ -250,6 +250,22 @@ TEST(EngineCommand, ALinearScalingOfLlamaServerIsCapped) {
   EXPECT_FALSE(finds(by("llama-2-7b", "llama-cli -c 16384 --rope-scale 4"), "context_capped"));
 }
 
+TEST(EngineCommand, DottedOverridesMakeOneObject) {
+  const auto read = by("qwen3-8b",
+                       "vllm serve M --hf-overrides.rope_parameters.rope_type yarn "
+                       "--hf-overrides.rope_parameters.factor=4.0 "
+                       "--hf-overrides '{\"rope_parameters\": {\"rope_theta\": 1e6, "
+                       "\"original_max_position_embeddings\": 32768}}'");
+  const auto& rope = std::get<Rope>(read.reading.model.groups.front().schemes.front());
+  EXPECT_EQ(std::get<Yarn>(rope.scaling).factor, 4);
+  EXPECT_EQ(rope.rope_theta, 1e6);
+}
+
+TEST(EngineCommand, ADottedOverrideWithoutAValueIsRefused) {
+  EXPECT_TRUE(refusal("qwen3-8b", "vllm serve M --hf-overrides.rope_parameters.factor")
+                  .contains("must have a value"));
+}
+
 TEST(EngineCommand, ADraftThatIsShorterIsTold) {
   EXPECT_TRUE(finds(by("llama-2-7b", "llama-server -c 4096 -md d.gguf -cd 2048"), "draft_length"));
   EXPECT_TRUE(finds(by("qwen3-8b",
@@ -299,6 +315,27 @@ const Finding* found_by(const char* model, const std::string& command, std::stri
   kept = found.value_or(std::vector<Finding>{});
   const auto at = std::ranges::find(kept, code, &Finding::code);
   return at == kept.end() ? nullptr : &*at;
+}
+
+TEST(EngineCommand, ALargerBaseForALongerTextIsAScalingThatWasAskedFor) {
+  const std::string line = "llama-cli -c 8192 --rope-freq-base 26000";
+  const Finding* found = found_by("llama-2-7b", line, "rope_theta");
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->severity, Severity::note);
+  EXPECT_TRUE(found->message.contains("NTK-aware scaling by 2.56")) << found->message;
+  EXPECT_EQ(found_by("llama-2-7b", line, "beyond_context"), nullptr);
+}
+
+TEST(EngineCommand, ALargerBaseReachesAsFarAsItStretches) {
+  const Finding* found =
+      found_by("llama-2-7b", "llama-cli -c 16384 --rope-freq-base 26000", "beyond_context");
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->expected, "10,491");
+}
+
+TEST(EngineCommand, LlamaServerCapsALargerBaseToo) {
+  EXPECT_TRUE(
+      finds(by("llama-2-7b", "llama-server -c 8192 --rope-freq-base 26000"), "context_capped"));
 }
 
 TEST(EngineCommand, AValueThatNamesAnEngineIsNoProgram) {
