@@ -312,6 +312,20 @@ void tell_base_as_asked(const Model& model, const Model& told, std::int64_t leng
   }
 }
 
+// Megatron reads no file, so that a scaling which no argument says is lost and nobody asked for that.
+bool tell_as_omitted(const Model& told, std::vector<Finding>& differ) {
+  const bool scales = std::ranges::any_of(told.groups, [](const LayerGroup& group) {
+    const Rope* rope = detail::rope_of(group);
+    return rope && !is_tower(group.stack) && !std::holds_alternative<Unscaled>(rope->scaling);
+  });
+  const auto lost = std::ranges::find(differ, "rope_scaling", &Finding::code);
+  if (scales || lost == differ.end()) return false;
+  lost->severity = Severity::error;
+  lost->message = "no argument asks for the model's scaling: " + lost->message;
+  lost->cure = "posenc translate MODEL --to megatron-core writes the arguments";
+  return true;
+}
+
 // A scaling that the line asks for is one finding with what follows from it, and no cure undoes it.
 // It is good to know where the text that is asked for needs it, and deserves a look where none
 // does.
@@ -433,7 +447,9 @@ Expected<std::vector<Finding>> command_differences(const Model& model, std::stri
       std::erase_if(differ, [](const Finding& one) { return one.code == "rope_theta"; });
     }
     // What an engine drops was asked for, and is not what it runs.
-    if (std::ranges::find(findings, "flag_dropped", &Finding::code) == findings.end())
+    const bool omitted =
+        read.reading.engine.name == "megatron-core" && tell_as_omitted(read.reading.model, differ);
+    if (!omitted && std::ranges::find(findings, "flag_dropped", &Finding::code) == findings.end())
       tell_as_asked(model, read.reading.model, length > 0 ? length : read.length, differ);
     tell_base_as_asked(model, read.reading.model, length > 0 ? length : read.length, differ);
     findings.insert(findings.end(), differ.begin(), differ.end());

@@ -169,6 +169,7 @@ constexpr KnownFlag known_flags[] = {
     {"megatron-core", "--rotary-base"},
     {"megatron-core", "--rotary-percent"},
     {"megatron-core", "--rotary-interleaved", "", true},
+    {"megatron-core", "--max-position-embeddings"},
     {"megatron-core", "--rotary-seq-len-interpolation-factor"},
     {"megatron-core", "--use-rope-scaling", "", true},
     {"megatron-core", "--rope-scaling-factor"},

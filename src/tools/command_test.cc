@@ -317,6 +317,39 @@ const Finding* found_by(const char* model, const std::string& command, std::stri
   return at == kept.end() ? nullptr : &*at;
 }
 
+constexpr const char* megatron_llama =
+    "torchrun pretrain_gpt.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32 "
+    "--position-embedding-type rope --rotary-base 500000 --kv-channels 128 ";
+
+TEST(EngineCommand, MegatronLosesAScalingThatNoArgumentSays) {
+  const Finding* found = found_by("llama-3.1-8b", megatron_llama, "rope_scaling");
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->severity, Severity::error);
+  EXPECT_TRUE(found->cure.contains("translate")) << found->cure;
+}
+
+TEST(EngineCommand, MegatronDividesBesideLlama3) {
+  EXPECT_TRUE(finds(
+      by("llama-3.1-8b", std::string(megatron_llama) + "--use-rope-scaling "
+                                                       "--rotary-seq-len-interpolation-factor 4"),
+      "scaled_twice"));
+}
+
+TEST(EngineCommand, MegatronStopsWhereTextsAreLongerThanTheModel) {
+  EXPECT_TRUE(finds(by("llama-3.1-8b", std::string(megatron_llama) +
+                                           "--max-position-embeddings 8192 --seq-length 16384"),
+                    "lengths_contradict"));
+}
+
+TEST(EngineCommand, MoreProgramsAreRefusedByName) {
+  for (const char* line :
+       {"mistralrs-server -i plain -m M --max-seq-len 8192",
+        "docker run ghcr.io/huggingface/text-embeddings-inference:1.8 --model-id M",
+        "python -m lightllm.server.api_server --model_dir M --max_req_total_len 8192",
+        "python server.py --model M --loader exllamav2 --max_seq_len 8192"})
+    EXPECT_TRUE(refusal("llama-2-7b", line).contains("no profile of")) << line;
+}
+
 TEST(EngineCommand, ALargerBaseForALongerTextIsAScalingThatWasAskedFor) {
   const std::string line = "llama-cli -c 8192 --rope-freq-base 26000";
   const Finding* found = found_by("llama-2-7b", line, "rope_theta");
