@@ -312,7 +312,7 @@ void tell_base_as_asked(const Model& model, const Model& told, std::int64_t leng
   }
 }
 
-// Megatron reads no file, so that a scaling which no argument says is lost and nobody asked for that.
+// Megatron reads no file: a scaling that no argument says is lost, and nobody asked for that.
 bool tell_as_omitted(const Model& told, std::vector<Finding>& differ) {
   const bool scales = std::ranges::any_of(told.groups, [](const LayerGroup& group) {
     const Rope* rope = detail::rope_of(group);
