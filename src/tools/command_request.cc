@@ -121,7 +121,25 @@ class Request {
                          : "add --override-kv ARCH.context_length=int:" + std::to_string(asked_) +
                                ", ARCH as the file's general.architecture");
     }
+    if (line_.program.ends_with("llama-server") && scales_by_yarn() && file_.context > 0 &&
+        asked_ > file_.context && told_.context == file_.context)
+      say("version_needed", Severity::note, grouped(asked_), grouped(file_.context),
+          "builds before llama.cpp#28030 (30 August 2026) cap a slot at the file's length beside "
+          "YaRN too",
+          "update it, or add --override-kv ARCH.context_length=int:" + std::to_string(asked_) +
+              ", ARCH as the file's general.architecture");
     return self_extend(reached);
+  }
+
+  // By flags, which the file does not have.
+  bool scales_by_yarn() const {
+    for (std::size_t i = 0; i < std::min(file_.groups.size(), told_.groups.size()); ++i) {
+      const Rope *before = rope_of(file_.groups[i]), *now = rope_of(told_.groups[i]);
+      if (before && now && std::holds_alternative<Yarn>(now->scaling) &&
+          !(before->scaling == now->scaling))
+        return true;
+    }
+    return false;
   }
 
   // (trained − width) · n + width: main.cpp of llama.cpp, 2401.01325.

@@ -43,7 +43,8 @@ TEST(EngineCommand, YarnOfLlamaServer) {
             Scaling(Yarn{.factor = 4, .original_max_position_embeddings = 4096}));
   EXPECT_EQ(read.length, 16384);
   EXPECT_EQ(read.reading.engine.name, "llama.cpp");
-  EXPECT_TRUE(read.findings.empty());
+  EXPECT_EQ(read.findings.size(), 1);
+  EXPECT_TRUE(finds(read, "version_needed"));
 }
 
 TEST(EngineCommand, AFrequencyScaleIsOneOverTheFactor) {
@@ -315,6 +316,17 @@ const Finding* found_by(const char* model, const std::string& command, std::stri
   kept = found.value_or(std::vector<Finding>{});
   const auto at = std::ranges::find(kept, code, &Finding::code);
   return at == kept.end() ? nullptr : &*at;
+}
+
+TEST(EngineCommand, OldLlamaServersCapYarnToo) {
+  EXPECT_TRUE(finds(by("qwen3-8b",
+                       "llama-server -c 131072 --rope-scaling yarn --rope-scale 4 "
+                       "--yarn-orig-ctx 32768"),
+                    "version_needed"));
+  EXPECT_FALSE(finds(by("qwen3-8b",
+                        "llama-cli -c 131072 --rope-scaling yarn --rope-scale 4 "
+                        "--yarn-orig-ctx 32768"),
+                     "version_needed"));
 }
 
 constexpr const char* megatron_llama =
