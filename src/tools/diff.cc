@@ -205,6 +205,8 @@ class Differences {
               .cure = "compare which layers rotate: posenc explain shows both"});
       return;
     }
+    // What is said alike compiles to one plan.
+    if (a.schemes == b.schemes && a.geometry == b.geometry && a.logits == b.logits) return;
     // A scaling may hold back until a text is long, or until it is short.
     for (const std::int64_t length : {longest(a, b), std::int64_t{0}}) {
       const Expected<Plan> plan = compile(a, length), theirs = compile(b, length);

@@ -60,6 +60,26 @@ TEST_F(LintCommand, SarifPointsAtTheLineOfTheKey) {
   EXPECT_EQ(first["locations"][0]["physicalLocation"]["region"]["startLine"], 16);
 }
 
+TEST_F(LintCommand, ALineOfJsonForEachFileOfAList) {
+  write("list", "qwen3-8b\nnot there\nllama-2-7b\n");
+  const Outcome said = posenc("lint --from list --jsonl --engine vllm");
+  EXPECT_EQ(said.code, 1);
+  std::istringstream lines(said.out);
+  std::vector<std::string> codes;
+  for (std::string line; std::getline(lines, line);) {
+    const Json one = Json::parse(line, nullptr, false);
+    ASSERT_TRUE(one.is_object()) << line;
+    codes.push_back(one["findings"].empty() ? "" : one["findings"][0]["code"]);
+  }
+  EXPECT_EQ(codes, (std::vector<std::string>{"", "unreadable", ""}));
+}
+
+TEST_F(LintCommand, WithoutAModelItSaysWhatItTakes) {
+  const Outcome said = posenc("lint");
+  EXPECT_EQ(said.code, 2);
+  EXPECT_TRUE(has(said.err, "posenc lint config.json")) << said.err;
+}
+
 TEST_F(LintCommand, SarifsRulesSayWhatACodeMeans) {
   const Json said = Json::parse(posenc("lint --sarif " + disputed()).out, nullptr, false);
   const Json& rule = said["runs"][0]["tool"]["driver"]["rules"][0];
