@@ -63,6 +63,12 @@ def _reread(source: str, contents: bytes, name: str) -> Model:
     return _posenc.read_path(source) if source else _posenc.read_bytes(contents, name)
 
 
+def _reduced(of: Model) -> tuple:
+    """How a model is pickled; what an engine makes of one, as posenc.read_as with its arguments."""
+    made = getattr(of, "_made", None)
+    return made or (_reread, (of.source, of.contents, of.name))
+
+
 def plan(scheme, **geometry) -> Plan:
     """A scheme (`posenc.Rope(...)`), or a model's, as tables and numbers.
 
@@ -131,30 +137,20 @@ def bundled_models() -> list[dict]:
     return json.loads(_posenc.models_json())
 
 
-# What a model is beside its plans, for reading at a prompt.
-def _groups(self):
-    """Groups of layers that treat position alike, as explain() has them."""
-    return explain(self).groups
+# What the extension module's Model asks for.
 
 
-def _warnings(self):
-    """What deserves a look in the files: each with a stable code and a message."""
-    return explain(self).warnings
+def _groups(of: Model):
+    return explain(of).groups
 
 
-def _schemes_of(self, group: int = 0):
-    """The schemes of a group of layers as values."""
-    return [of_value(value) for value in self.group_schemes(group)]
+def _warnings(of: Model):
+    return explain(of).warnings
 
 
-Model.groups = property(_groups)
-Model.warnings = property(_warnings)
-Model.schemes = _schemes_of
-Model.explain = lambda self, *, at=0, layer=None: explain(self, at=at, layer=layer)
-Model.explain.__doc__ = explain.__doc__
-Model.to_dict = lambda self: explain(self).to_dict()
-Model.to_dict.__doc__ = "The documented JSON (docs/json.md) as a dict."
-Model.plot = lambda self, ax=None: explain(self).plot(ax)
-Model.plot.__doc__ = Explanation.plot.__doc__
-Model._repr_html_ = lambda self: explain(self)._repr_html_()
-Model.__repr__ = lambda self: f"<posenc.Model {self.name}: {self.family}, {self.group_count} groups of layers>"
+def _schemes(of: Model, group: int):
+    return [of_value(value) for value in of.group_schemes(group)]
+
+
+def _said(of: Model) -> str:
+    return f"<posenc.Model {of.name}: {of.family}, {of.group_count} groups of layers>"

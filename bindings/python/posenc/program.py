@@ -29,6 +29,11 @@ def command(*arguments: str, stdin: bytes | None = None, check: bool = False) ->
     return done
 
 
+def printed(*arguments: str, stdin: bytes | None = None) -> str:
+    """What a command prints; bad input raises Error."""
+    return command(*arguments, stdin=stdin, check=True).stdout
+
+
 def page(name: str, of: Model, *flags: str) -> str:
     """What a command prints of a model."""
     if not of.source and not of.contents:
@@ -36,4 +41,4 @@ def page(name: str, of: Model, *flags: str) -> str:
         raise Error(
             f"posenc {name}: {rule}, got one as an engine runs it; its plans and to_dict() are there", name, rule
         )
-    return command(name, of.source or "-", *flags, stdin=of.contents or None, check=True).stdout
+    return printed(name, of.source or "-", *flags, stdin=of.contents or None)

@@ -4,11 +4,13 @@ convention a dump shows. Each returns a Report."""
 from __future__ import annotations
 
 import os
+from functools import partial
 
 from . import _posenc
 from ._posenc import Plan
 from .models import Model, read
-from .program import command, page
+from .program import command as command
+from .program import page, printed
 from .reports import Report
 
 
@@ -70,8 +72,14 @@ def read_as(of, engine: str | None = None, *, command: str | None = None, at: in
         raise TypeError("posenc.read_as takes an engine or a command=")
     m = read(of)
     reading = _posenc.read_as(m, engine, at) if command is None else _posenc.read_command(m, command)
-    made, made.notes = reading[0], reading[1]
+    made = reading[0]
+    made._notes, made._made = reading[1], (_read_again, (m, engine, command, at))
     return made
+
+
+def _read_again(of: Model, engine: str | None, command: str | None, at: int) -> Model:
+    """A model of read_as that was pickled."""
+    return read_as(of, engine, command=command, at=at)
 
 
 def plan_diff(expected: Plan, found: Plan, at: int) -> Report:
@@ -103,7 +111,7 @@ def translate(of, to: str, *, at: int = 0, command: str | None = None) -> Report
         flags += ["--command", command]
         made, _, _, asked = _posenc.read_command(m, command)
         length = at or asked
-    return Report(_posenc.translate_json(made, to, length), "translate", lambda: page("translate", m, *flags))
+    return Report(_posenc.translate_json(made, to, length), "translate", partial(page, "translate", m, *flags))
 
 
 def extend(of, to: int, *, engine: str = "transformers", trained: int = 0, training: bool = False) -> Report:
@@ -111,7 +119,7 @@ def extend(of, to: int, *, engine: str = "transformers", trained: int = 0, train
     m, flags = read(of), ["--to", str(to), "--engine", engine]
     flags += ["--trained", str(trained)] if trained else []
     flags += ["--train"] if training else []
-    return Report(_posenc.extend_json(m, to, engine, trained, training), "extend", lambda: page("extend", m, *flags))
+    return Report(_posenc.extend_json(m, to, engine, trained, training), "extend", partial(page, "extend", m, *flags))
 
 
 def identify(after, *, before=None, position_ids=None, repeated: bool = False, model=None, layer: int = 0) -> Report:
@@ -142,17 +150,13 @@ def precision(of, *, at: int = 0, layer: int | None = None) -> Report:
     m = read(of)
     flags = ["--at", str(at)] if at else []
     flags += ["--layer", str(layer)] if layer is not None else []
-    return Report(page("precision", m, "--json", *flags), "precision", lambda: page("precision", m, *flags))
+    return Report(page("precision", m, "--json", *flags), "precision", partial(page, "precision", m, *flags))
 
 
 def verify(claim: str | None = None, *, text: str | None = None, group: str | None = None) -> Report:
     """What public introductions claim about positional encodings, each claim computed anew."""
     flags = [f"--{name}={value}" for name, value in (("claim", claim), ("text", text), ("group", group)) if value]
-    return Report(
-        command("verify", "--json", *flags, check=True).stdout,
-        "verify",
-        lambda: command("verify", *flags, check=True).stdout,
-    )
+    return Report(printed("verify", "--json", *flags), "verify", partial(printed, "verify", *flags))
 
 
 def bundled_config(name: str) -> dict:

@@ -414,6 +414,7 @@ void bind_plans(nb::module_& m) {
              return nb::isinstance<CompiledPlan>(b) &&
                     a.plan == nb::cast<const CompiledPlan&>(b).plan;
            })
+      .def("__hash__", [](const CompiledPlan& p) { return hash_of(p.plan); })
       .def("__copy__", [](const CompiledPlan& p) { return p; })
       .def(
           "__deepcopy__", [](const CompiledPlan& p, nb::handle) { return p; }, nb::arg("memo"))

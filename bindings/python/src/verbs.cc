@@ -278,8 +278,8 @@ nb::object frequency_gradient(const CompiledPlan& plan, nb::handle rotated, nb::
 
 }  // namespace
 
-void bind_verbs(nb::class_<CompiledPlan>& plan) {
-  plan.def("rotate", &rotate_arrays, nb::arg("q"), nb::arg("k").none() = nb::none(),
+void bind_verbs(nb::class_<CompiledPlan>& type) {
+  type.def("rotate", &rotate_arrays, nb::arg("q"), nb::arg("k").none() = nb::none(),
            nb::arg("position_ids").none() = nb::none(), nb::kw_only(), nb::arg("side") = "query",
            nb::arg("layout") = "", nb::arg("threads") = 0,
            "Queries, or queries and keys, rotated by the positions of their tokens: new arrays "

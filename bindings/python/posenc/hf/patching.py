@@ -16,7 +16,7 @@ class Patched:
 
     def __init__(self, model, backend: str | None = None) -> None:
         self.model, self.changes, self._before = model, [], {}
-        self.kernels = Kernels(model, backend)
+        self.kernels = Kernels(backend)
 
     def unpatch(self) -> None:
         """Puts the model's own modules and functions back."""
@@ -111,5 +111,5 @@ def patch(model, backend: str | None = None) -> Patched:
     if backend:
         cuda.needed("posenc.hf.patch", backend)
     if done._before and cuda.available(backend or "device"):
-        done.kernels.install()
+        done.kernels.install(model)
     return done
