@@ -22,7 +22,9 @@ from .torch_rotation import (
     _laid_out,
     _rotated_elsewhere,  # noqa: F401  # its tests, on a machine without other devices
     cos_sin,
+    derivative_of,
     frequencies,
+    function_of,
     rotate,
     rotate_,
     rotate_append_,
@@ -36,18 +38,26 @@ __all__ = [
 # --- attention --------------------------------------------------------------------------------------------------
 
 
-class _Attention(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, q, k, v, plan, how):
-        ctx.save_for_backward(q, k, v)
-        ctx.plan, ctx.how = plan, how
-        return _posenc.attend(q.detach(), k.detach(), v.detach(), plan, **how)
+def _attend(q, k, v, plan, how):
+    return _posenc.attend(q.detach(), k.detach(), v.detach(), plan, **how)
 
-    @staticmethod
-    def backward(ctx, gradient):
-        q, k, v = ctx.saved_tensors
-        made = _posenc.attend_backward(q.detach(), k.detach(), v.detach(), gradient, ctx.plan, **ctx.how)
-        return made["q"], made["k"], made["v"], None, None
+
+def _attended(ctx, inputs, output):
+    q, k, v, ctx.plan, ctx.how = inputs
+    ctx.save_for_backward(q, k, v)
+
+
+def _attend_backward(q, k, v, gradient, plan, how):
+    made = _posenc.attend_backward(q.detach(), k.detach(), v.detach(), gradient.detach(), plan, **how)
+    return made["q"], made["k"], made["v"]
+
+
+_AttentionBackward = derivative_of("posenc.torch.attention", _attend_backward)
+_Attention = function_of(
+    _attend,
+    _attended,
+    lambda ctx, gradient: (*_AttentionBackward.apply(*ctx.saved_tensors, gradient, ctx.plan, ctx.how), None, None),
+)
 
 
 def attention(q, k, v, plan: Plan | None = None, **how) -> torch.Tensor:

@@ -78,7 +78,7 @@ def _operators():
 
     rotate.register_autograd(backward_by(transpose), setup_context=_saved)
     transpose.register_autograd(backward_by(rotate), setup_context=_not_learned)
-    return rotate
+    return rotate, transpose, by_frequency
 
 
 def _not_learned(ctx, inputs, output):
@@ -87,22 +87,89 @@ def _not_learned(ctx, inputs, output):
     ctx.rest = rest
 
 
-class _Rotate(torch.autograd.Function):
-    """What PyTorch before 2.4 has instead: gradients, and a break in a compiled graph."""
+def function_of(forward, saved, backward, **more):
+    """An autograd.Function of three functions, in the form that torch.func takes where PyTorch has it (2.0)."""
 
-    @staticmethod
-    def forward(ctx, x, *rest):
-        rotated = _forward(x, *rest)
-        _saved(ctx, (x, *rest), rotated)
-        return rotated
+    def both(ctx, *inputs):
+        made = forward(*inputs)
+        saved(ctx, inputs, made)
+        return made
 
-    @staticmethod
-    def backward(ctx, gradient):
-        return _gradients(ctx, gradient, _transposed, _by_frequency)
+    parts = {"forward": forward, "setup_context": saved} if hasattr(torch, "func") else {"forward": both}
+    parts = {name: staticmethod(part) for name, part in {**parts, "backward": backward}.items()}
+    return type("_Function", (torch.autograd.Function,), {**parts, **more})
+
+
+def derivative_of(where: str, forward, **more):
+    """A function that is a derivative, and has none itself: torch.func hands its tensors to a backward pass wrapped."""
+
+    def refuse(ctx, *_):
+        rule, cure = "the derivative is a first one", "use posenc.torch.flex_attention or torch's own for the second"
+        raise Error(f"{where}: {rule}, got a second; {cure}", where, rule, "a second", cure)
+
+    return function_of(forward, lambda ctx, inputs, output: None, refuse, **more)
 
 
 HAS_OPERATORS = torch_cuda.HAS_OPERATORS
-_rotate = _operators() if HAS_OPERATORS else _Rotate.apply
+_operator, _transpose_operator, _frequency_operator = (
+    _operators() if HAS_OPERATORS else (_forward, _transposed, _by_frequency)
+)
+
+
+def _function_saved(ctx, inputs, output):
+    _x, frequency, position_ids, ctx.transposed, *ctx.rest = inputs
+    ctx.save_for_backward(frequency, position_ids, output)
+    ctx.set_materialize_grads(False)
+    if hasattr(ctx, "save_for_forward"):
+        ctx.save_for_forward(frequency, position_ids)
+
+
+def _function_backward(ctx, gradient):
+    frequency, position_ids, output = ctx.saved_tensors
+    of_x = of_frequency = None
+    if gradient is None:
+        return (None,) * 9
+    if ctx.needs_input_grad[0]:
+        of_x = _Function.apply(gradient, frequency, position_ids, not ctx.transposed, *ctx.rest)
+    if ctx.needs_input_grad[1] and not ctx.transposed:
+        of_frequency = _ByFrequency.apply(output, gradient, frequency, position_ids, *ctx.rest)
+    return (of_x, of_frequency, *[None] * 7)
+
+
+def _function_jvp(ctx, of_x, of_frequency, *_):
+    if of_frequency is not None:
+        rule = "forward derivatives are those by x"
+        raise Error(
+            f"posenc.torch.rotate: {rule}, got one by frequency; use torch.func.grad", "posenc.torch.rotate", rule
+        )
+    return None if of_x is None else _Function.apply(of_x, *ctx.saved_tensors[:2], ctx.transposed, *ctx.rest)
+
+
+_ByFrequency = derivative_of(
+    "posenc.torch.rotate", lambda *inputs: _frequency_operator(*inputs), generate_vmap_rule=HAS_OPERATORS
+)
+# Where there are no operators, and under torch.func, whose transforms do not take an operator's gradient.
+_Function = function_of(
+    lambda x, frequency, position_ids, transposed, *rest: (_transpose_operator if transposed else _operator)(
+        x, frequency, position_ids, *rest
+    ),
+    _function_saved,
+    _function_backward,
+    jvp=staticmethod(_function_jvp),
+    generate_vmap_rule=HAS_OPERATORS,  # of a function that calls operators alone
+)
+
+
+def _transforming() -> bool:
+    """Whether a transform of torch.func is at work."""
+    active = getattr(torch._C, "_are_functorch_transforms_active", None)
+    return active is not None and not torch.compiler.is_compiling() and active()
+
+
+def _rotate(x, frequency, position_ids, *rest):
+    if HAS_OPERATORS and not _transforming():
+        return _operator(x, frequency, position_ids, *rest)
+    return _Function.apply(x, frequency, position_ids, False, *rest)
 
 
 def frequencies(plan: Plan) -> torch.Tensor:
