@@ -4,12 +4,16 @@ posenc.torch has the public names."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 import torch
 
 from . import _posenc, cuda, torch_cuda
 from ._posenc import Plan
 from .errors import Error
+
+if TYPE_CHECKING:
+    from .types import PositionIds
 
 # Operators take a plan as its numbers, so that an exported graph needs no handle: frequency [heads, axes, pairs].
 
@@ -166,7 +170,7 @@ def _transforming() -> bool:
     return active is not None and not torch.compiler.is_compiling() and active()
 
 
-def _rotate(x, frequency, position_ids, *rest):
+def _rotate(x: torch.Tensor, frequency: torch.Tensor, position_ids: torch.Tensor, *rest: Any) -> Any:
     if HAS_OPERATORS and not _transforming():
         return _operator(x, frequency, position_ids, *rest)
     return _Function.apply(x, frequency, position_ids, False, *rest)
@@ -203,15 +207,18 @@ class Rotation:
         self.frequency = frequencies(self.plan)
         self.numbers = (self.plan.pairing, self.plan.first_dim, self.plan.blocks, self.plan.attention_factor)
 
+    def __repr__(self) -> str:
+        return f"<posenc.torch.Rotation of {', '.join(map(repr, self.plans))}>"
+
     def __call__(
         self,
         x: torch.Tensor,
-        position_ids=None,
+        position_ids: PositionIds | None = None,
         *,
         layout: str = "",
-        frequency=None,
+        frequency: torch.Tensor | None = None,
         backend: str | None = None,
-        **there,
+        **there: Any,
     ) -> torch.Tensor:
         if frequency is None and _is_there(x, backend):
             return torch_cuda.rotate(x, *self.there(x, position_ids, layout, **there), layout, False)
@@ -222,7 +229,15 @@ class Rotation:
         frequency = self.frequency if frequency is None else frequency
         return _rotate(x, frequency, ids, *self.numbers, layout)
 
-    def there(self, x, position_ids, layout: str, plan_ids=None, cu_seqlens=None, cached=None) -> tuple:
+    def there(
+        self,
+        x: torch.Tensor,
+        position_ids: Any,
+        layout: str,
+        plan_ids: Any = None,
+        cu_seqlens: Any = None,
+        cached: Any = None,
+    ) -> tuple[Any, ...]:
         """The arguments of an operator of posenc-cuda: plans, where tokens stand, and which plan they use."""
         first, ids = 0, position_ids
         if cu_seqlens is None and self.frequency.shape[1] == 1 and (ids is None or isinstance(ids, int)):
@@ -231,7 +246,7 @@ class Rotation:
             ids = _ids(ids, x, layout).to(x.device, non_blocking=True)
         return self.text, ids, first, cu_seqlens, cached, plan_ids
 
-    def must_be_plain(self, where: str, **there) -> None:
+    def must_be_plain(self, where: str, **there: Any) -> None:
         """Refuses what posenc-cuda alone has."""
         named = [name for name, value in there.items() if value is not None] + ["plans"] * (len(self.plans) > 1)
         if named:
@@ -252,20 +267,27 @@ def _is_there(x, backend: str | None, must: str = "") -> bool:
     return backend == "emulated" or (cuda_tensor and cuda.available())
 
 
-def _known(plan) -> Rotation:
+def _known(plan: Any) -> Rotation:
     """The Rotation of a plan, made once."""
     if isinstance(plan, Rotation):
         return plan
     if not isinstance(plan, Plan):
         return Rotation(plan)
-    known = getattr(plan, "_rotation", None)
+    known: Rotation | None = vars(plan).get("_rotation")
     if known is None:
-        known = plan._rotation = Rotation(plan)
+        known = vars(plan)["_rotation"] = Rotation(plan)
     return known
 
 
 def rotate(
-    plan: Plan | Rotation, x: torch.Tensor, position_ids=None, *, layout="", frequency=None, backend=None, **there
+    plan: Plan | Rotation,
+    x: torch.Tensor,
+    position_ids: PositionIds | None = None,
+    *,
+    layout: str = "",
+    frequency: torch.Tensor | None = None,
+    backend: str | None = None,
+    **there: Any,
 ) -> torch.Tensor:
     """x [batch, head, seq, head_dim] (or another layout) rotated by its positions, with the gradient by x and by `frequency`:
     a tensor like `frequencies(plan)` to take in place of the plan's own (2-D mixed RoPE learns it). In a function that is
@@ -286,9 +308,42 @@ def _need_no_gradient(where: str, **tensors) -> None:
             )
 
 
+@overload
 def rotate_(
-    plan: Plan | Rotation, x: torch.Tensor, position_ids=None, *, k=None, layout: str = "", backend=None, **there
-):
+    plan: Plan | Rotation,
+    x: torch.Tensor,
+    position_ids: PositionIds | None = None,
+    *,
+    k: None = None,
+    layout: str = "",
+    backend: str | None = None,
+    **there: Any,
+) -> torch.Tensor: ...
+
+
+@overload
+def rotate_(
+    plan: Plan | Rotation,
+    x: torch.Tensor,
+    position_ids: PositionIds | None = None,
+    *,
+    k: torch.Tensor,
+    layout: str = "",
+    backend: str | None = None,
+    **there: Any,
+) -> tuple[torch.Tensor, torch.Tensor]: ...
+
+
+def rotate_(
+    plan: Plan | Rotation,
+    x: torch.Tensor,
+    position_ids: PositionIds | None = None,
+    *,
+    k: torch.Tensor | None = None,
+    layout: str = "",
+    backend: str | None = None,
+    **there: Any,
+) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """The same in place, for tensors that need no gradient. k: keys [batch, kv_head, seq, head_dim] of the same tokens, in the same
     pass; (x, k) comes back."""
     _need_no_gradient("rotate_", x=x, k=k)
@@ -304,8 +359,9 @@ def rotate_(
 
 
 def rotate_append_(
-    plan: Plan | Rotation, q, k, v, key_cache, value_cache, slots, position_ids=None, *, keep_k: bool = True, layout: str = "",
-    cache_layout: str = "NHD", backend=None, **there,
+    plan: Plan | Rotation, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, key_cache: torch.Tensor, value_cache: torch.Tensor,
+    slots: torch.Tensor, position_ids: PositionIds | None = None, *, keep_k: bool = True, layout: str = "",
+    cache_layout: str = "NHD", backend: str | None = None, **there: Any,
 ) -> torch.Tensor:  # fmt: skip
     """Queries rotated in place, and in the same pass rotated keys and values as they are written to the pages of a cache on a CUDA
     device: [page, token, kv_head, head_dim] (NHD) or [page, kv_head, token, head_dim] (HND). slots [batch, seq] say where a token
@@ -318,28 +374,31 @@ def rotate_append_(
         raise Error(
             f"{where}: {rule}, got {q.device}; on the CPU posenc.KvCache is a cache", where, rule, str(q.device)
         )
-    there = _known(plan).there(q, position_ids, layout, **there)
-    torch_cuda.rotate_append_(q, k, v, key_cache, value_cache, slots, *there, layout, cache_layout, keep_k)
+    known = _known(plan).there(q, position_ids, layout, **there)
+    torch_cuda.rotate_append_(q, k, v, key_cache, value_cache, slots, *known, layout, cache_layout, keep_k)
     return q
 
 
-def cos_sin(plan: Plan, position_ids: torch.Tensor, dtype=torch.float32, *, halves: bool = False):
+def cos_sin(
+    plan: Plan, position_ids: torch.Tensor, dtype: torch.dtype = torch.float32, *, halves: bool = False
+) -> tuple[torch.Tensor, torch.Tensor]:
     """(cos, sin) [batch, seq, rotary_dim] times the attention factor, on the device of the ids, which are [seq], [batch, seq] or
     [axes, batch, seq]. On the CPU they are Plan.cos_sin's; elsewhere angles are formed in float64 from the integer positions (on
     the CPU where the device has none)."""
     if position_ids.is_cpu:
         return plan.cos_sin(position_ids, dtype=dtype, halves=halves)
     if plan.refused_by("posenc.torch.cos_sin") or position_ids.device.type == "mps":
-        return tuple(
-            each.to(position_ids.device) for each in plan.cos_sin(position_ids.cpu(), dtype=dtype, halves=halves)
-        )
+        cos, sin = plan.cos_sin(position_ids.cpu(), dtype=dtype, halves=halves)
+        return cos.to(position_ids.device), sin.to(position_ids.device)
     cos, sin = _cos_sin_of(frequencies(plan)[0], plan.attention_factor, position_ids, dtype)
     if halves:
         return cos, sin
     return _laid_out(cos, sin, "cat" if plan.pairing == "halves" else "repeat")
 
 
-def _cos_sin_of(frequency, factor: float, position_ids, dtype):
+def _cos_sin_of(
+    frequency: torch.Tensor, factor: float, position_ids: torch.Tensor, dtype: torch.dtype
+) -> tuple[torch.Tensor, torch.Tensor]:
     """The same of frequencies [axes, pairs], once for each pair, in torch alone."""
     frequency = frequency.to(position_ids.device)
     ids = position_ids.to(torch.float64)[..., None]
@@ -348,7 +407,7 @@ def _cos_sin_of(frequency, factor: float, position_ids, dtype):
     return (angles.cos() * factor).to(dtype), (angles.sin() * factor).to(dtype)
 
 
-def _laid_out(cos, sin, style: str):
+def _laid_out(cos: torch.Tensor, sin: torch.Tensor, style: str) -> tuple[torch.Tensor, torch.Tensor]:
     """The numbers of pairs as a model's code takes them."""
     if style == "once":
         return cos, sin
@@ -384,4 +443,5 @@ def _rotated_elsewhere(plan: Plan, x, ids, layout: str, frequency=None):
 def _in_layout(table, layout: str):
     """A table [batch, heads, seq, pairs] in the order of another layout's axes, without those that it does not name."""
     left_out = [axis for axis in "bh" if axis not in layout]
-    return table.permute(["bhsd".index(axis) for axis in (*layout, *left_out)])[(..., *[0] * len(left_out))]
+    first = (..., *[0] * len(left_out))
+    return table.permute(["bhsd".index(axis) for axis in (*layout, *left_out)])[first]

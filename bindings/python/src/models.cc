@@ -132,7 +132,9 @@ void bind_models(nb::module_& m) {
           "The documented JSON (docs/json.md) as a dict.")
       .def(
           "plot",
-          [](nb::handle self, nb::handle ax) { return by_python("explain", self).attr("plot")(ax); },
+          [](nb::handle self, nb::handle ax) {
+            return by_python("explain", self).attr("plot")(ax);
+          },
           nb::arg("ax").none() = nb::none(),
           "Draws the wavelengths of every group of layers with matplotlib, and returns the Axes.")
       .def("_repr_html_",

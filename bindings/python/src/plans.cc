@@ -427,7 +427,7 @@ void bind_plans(nb::module_& m) {
            })
       .def("__setstate__", &restore);
   m.def(
-      "compile_plan",
+      "plan",
       [](const Value& scheme, std::int64_t head_dim, std::int64_t heads, std::int64_t kv_heads,
          std::int64_t width, std::int64_t length, std::int64_t grid_height, std::int64_t grid_width,
          std::string_view angles) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 
@@ -37,7 +38,7 @@ def _attend(
     return made.transpose(1, 2).contiguous(), None
 
 
-def use_attention(model) -> None:
+def use_attention(model: Any) -> None:
     """Switches a model on the CPU to posenc's attention; model.set_attn_implementation("sdpa") switches back. Padding is told by
     the mask that the model is called with; gradients flow."""
     from transformers import AttentionInterface, AttentionMaskInterface

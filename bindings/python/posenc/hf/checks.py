@@ -194,7 +194,7 @@ class Checks:
                 str(len(records)),
             )
             return
-        if plan.grows:
+        if "growth" in plan.features:
             return
         for which, before, after in zip(("queries", "keys"), first["before"], last["after"], strict=True):
             found = rotation_finding(plan, layer, which, before, after, ids)

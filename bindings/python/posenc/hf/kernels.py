@@ -29,9 +29,7 @@ class Told:
 
     def rotation(self, channels: int) -> pt.Rotation:
         """The rotation of what a model hands to its function: whole heads, or the channels that rotate alone."""
-        known = getattr(self.plan, "_by_channels", None)
-        if known is None:
-            known = self.plan._by_channels = {}
+        known: dict[int, pt.Rotation] = vars(self.plan).setdefault("_by_channels", {})
         if channels not in known:
             known[channels] = pt.Rotation(slice_plan(self.plan, channels))
         return known[channels]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
+from typing import Any
 
 import torch
 
 from .. import models
+from ..errors import Error
 from ..reports import Report
 from .live import attention_modules, rotary_modules, rotates, text_config, tower
 
@@ -16,25 +19,28 @@ class Capture:
     modules (ids, cos, sin, buffers), its rotating function (queries and keys before and after, layer by layer), its attention
     (what it is given, layer by layer), and the keys of its cache."""
 
-    def __init__(self, model, layers="one per group") -> None:
+    def __init__(self, model: torch.nn.Module, layers: str | Iterable[int] = "one per group") -> None:
         self.model = model
         self.said = models.read(model)
         self.layers = self._wanted(layers)
-        self.calls: list[dict] = []
-        self.rotary: list[dict] = []
-        self.applied: list[dict] = []
-        self.attended: list[dict] = []
-        self.cached: list[dict] = []
+        self.calls: list[dict[str, Any]] = []
+        self.rotary: list[dict[str, Any]] = []
+        self.applied: list[dict[str, Any]] = []
+        self.attended: list[dict[str, Any]] = []
+        self.cached: list[dict[str, Any]] = []
         self.replaced: dict[str, str] = {}
         self._layer: int | None = None
         self._depth = 0  # one rotating function may call another
-        self._undo: list = []
+        self._undo: list[Any] = []
 
-    def _wanted(self, layers) -> set[int]:
+    def _wanted(self, layers: str | Iterable[int]) -> set[int]:
         if layers == "all":
             return set(attention_modules(self.model))
         if layers == "one per group":
             return {group.layers[0] for group in self.said.groups if group.stack in ("text", "decoder")}
+        if isinstance(layers, str):
+            rule = "layers must be 'one per group', 'all' or numbers"
+            raise Error(f"posenc.hf.capture: {rule}, got {layers!r}", "posenc.hf.capture", rule, repr(layers))
         return set(layers)
 
     # --- taps
@@ -57,7 +63,7 @@ class Capture:
             self._wrap_attention(sys.modules[name])
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: object) -> None:
         while self._undo:
             self._undo.pop()()
 
@@ -203,8 +209,6 @@ class Capture:
 
         report = Checks(self).report()
         if strict and not report.ok:
-            from ..errors import Error
-
             raise Error(str(report), "posenc.hf.capture")
         return report
 
@@ -221,12 +225,12 @@ def _one_token(ids) -> bool:
     return isinstance(ids, torch.Tensor) and ids.dim() == 2 and ids.shape[1] > 1 and bool((ids == ids[:, :1]).all())
 
 
-def capture(model, layers="one per group") -> Capture:
+def capture(model: torch.nn.Module, layers: str | Iterable[int] = "one per group") -> Capture:
     """Watches a model while it runs. layers: "one per group" of layers that treat position alike, "all", or numbers."""
     return Capture(model, layers)
 
 
-def probe(model, tokens: int = 64) -> Report:
+def probe(model: torch.nn.Module, tokens: int = 64) -> Report:
     """Runs a model on one token, repeated, and checks what it did. The keys of its cache alone then show how they were rotated,
     whatever code rotates them."""
     said = text_config(model.config)
