@@ -38,6 +38,16 @@ def model(x: ModelSource) -> Model:
     return made
 
 
+def bare(x: Any) -> Any:
+    """A live model without what wraps it: torch.compile, DataParallel, DDP, FSDP, an average of weights."""
+    while "_orig_mod" in getattr(x, "_modules", ()) or not hasattr(x, "config"):
+        inner = getattr(x, "_orig_mod", None) or getattr(x, "module", None)
+        if inner is None:
+            return x
+        x = inner
+    return x
+
+
 def read(x: Any) -> Model:
     """model() without its warnings, for those who show them otherwise."""
     if isinstance(x, Model):
@@ -50,6 +60,7 @@ def read(x: Any) -> Model:
         return _posenc.read_path(os.fspath(x))
     name = None
     if not isinstance(x, dict):
+        x = bare(x)
         config = getattr(x, "config", x)  # of a module
         name = type(x).__name__ if config is not x else getattr(config, "_name_or_path", None)
         if not hasattr(config, "to_dict"):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 from ._posenc import Model, Positions
 
@@ -46,15 +46,15 @@ class Configured(Protocol):
     def config(self) -> Any: ...
 
 
-ArrayLike: TypeAlias = Union[Exporter, Buffer]
+ArrayLike: TypeAlias = Exporter | Buffer
 """What functions read: an array of any library, or a buffer of floats."""
-Array = TypeVar("Array", bound=Union[Exporter, Buffer])
+Array = TypeVar("Array", bound=Exporter | Buffer)
 """What they give back: an array of the same library."""
 Tensor = TypeVar("Tensor", bound=TensorLike)
-PositionIds: TypeAlias = Union[int, range, Positions, Exporter, Buffer, Sequence[Any]]
+PositionIds: TypeAlias = int | range | Positions | Exporter | Buffer | Sequence[Any]
 """A number (from there on), a range, ids [seq], [batch, seq] or [axes, batch, seq], or what posenc.positions makes."""
 Side: TypeAlias = Literal["query", "key", "value"]
-ModelSource: TypeAlias = Union[
-    Model, str, os.PathLike[str], bytes, bytearray, memoryview, dict[str, Any], Configuration, Configured
-]
+ModelSource: TypeAlias = (
+    Model | str | os.PathLike[str] | bytes | bytearray | memoryview | dict[str, Any] | Configuration | Configured
+)
 """What posenc.model takes."""

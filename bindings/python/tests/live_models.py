@@ -8,7 +8,11 @@ import transformers
 import posenc.hf as hf
 
 torch.set_num_threads(1)  # of models as small as these, several cost more than they do
-V5 = transformers.__version__ >= "5"
+VERSION = tuple(map(int, transformers.__version__.split(".")[:2]))
+V5 = VERSION >= (5, 0)
+CACHE = (
+    "cache" if VERSION >= (5, 24) else "past_key_values"
+)  # the cache's name among arguments and in what a model gives
 SIZES = dict(
     vocab_size=50, hidden_size=64, intermediate_size=32, num_hidden_layers=2, num_attention_heads=4,
     num_key_value_heads=2, head_dim=16, max_position_embeddings=512, pad_token_id=0, bos_token_id=1, eos_token_id=2,

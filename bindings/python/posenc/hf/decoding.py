@@ -37,6 +37,7 @@ class Decoder:
         from transformers import AttentionInterface, AttentionMaskInterface
         from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 
+        model = models.bare(model)
         self.model, self.said, self.length = model, models.read(model), 0
         self._caches: dict[int, Any] = {}
         self._before = {name: each for name, each in rotary_modules(model).items() if not tower(name)}

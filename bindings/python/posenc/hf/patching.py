@@ -94,6 +94,7 @@ def patch(model: Any, backend: str | None = None) -> Patched:
 
     backend="emulated": those kernels in a loop on the host, for tests.
     """
+    model = models.bare(model)
     done, said = Patched(model, backend), models.read(model)
     for name, module in rotary_modules(model).items():
         if isinstance(module, RotaryEmbedding):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Iterable
 from typing import Any
@@ -20,8 +21,8 @@ class Capture:
     (what it is given, layer by layer), and the keys of its cache."""
 
     def __init__(self, model: torch.nn.Module, layers: str | Iterable[int] = "one per group") -> None:
-        self.model = model
-        self.said = models.read(model)
+        self.model: Any = models.bare(model)
+        self.said = models.read(self.model)
         self.layers = self._wanted(layers)
         self.calls: list[dict[str, Any]] = []
         self.rotary: list[dict[str, Any]] = []
@@ -46,6 +47,7 @@ class Capture:
     # --- taps
 
     def __enter__(self) -> Capture:
+        self._run_eagerly()
         self._undo.append(self.model.register_forward_pre_hook(self._called, with_kwargs=True).remove)
         self._undo.append(self.model.register_forward_hook(self._returned).remove)
         for name, module in rotary_modules(self.model).items():
@@ -67,9 +69,17 @@ class Capture:
         while self._undo:
             self._undo.pop()()
 
+    def _run_eagerly(self) -> None:
+        """A compiled graph that was made before calls no hook, so that nothing would be seen of it."""
+        compiler = getattr(torch, "compiler", None)
+        if hasattr(compiler, "set_stance"):
+            stance = compiler.set_stance("force_eager")
+            self._undo.append(lambda: stance.__exit__(None, None, None))
+
     def _called(self, module, args, kwargs):
-        cache = kwargs.get("past_key_values")
-        tokens = _kept(kwargs.get("input_ids", args[0] if args else None))
+        kwargs = {**dict(zip(inspect.signature(module.forward).parameters, args)), **kwargs}  # noqa: B905
+        cache = cache_of(kwargs.get)
+        tokens = _kept(kwargs.get("input_ids"))
         grids = {name: _kept(kwargs.get(name)) for name in ("image_grid_thw", "video_grid_thw")}
         self.calls.append(
             {
@@ -85,9 +95,10 @@ class Capture:
         )
 
     def _returned(self, module, args, output):
-        if self.calls and getattr(output, "past_key_values", None) is not None:
-            self.calls[-1]["cache"] = id(output.past_key_values)  # made by the call, or handed to it
-        layers = getattr(getattr(output, "past_key_values", None), "layers", [])
+        cache = cache_of(lambda name: getattr(output, name, None))
+        if self.calls and cache is not None:
+            self.calls[-1]["cache"] = id(cache)  # made by the call, or handed to it
+        layers = getattr(cache, "layers", [])
         for layer in self.layers:
             keys = getattr(layers[layer], "keys", None) if layer < len(layers) else None
             if isinstance(keys, torch.Tensor) and keys.dim() == 4:
@@ -213,6 +224,12 @@ class Capture:
         return report
 
 
+def cache_of(get):
+    """The cache among a call's arguments or in what it gives: `cache` from transformers 5.24 on, which warns at the older name."""
+    cache = get("cache")
+    return get("past_key_values") if cache is None else cache
+
+
 def _kept(tensor, axes: int | None = None):
     """A copy of what may change, where it is a tensor of so many axes."""
     if not isinstance(tensor, torch.Tensor) or axes not in (None, tensor.dim()):
@@ -226,14 +243,15 @@ def _one_token(ids) -> bool:
 
 
 def capture(model: torch.nn.Module, layers: str | Iterable[int] = "one per group") -> Capture:
-    """Watches a model while it runs. layers: "one per group" of layers that treat position alike, "all", or numbers."""
+    """Watches a model while it runs, also through what wraps it (DataParallel, DDP, FSDP, torch.compile, which runs eagerly
+    meanwhile). layers: "one per group" of layers that treat position alike, "all", or numbers."""
     return Capture(model, layers)
 
 
 def probe(model: torch.nn.Module, tokens: int = 64) -> Report:
     """Runs a model on one token, repeated, and checks what it did. The keys of its cache alone then show how they were rotated,
     whatever code rotates them."""
-    said = text_config(model.config)
+    said = text_config(models.bare(model).config)
     special = {getattr(said, name, None) for name in ("pad_token_id", "bos_token_id", "eos_token_id")}
     token = next(each for each in range(3, 100) if each not in special)
     device = next(model.parameters()).device
