@@ -19,7 +19,8 @@ Run define_add(CLI::App& app) {
     std::optional<Source> source;
   };
   auto options = std::make_shared<Options>();
-  app.add_option("IN", options->in, "Token embeddings [seq][width] or [batch][seq][width], .npy")
+  app.add_option("IN", options->in,
+                 "Token embeddings [seq][width] or [batch][seq][width]: .npy, FILE:TENSOR or -")
       ->required();
   add_output(app, options->out, "Where the sum goes: .npy, .csv, .txt, or - to print it");
   app.add_option("--positions", options->positions,
@@ -28,7 +29,7 @@ Run define_add(CLI::App& app) {
                  "real positions")
       ->type_name("IDS")
       ->required();
-  app.add_option("--dtype", options->dtype, "bfloat16: IN is uint16 holding bfloat16")
+  app.add_option("--dtype", options->dtype, "bfloat16: IN is a .npy of uint16 holding bfloat16")
       ->type_name("TYPE");
   options->source.emplace(app, "add");
   app.footer(
@@ -44,7 +45,7 @@ Run define_add(CLI::App& app) {
       "  posenc add x.npy out.npy --scheme learned --table model.safetensors:wpe.weight \\\n"
       "         --positions 0:512");
   return [options]() -> Expected<int> {
-    POSENC_TRY(array, read_npy(options->in));
+    POSENC_TRY(array, read_array(options->in));
     POSENC_TRY(x, tensor_of(array, options->dtype, options->in));
     if (x.rank < 2 || x.rank > 3)
       return fail(options->in, "must be [seq][width] or [batch][seq][width]",
