@@ -333,8 +333,7 @@ struct AttendFlag {
 
 constexpr AttendFlag tensor_flags[] = {
     {"--q", &AttendOptions::q,
-     "Queries [batch, heads, seq, head_dim], not rotated: .npy, FILE:TENSOR of a .safetensors file",
-     "FILE", false},
+     "Queries [batch, heads, seq, head_dim], not rotated: .npy, FILE:TENSOR, -", "FILE", false},
     {"--k", &AttendOptions::k, "Keys, not rotated; heads may share theirs", "FILE", false},
     {"--v", &AttendOptions::v, "Values, shaped like k", "FILE", false},
 };

@@ -15,7 +15,7 @@ Progress::Progress(std::string_view work, std::size_t all)
     : work_(work), all_(all), on_(isatty(STDERR_FILENO) != 0) {}
 
 Progress::~Progress() {
-  if (on_) clear_line();
+  if (on_ && !shown_.empty()) clear_line();
 }
 
 void Progress::tell(std::size_t at, std::string_view what) {
@@ -62,7 +62,8 @@ void Waiting::watch(Progress& progress) {
   for (; !over_; std::this_thread::sleep_for(20ms)) {
     if (std::chrono::steady_clock::now() - begin < 2s) continue;
     const double done = done_;
-    done < 0 ? progress.tell_time(what_) : progress.tell_share(done, what_);
+    // Behind the last part stands the writing, which tells nothing.
+    done < 0 || done >= 1 ? progress.tell_time(what_) : progress.tell_share(done, what_);
   }
 }
 
