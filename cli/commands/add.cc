@@ -1,12 +1,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "cli/arguments/flags.h"
 #include "cli/arguments/npy.h"
 #include "cli/arguments/parse.h"
 #include "cli/arguments/source.h"
 #include "cli/command.h"
+#include "cli/pages/progress.h"
 #include "posenc/apply.h"
 #include "src/core/try.h"
 
@@ -22,7 +24,8 @@ Run define_add(CLI::App& app) {
   app.add_option("IN", options->in,
                  "Token embeddings [seq][width] or [batch][seq][width]: .npy, FILE:TENSOR or -")
       ->required();
-  add_output(app, options->out, "Where the sum goes: .npy, .csv, .txt, or - to print it");
+  add_output(app, options->out,
+             "Where the sum goes: .npy, .safetensors, .csv, .txt, or - to print it");
   app.add_option("--positions", options->positions,
                  "0:512 (512 not included), 5, 0,2,4, 14x14 (patches), or ids.npy [seq] or "
                  "[axis][seq]; of floats: "
@@ -45,6 +48,7 @@ Run define_add(CLI::App& app) {
       "  posenc add x.npy out.npy --scheme learned --table model.safetensors:wpe.weight \\\n"
       "         --positions 0:512");
   return [options]() -> Expected<int> {
+    std::optional<Waiting> waiting(std::in_place, "add", options->in);
     POSENC_TRY(array, read_array(options->in));
     POSENC_TRY(x, tensor_of(array, options->dtype, options->in));
     if (x.rank < 2 || x.rank > 3)
@@ -58,6 +62,7 @@ Run define_add(CLI::App& app) {
     POSENC_CHECK(check_table(plan, "add"));
     const Tensor batched = x.with_rank(3);
     POSENC_CHECK(real ? add(plan, batched, real->at, batched) : add(plan, batched, where, batched));
+    if (options->out == "-") waiting.reset();
     POSENC_CHECK(write_array(options->out, array, options->dtype));
     return 0;
   };

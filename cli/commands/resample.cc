@@ -20,7 +20,8 @@ Run define_resample(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("IN", options->in, "Learned table [rows][width]: .npy, FILE:TENSOR or -")
       ->required();
-  add_output(app, options->out, "Where the new table goes: .npy, .csv, .txt, or - to print it");
+  add_output(app, options->out,
+             "Where the new table goes: .npy, .safetensors, .csv, .txt, or - to print it");
   app.add_option("--from", options->from, "Patches of the table, like 27x27")
       ->type_name("GRID")
       ->required();
