@@ -1,7 +1,9 @@
 """Small random models of transformers, of every family that the tests run, and what is seen of them."""
 
 import copy
+import inspect
 
+import pytest
 import torch
 import transformers
 
@@ -19,6 +21,8 @@ SIZES = dict(
 )  # fmt: skip
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 128}
 SCALED = {"rope_parameters": {**YARN, "rope_theta": 1e6}} if V5 else {"rope_scaling": YARN, "rope_theta": 1e6}
+# transformers 5.0 keeps the angles of a long text for the short one behind it, by a name that it mistakes.
+KEPT = pytest.mark.skipif(VERSION == (5, 0), reason="transformers 5.0 keeps the angles of a long text")
 # What each family needs besides.
 FAMILIES = {
     "llama": {}, "mistral": {}, "qwen2": {}, "qwen3": {}, "gemma": {}, "gemma2": {}, "gemma3_text": dict(num_hidden_layers=6),
@@ -74,7 +78,7 @@ def picture(model):
     ids = torch.tensor([[3, 4, 42, *[40] * 6, 43, 5, 6, 7]])
     channels = getattr(vision, "in_channels", 3) * vision.temporal_patch_size * vision.patch_size**2
     inputs = dict(pixel_values=torch.randn(6 * merge**2, channels), image_grid_thw=grid)
-    if V5:
+    if "mm_token_type_ids" in inspect.signature(model.forward).parameters:
         inputs["mm_token_type_ids"] = (ids == 40).int()
     return ids, inputs
 
