@@ -71,7 +71,7 @@ class Capture:
 
     def _run_eagerly(self) -> None:
         """A compiled graph that was made before calls no hook, so that nothing would be seen of it."""
-        compiler = getattr(torch, "compiler", None)
+        compiler: Any = getattr(torch, "compiler", None)
         if hasattr(compiler, "set_stance"):
             stance = compiler.set_stance("force_eager")
             self._undo.append(lambda: stance.__exit__(None, None, None))
