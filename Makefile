@@ -5,7 +5,7 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := run
 .DELETE_ON_ERROR:
-.PHONY: run build test bench peers pictures lab models wasm site serve web-test npm python asan tsan fuzz soak distributed cuda cuda-wheel lint format docs pages install uninstall clean help
+.PHONY: run build test bench fleet peers pictures lab models wasm site serve web-test npm python asan tsan fuzz soak distributed cuda cuda-wheel lint format docs pages install uninstall clean help
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -64,6 +64,14 @@ bench: build/release/build.ninja  ## kernels beside the limits of memory, then b
 	@if [ -n "$(PEERS)" ]; then cmake/need.sh "to fetch peers" python3:python3 python3-venv; \
 	  [ -x $(peers)/bin/python ] || python3 -m venv $(peers); $(peers)/bin/pip install -q -r evidence/bench/peers/requirements.txt; fi
 	@$$([ -x $(peers)/bin/python ] && echo $(peers)/bin/python || echo python3) evidence/bench/peers/peers.py
+
+fleet: build/release/build.ninja  ## how many configurations a second `posenc lint` reads (docs/lint.md)
+	@$(call ninja,release,posenc_command)
+	@list=$$(mktemp); for i in $$(seq 100); do ls -d $(CURDIR)/models/*.json; done >"$$list"; \
+	 for engine in "" "--engine vllm"; do start=$$(date +%s%N); \
+	   $(posenc) lint --from "$$list" --jsonl $$engine >"$$list.out" || [ $$? = 1 ]; end=$$(date +%s%N); \
+	   echo "$$(( $$(wc -l <"$$list") * 1000000000 / (end - start) )) files a second $${engine:-against all engines}"; done; \
+	 rm -f "$$list" "$$list.out"
 
 # The venv of `make bench PEERS=1`: torch is the same, and large.
 peers: build/release/build.ninja  ## configurations changed at random, against transformers' own code (fetches torch: 6 GB; COUNT=2000, SEED=1)

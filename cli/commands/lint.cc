@@ -91,6 +91,33 @@ std::string copies_page(const std::vector<FixedFile>& copies, const Terminal& te
   return out;
 }
 
+Expected<void> add_names(const std::string& list, std::vector<std::string>& files) {
+  POSENC_TRY(text, named_text(list, largest_config));
+  std::string_view left = text;
+  while (!left.empty()) {
+    const std::size_t end = std::min(left.find('\n'), left.size());
+    std::string_view name = left.substr(0, end);
+    if (name.ends_with('\r')) name.remove_suffix(1);
+    if (!name.empty()) files.emplace_back(name);
+    left.remove_prefix(std::min(end + 1, left.size()));
+  }
+  return {};
+}
+
+// A file that is not there is told in its line, so that the others go on.
+int stream(const std::vector<std::string>& files, const LintOptions& options) {
+  bool any_error = false;
+  for (const std::string& file : files) {
+    const Expected<LintedFile> one = linted(file, options);
+    const LintedFile said =
+        one ? *one : LintedFile{file, {{.code = "unreadable", .message = one.error().message()}}};
+    any_error |= std::ranges::any_of(
+        said.findings, [](const Finding& finding) { return finding.severity == Severity::error; });
+    write_out("{{\"file\":{},\"findings\":{}}}\n", json_string(file), to_json(said.findings));
+  }
+  return any_error ? 1 : 0;
+}
+
 std::string counted(std::int64_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
@@ -99,14 +126,17 @@ Run define_lint(CLI::App& app) {
   struct LintFlags {
     std::vector<std::string> files;
     LintOptions options;
-    bool json = false, sarif = false, fix = false;
+    bool json = false, jsonl = false, sarif = false, fix = false;
+    std::string from;
   };
   auto flags = std::make_shared<LintFlags>();
   app.add_option("FILE", flags->files,
                  "Models: config.json, params.json or .gguf files, - for standard input, folders, "
                  "bundled names")
-      ->type_name("MODEL")
-      ->required();
+      ->type_name("MODEL");
+  app.add_option("--from", flags->from,
+                 "Names of more models, one a line, in a file (- for standard input)")
+      ->type_name("LIST");
   app.add_option("--at,--length", flags->options.length,
                  "Check for positions 0 to LENGTH-1 (131072, 128k); default: the model's context")
       ->transform(token_count())
@@ -121,11 +151,17 @@ Run define_lint(CLI::App& app) {
   CLI::Option* sarif_flag =
       app.add_flag("--sarif", flags->sarif, "The findings as SARIF 2.1.0, for code hosts")
           ->excludes(json);
+  CLI::Option* jsonl =
+      app.add_flag("--jsonl", flags->jsonl,
+                   "A line of JSON for each file as soon as it is read, for fleets of files")
+          ->excludes(json)
+          ->excludes(sarif_flag);
   app.add_flag(
          "--fix", flags->fix,
          "Write a mended copy beside each config.json, config.fixed.json, where a cure leaves "
          "no choice")
-      ->excludes(sarif_flag);
+      ->excludes(sarif_flag)
+      ->excludes(jsonl);
   app.footer(
       "Every code with its cure: docs/warnings.md, and docs/codes.md for those that begin with "
       "engine_. Exit code 1: a finding is an error; 2: with --fix, a file was not mended (the "
@@ -134,12 +170,17 @@ Run define_lint(CLI::App& app) {
       "  posenc lint config.json\n"
       "  posenc lint config.json --engine vllm --at 128k\n"
       "  posenc lint config.json --fix && diff config.json config.fixed.json\n"
-      "  posenc lint checkpoints/*/config.json --sarif > position.sarif");
+      "  posenc lint checkpoints/*/config.json --sarif > position.sarif\n"
+      "  find hub -name config.json | posenc lint --from - --jsonl --engine vllm > fleet.jsonl");
   return [flags, &app]() -> Expected<int> {
     for (const std::string& engine : flags->options.engines) POSENC_CHECK(find_engine(engine));
     if (flags->fix && std::ranges::find(flags->files, "-") != flags->files.end())
       return fail("--fix", "writes a copy beside a file, and standard input has none", "-",
                   "save it first: posenc lint config.json --fix");
+    if (!flags->from.empty()) POSENC_CHECK(add_names(flags->from, flags->files));
+    if (flags->files.empty())
+      return fail("lint", "takes one model or more", "", "posenc lint config.json");
+    if (flags->jsonl) return stream(flags->files, flags->options);
     std::vector<LintedFile> files;
     for (const std::string& file : flags->files) {
       POSENC_TRY(one, linted(file, flags->options));

@@ -36,6 +36,8 @@ std::string forms_text(const std::vector<std::string>& forms) {
       {"ggml_float", "float, pair after pair (ggml)"},
       {"bfloat16_frequencies", "frequencies in bfloat16"},
       {"float16_frequencies", "frequencies in float16"},
+      {"bfloat16_positions", "positions in bfloat16: beyond 256 some are one"},
+      {"float16_positions", "positions in float16: beyond 2,048 some are one"},
       {"bfloat16", "all of it in bfloat16"},
       {"float16", "all of it in float16"}};
   std::string text;

@@ -127,6 +127,8 @@ struct Model {
   std::string name = {};    // of the file or folder, without its extension
   std::string family = {};  // model_type as the file spells it; "mistral" for a params.json
   bool known_family = true;
+  // Its code stands beside its weights and not in transformers, so that engines have ports, or none.
+  bool own_code = false;
   std::int64_t context = 0;          // max_position_embeddings and its kin, 0: not said
   std::int64_t trained_context = 0;  // before any scaling, = context where none
   std::string dtype = {};            // "bfloat16" as the file says, "" if it does not

@@ -117,7 +117,8 @@ class NumberCheck {
       if constexpr (PlanPart<T>)
         part(path + "[" + std::to_string(i) + "]", list[i]);
       else if constexpr (std::is_arithmetic_v<T>)
-        number(path, row.range, static_cast<double>(list[i]), " at index " + std::to_string(i));
+        if (const auto value = static_cast<double>(list[i]); !row.range.contains(value))
+          number(path, row.range, value, " at index " + std::to_string(i));
     }
   }
   template <class T>

@@ -73,7 +73,8 @@ std::string config_yml(const Rope& rope, std::int64_t tokens, std::vector<Engine
 }
 
 constexpr TypedTarget targets[] = {
-    {{"ollama", "", "Ollama", "01cf744", "a Modelfile"}, "ollama", modelfile},
+    // The GGUF that it names is llama.cpp's converter's, and no config.json is read any more.
+    {{"ollama", "", "Ollama", "01cf744", "a Modelfile"}, "llama.cpp", modelfile},
     {{"lmstudio", "lm-studio lms", "LM Studio", "0.3", "settings of a model"},
      "llama.cpp",
      settings},

@@ -150,7 +150,7 @@ class Explanation {
     return std::sqrt(square / static_cast<double>(in_.dump.tokens));
   }
 
-  // Frequencies of 16 bits, and positions and angles of 16 bits as well.
+  // Frequencies of 16 bits, positions of 16 bits, and all of it.
   void try_rounded(const std::vector<Measured>& measured, std::vector<FrequencyFit>& fits) {
     for (const DType kept : {DType::bf16, DType::f16}) {
       std::vector<FrequencyFit> rounded = fit_frequencies(measured, out_.rotary_dim, kept);
@@ -164,8 +164,10 @@ class Explanation {
       const auto base = base_of(measured, out_.rotary_dim, 1, kept);
       if (!base) continue;
       const FrequencyFit all{.base = *base, .kept = kept, .misfit = 1};
-      if (forms(all) != std::vector<std::string>{form}) continue;
-      fits = {all};
+      const FrequencyFit positions{.base = *base, .misfit = 1};
+      const bool of_all = forms(all) == std::vector<std::string>{form};
+      if (!of_all && forms(positions) != std::vector{std::string(form) + "_positions"}) continue;
+      fits = {of_all ? all : positions};
       return;
     }
   }

@@ -32,16 +32,26 @@ std::optional<AngleRows> of_plan(const Rope& rope, std::int64_t dim, Angles angl
 // rounded too.
 AngleRows of_rounded(const std::vector<double>& frequency, DType kept, bool all,
                      const Positions& positions) {
+  const auto rounded = [&](double x, bool does) {
+    return static_cast<float>(does ? kept_as(kept, x) : x);
+  };
   AngleRows rows;
   for (std::int64_t t = 0; t < positions.size(); ++t) {
-    const auto whole = static_cast<double>(positions.at(t));
-    const double position = all ? kept_as(kept, whole) : whole;
-    for (const double f : frequency) {
-      const double angle = static_cast<float>(position) * static_cast<float>(kept_as(kept, f));
-      rows.push_back(all ? kept_as(kept, angle) : angle);
-    }
+    const float position = rounded(static_cast<double>(positions.at(t)), all);
+    for (const double f : frequency) rows.push_back(rounded(position * rounded(f, true), all));
   }
   return rows;
+}
+
+// Positions as the type has them; empty where all of them are as they were, or one is too large.
+std::vector<std::int64_t> rounded_ids(DType kept, std::span<const std::int64_t> positions) {
+  std::vector<std::int64_t> ids;
+  for (const std::int64_t p : positions) {
+    const double id = kept_as(kept, static_cast<double>(p));
+    if (!(std::abs(id) < 0x1p50)) return {};
+    ids.push_back(static_cast<std::int64_t>(id));
+  }
+  return std::ranges::equal(ids, positions) ? std::vector<std::int64_t>() : ids;
 }
 
 double off_by(const AngleRows& rows, std::int64_t pairs, bool first_is_zero,
@@ -79,6 +89,14 @@ std::vector<std::string> forms_of(const FrequencyFit& fit, std::int64_t rotary_d
     add("hf_float", of_plan(rope, rotary_dim, Angles::hf_float, *at));
     add("float_product", of_rounded(made->frequency, DType::f32, false, *at));
     add("ggml_float", of_plan(rope, rotary_dim, Angles::ggml_float, *at));
+    for (const auto& [kept, name] :
+         {std::pair(DType::bf16, "bfloat16_positions"), {DType::f16, "float16_positions"}}) {
+      const std::vector<std::int64_t> ids = rounded_ids(kept, positions);
+      const auto rounded = Positions::signed_ids(ids);
+      if (ids.empty() || !rounded) continue;
+      for (const Angles angles : {Angles::exact, Angles::hf_float})
+        add(name, of_plan(rope, rotary_dim, angles, *rounded));
+    }
   }
   if (fit.kept != DType::f16) {
     add("bfloat16_frequencies", of_rounded(made->frequency, DType::bf16, false, *at));
@@ -96,7 +114,8 @@ std::vector<std::string> forms_of(const FrequencyFit& fit, std::int64_t rotary_d
   // Thousands of angles: a way that is off by less than they can tell differs by a few parts in a
   // hundred.
   for (const auto& [name, off] : ways)
-    if (off <= 1.2 * least + 1e-12) explain.push_back(name);
+    if (off <= 1.2 * least + 1e-12 && (explain.empty() || explain.back() != name))
+      explain.push_back(name);
   return explain;
 }
 

@@ -161,6 +161,22 @@ IdentifiedTable not_of_numbers(std::vector<std::int64_t> columns, std::int64_t a
   return out;
 }
 
+// Every pair at one speed: which two channels belong together cannot be seen, and need not be.
+std::optional<Finding> one_speed(const Numbers& cos, const Numbers& sin) {
+  for (std::int64_t c = 1; c < cos.columns; ++c)
+    if (!cos.same(0, c) || !sin.same(0, c)) return {};
+  const double speed =
+      std::atan2(sin.at(1, 0), cos.at(1, 0)) - std::atan2(sin.at(0, 0), cos.at(0, 0));
+  if (cos.columns < 4 || speed == 0) return {};
+  return Finding{.code = "frequencies_alike",
+                 .expected = "each pair slower than the one before",
+                 .found = "all pairs turn by " + shown(speed, 5) + " a position",
+                 .message =
+                     "no base makes these: one number was written over all frequencies, or "
+                     "memory that nobody filled holds it",
+                 .cure = "compute inv_freq anew when the weights have been loaded"};
+}
+
 // What is seen where no base and no scaling explains a table.
 void describe(Identified& found) {
   constexpr double explains = 3;
@@ -214,6 +230,10 @@ Expected<IdentifiedTable> identify_table(const Tensor& cos, const Tensor& sin) {
   std::vector<double> all = cosines->values;
   all.insert(all.end(), sines->values.begin(), sines->values.end());
   out.kept = detail::kept_type(all);
+  if (auto alike = one_speed(*cosines, *sines)) {
+    out.rotation.findings.push_back(*std::move(alike));
+    return out;
+  }
   const bool once = out.columns == TableColumns::pairs;
   const std::int64_t pairs = once ? cosines->columns : cosines->columns / 2;
   const Columns at{0, out.columns == TableColumns::interleaved ? 2 : 1};

@@ -103,6 +103,25 @@ TEST(IdentifyTable, AllOfItInBfloat16) {
   EXPECT_EQ(found.rotation.frequencies->base, 5e5);
 }
 
+TEST(IdentifyTable, PositionsInBfloat16) {
+  const IdentifiedTable found = found_table(
+      [](std::int64_t t, std::int64_t r) {
+        const float p = bfloat16_to_float(float_to_bfloat16(static_cast<float>(t)));
+        return static_cast<double>(p) * wave(r);
+      },
+      DType::f32);
+  ASSERT_TRUE(found.rotation.frequencies);
+  EXPECT_EQ(found.rotation.frequencies->base, 5e5);
+  EXPECT_EQ(found.rotation.angles, std::vector<std::string>{"bfloat16_positions"});
+}
+
+TEST(IdentifyTable, OneSpeedForAllPairs) {
+  const IdentifiedTable found =
+      found_table([](std::int64_t t, std::int64_t) { return 0.25 * static_cast<double>(t); });
+  ASSERT_FALSE(found.rotation.findings.empty());
+  EXPECT_EQ(found.rotation.findings.front().code, "frequencies_alike");
+}
+
 TEST(IdentifyTable, AFloatProductIsNotExact) {
   const IdentifiedTable found = found_table([](std::int64_t t, std::int64_t r) {
     return static_cast<double>(static_cast<float>(t) * static_cast<float>(wave(r)));

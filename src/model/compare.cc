@@ -35,6 +35,18 @@ const Rope* rope_of(const LayerGroup& group) {
   return nullptr;
 }
 
+double stretch_of_base(const Model& before, const Model& now) {
+  double most = 1;
+  for (std::size_t i = 0; i < std::min(before.groups.size(), now.groups.size()); ++i) {
+    const Rope *was = rope_of(before.groups[i]), *is = rope_of(now.groups[i]);
+    if (!was || !is || is_tower(now.groups[i].stack) || is->rope_theta <= was->rope_theta) continue;
+    const auto plan = compile(now.groups[i]);
+    const double d = plan && plan->rotate ? static_cast<double>(2 * plan->rotate->pairs()) : 0;
+    if (d > 2) most = std::max(most, std::pow(is->rope_theta / was->rope_theta, (d - 2) / d));
+  }
+  return most;
+}
+
 std::string scheme_text(const LayerGroup& group) {
   std::string text;
   for (const Scheme& scheme : group.schemes)

@@ -16,6 +16,10 @@ const Rope* rope_of(const LayerGroup& group);  // null: none of its schemes rota
 // none says.
 std::int64_t reach(const Model& model);
 
+// By how much NTK-aware scaling stretches the context that a larger base of `now` means, layers
+// being as many as in `before`: s of b·s^(d/(d−2)); 1 where no base is larger.
+double stretch_of_base(const Model& before, const Model& now);
+
 std::string scheme_text(const LayerGroup& group);  // "rope + learned"
 std::string scaling_text(
     const Scaling& scaling);  // "yarn factor 40 original_max_position_embeddings 4096"

@@ -30,10 +30,19 @@ Section text_part(const Section& whole) {
 
 namespace {
 
+// The first of architectures; "" where there is none.
+std::string first_class(const Section& whole) {
+  const Json* list = whole.raw("architectures");
+  const auto* names = list ? list->get<Json::Array>() : nullptr;
+  const auto* name = names && !names->empty() ? names->front().get<std::string>() : nullptr;
+  return name ? *name : std::string();
+}
+
 std::string type_of(const Section& whole, const Section& text) {
   // Wan's own files have a model_type besides, which says what it makes a video of.
   const auto of_diffusers = whole.word("_class_name");
   if (of_diffusers && find_family(of_diffusers->value)) return of_diffusers->value;
+  if (const std::string type(type_of_misnamed(first_class(whole))); !type.empty()) return type;
   if (const auto inner = text.word("model_type")) return inner->value;
   if (const auto outer = whole.word("model_type")) return std::string(inner_type(outer->value));
   return of_diffusers ? of_diffusers->value : std::string();
@@ -69,22 +78,20 @@ std::string type_by_class(Reading& reading, const Section& whole) {
                    "give the config.json of its copy in transformers, of clip or siglip");
     return {};
   }
-  const Json* list = whole.raw("architectures");
-  const auto* names = list ? list->get<Json::Array>() : nullptr;
-  const auto* name = names && !names->empty() ? names->front().get<std::string>() : nullptr;
-  if (!name || name->size() > 100) {
+  const std::string name = first_class(whole);
+  if (name.empty() || name.size() > 100) {
     reading.refuse("model_type", "is missing", "",
                    "add it: pairing and defaults follow from the family");
     return {};
   }
-  const std::string type = type_of_class(*name), cure = "write \"model_type\": \"" + type + "\"";
+  const std::string type = type_of_class(name), cure = "write \"model_type\": \"" + type + "\"";
   if (find_family(type)) {
-    reading.warn("type_from_class", "model_type is missing; architectures says " + *name +
+    reading.warn("type_from_class", "model_type is missing; architectures says " + name +
                                         ", which is read as " + type + "; " + cure);
     return type;
   }
   reading.refuse("model_type", "is missing, and architectures names a class that is not known",
-                 "'" + *name + "'", cure + " if the model's own code (auto_map) calls it so");
+                 "'" + name + "'", cure + " if the model's own code (auto_map) calls it so");
   return {};
 }
 
@@ -159,6 +166,34 @@ const Family* stated_scheme(const Section& text) {
   return nullptr;
 }
 
+// Whether a key's name speaks of what layers do with positions, and not of their perceptrons.
+bool speaks_of_attention(std::string_view key) {
+  constexpr std::string_view read = "layer_types layers_block_type block_types";
+  constexpr std::string_view words[] = {"attn",   "attention",  "rope",      "rotary",
+                                        "window", "slid",       "hybrid",    "mixer",
+                                        "layout", "block_type", "layer_type"};
+  return !contains_word(read, key) && !key.contains("mlp") &&
+         std::ranges::any_of(words, [&](std::string_view word) { return key.contains(word); });
+}
+
+// A list with an entry for each layer, of two kinds or more, that the generic rule passes over: in
+// a family that nobody knows it may say which layers rotate or attend.
+void warn_of_layer_lists(Reading& reading, const Section& text) {
+  std::size_t layers = 0;
+  for (const LayerGroup& group : reading.model.groups)
+    if (group.stack == Stack::text) layers += group.layers.size();
+  for (const auto& [key, value] : text.members()) {
+    const auto* list = value.get<Json::Array>();
+    if (!list || list->size() != layers || layers < 2 || !speaks_of_attention(key)) continue;
+    const bool alike = std::ranges::all_of(
+        *list, [&](const Json& each) { return each.text() == list->front().text(); });
+    if (alike) continue;
+    reading.warn("layer_list_unread",
+                 text.where(key) + " has an entry for each of " + std::to_string(layers) +
+                     " layers and is not read: it may say which of them rotate, attend or slide");
+  }
+}
+
 void read_text(Reading& reading, const Section& whole, const Section& text) {
   std::string type = type_of(whole, text);
   if (type.empty()) type = type_by_class(reading, whole);
@@ -174,6 +209,7 @@ void read_text(Reading& reading, const Section& whole, const Section& text) {
                    "ChatGLM2 and later have one");
   }
   if (const Family* family = find_family(type)) {
+    reading.model.own_code = family->own_code;
     family->read(text, *family);
     return;
   }
@@ -191,6 +227,7 @@ void read_text(Reading& reading, const Section& whole, const Section& text) {
                      "' is not a known family: read by Hugging Face's generic rule, which " +
                      generic_rule(reading.model));
   }
+  warn_of_layer_lists(reading, text);
   mark_assumed(reading.model);
 }
 

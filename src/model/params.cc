@@ -94,6 +94,8 @@ void put(Json& json, std::string_view path, Json value) {
 constexpr std::string_view meta = "llama-models";
 constexpr std::string_view keys_of_meta[] = {"multiple_of", "ffn_dim_multiplier",
                                              "use_scaled_rope"};
+// Llama 4 of the same code: layers without position see everything, the others a chunk.
+constexpr std::string_view keys_of_llama_4 = "nope_layer_interval attention_chunk_size";
 
 bool is_of_meta(const Json& file) {
   return std::ranges::any_of(keys_of_meta,
@@ -131,6 +133,7 @@ class ParamsReader {
                         "'" + type->value.substr(0, 60) + "'",
                         "transformer or mamba, or give the model's config.json");
       Family family = family_of(config.has("sliding_window"), latent);
+      if (is_llama_4()) family = *find_family("llama4_text");
       if (meta_) family.types = meta, family.context = 0, family.rope.theta = 10000;
       read_decoder(config, family);
       tell_defaults(config);
@@ -147,7 +150,29 @@ class ParamsReader {
   }
 
  private:
+  bool is_llama_4() const {
+    return meta_ && std::ranges::any_of(split(keys_of_llama_4), [&](std::string_view key) {
+             return said(file_.find(key));
+           });
+  }
+
+  // Meta's code tunes no temperature unless the file says so; without an interval all rotate.
+  void read_llama_4() {
+    if (!is_llama_4()) return;
+    const auto take = [&](std::string_view key, std::string_view from, Json otherwise) {
+      const Json* value = file_.find(from);
+      put(config_, key, said(value) ? *value : std::move(otherwise));
+      reading_.spelled.push_back({std::string(key), std::string(from)});
+    };
+    take("no_rope_layer_interval", "nope_layer_interval", {most_layers + 1});
+    take("attention_chunk_size", "attention_chunk_size", {});
+    take("attn_temperature_tuning", "attn_temperature_tuning", {false});
+    take("floor_scale", "floor_scale", {8192.0});
+    take("attn_scale", "attn_scale", {0.1});
+  }
+
   void read_meta() {
+    read_llama_4();
     const auto number = [&](std::string_view key) {
       const Json* value = file_.find(key);
       const auto* whole = value ? value->get<std::int64_t>() : nullptr;
@@ -156,7 +181,10 @@ class ParamsReader {
     };
     const Json* scaled = file_.find("use_scaled_rope");
     const bool is_scaled = scaled && scaled->text() == "true";
-    const std::int64_t context = is_scaled ? 131072 : number("rope_theta") == 500000 ? 8192 : 4096;
+    const std::int64_t context = is_llama_4()                  ? (is_scaled ? 10485760 : 1048576)
+                                 : is_scaled                   ? 131072
+                                 : number("rope_theta") == 5e5 ? 8192
+                                                               : 4096;
     if (!said(config_.find("max_position_embeddings"))) {
       put(config_, "max_position_embeddings", {.value = context});
       reading_.spelled.push_back(
@@ -164,17 +192,23 @@ class ParamsReader {
     }
     if (!is_scaled) return;
     constexpr double widest_of_small = 3072;  // the 3B model
-    const double factor = number("dim") <= widest_of_small ? 32 : 8;
-    for (const auto& [key, value] :
-         {std::pair("factor", factor), {"low_freq_factor", 1.0}, {"high_freq_factor", 4.0}}) {
+    const double said_factor = number("rope_scaling_factor"),
+                 said_high = number("rope_high_freq_factor");
+    const double factor = said_factor > 0 ? said_factor : number("dim") <= widest_of_small ? 32 : 8;
+    for (const auto& [key, value, from] :
+         {std::tuple("factor", factor, said_factor > 0 ? "rope_scaling_factor" : "use_scaled_rope"),
+          {"low_freq_factor", 1.0, "use_scaled_rope"},
+          {"high_freq_factor", said_high > 0 ? said_high : 4.0,
+           said_high > 0 ? "rope_high_freq_factor" : "use_scaled_rope"}}) {
       put(config_, "rope_scaling." + std::string(key), {.value = value});
-      reading_.spelled.push_back({"rope_scaling." + std::string(key), "use_scaled_rope"});
+      reading_.spelled.push_back({"rope_scaling." + std::string(key), from});
     }
     put(config_, "rope_scaling.original_max_position_embeddings", {.value = std::int64_t{8192}});
     put(config_, "rope_scaling.rope_type", {.value = std::string("llama3")});
     for (const char* key : {"rope_scaling.original_max_position_embeddings",
                             "rope_scaling.rope_type", "rope_scaling"})
       reading_.spelled.push_back({key, "use_scaled_rope"});
+    if (said_factor > 0) return;
     reading_.warn("family_remark", "use_scaled_rope names no factor: " + number_text(factor) +
                                        " is what Meta's code "
                                        "has for a width of " +

@@ -241,6 +241,22 @@ TEST(Params, MetasFileHasMetasRules) {
   EXPECT_EQ(read(scaled, 4096).context, 131072);
 }
 
+TEST(Params, Llama4OfMetaHasChunksAndLayersWithoutPosition) {
+  const auto model = read_params(
+      R"({"dim": 5120, "n_layers": 8, "n_heads": 40, "n_kv_heads": 8, "rope_theta": 500000.0,
+          "use_scaled_rope": true, "rope_scaling_factor": 16.0, "rope_high_freq_factor": 1.0,
+          "nope_layer_interval": 4, "attention_chunk_size": 8192})");
+  ASSERT_TRUE(model) << model.error().message();
+  const LayerGroup &first = *find_group(*model, 0, Stack::text),
+                   &fourth = *find_group(*model, 3, Stack::text);
+  EXPECT_TRUE(first.chunked);
+  EXPECT_EQ(first.window, 8192);
+  EXPECT_EQ(std::get<Llama3>(std::get<Rope>(first.schemes[0]).scaling).factor, 16);
+  EXPECT_TRUE(std::holds_alternative<NoPe>(fourth.schemes[0]));
+  EXPECT_EQ(fourth.window, std::nullopt);
+  EXPECT_EQ(model->context, 10485760);
+}
+
 TEST(Params, MambaHasNoAttentionToExplain) {
   EXPECT_NE(error_of(R"({"model_type": "mamba", "dim": 4096, "n_layers": 64, "n_groups": 8})"), "");
 }

@@ -285,9 +285,10 @@ void store(const Row& row, void* member, const FieldValue& value) {
   }
 }
 
+constexpr double exact_integers = 9007199254740992.0;  // 2^53
+
 Expected<FieldValue> number(std::string_view where, const Row& row, double x) {
   const bool whole = row.kind == FieldKind::integer || row.kind == FieldKind::integers;
-  constexpr double exact_integers = 9007199254740992.0;  // 2^53
   if (whole && (!(std::abs(x) <= exact_integers) || x != std::floor(x)))
     return fail(where, "must be a whole number", number_text(x));
   if (!row.range.contains(x)) return fail(where, rule_of(row.range), number_text(x));
@@ -327,6 +328,8 @@ Expected<FieldValue> checked(std::string_view where, const Row& row, const Field
     return fail(where, "must be a list of numbers");
   auto list = one ? std::vector<double>{*one} : std::get<std::vector<double>>(value);
   for (std::size_t i = 0; i < list.size(); ++i) {
+    const bool is_whole = std::abs(list[i]) <= exact_integers && list[i] == std::floor(list[i]);
+    if (row.range.contains(list[i]) && (row.kind == FieldKind::numbers || is_whole)) continue;
     const std::string entry = std::string(where) + "[" + std::to_string(i) + "]";
     if (const auto x = number(entry, row, list[i]); !x) return x;
   }

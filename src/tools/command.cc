@@ -293,16 +293,37 @@ Expected<std::int64_t> asked_length(const CommandLine& line) {
 
 // A larger base that the line gives for a longer text stretches the context by hand: asked for, and
 // no cure undoes it. Any other base than the file's is a mistake.
-void tell_base_as_asked(const Model& model, std::int64_t length, std::vector<Finding>& differ) {
+void tell_base_as_asked(const Model& model, const Model& told, std::int64_t length,
+                        std::vector<Finding>& differ) {
+  const double by = detail::stretch_of_base(model, told);
+  if (length <= model.context || by <= 1) return;
+  const double reached = by * static_cast<double>(model.context);
+  const bool reaches = static_cast<double>(length) <= reached;
   for (Finding& one : differ) {
-    if (one.code != "rope_theta" || length <= model.context) continue;
-    const double before = std::atof(one.expected.c_str()), now = std::atof(one.found.c_str());
-    if (now <= before) continue;
-    one.severity = Severity::warning;
-    one.message = "as the line asks, a larger base for a longer text: " + one.message;
-    one.cure = "posenc extend MODEL --to " + std::to_string(length) +
-               " says what each scaling does to short texts and long ones";
+    if (one.code != "rope_theta") continue;
+    one.severity = reaches ? Severity::note : Severity::warning;
+    one.message =
+        "as the line asks, a larger base for a longer text, which is NTK-aware scaling by " +
+        number_text(std::round(by * 100) / 100) + " and reaches " +
+        detail::grouped(static_cast<std::int64_t>(reached)) + ": " + one.message;
+    one.cure = reaches ? ""
+                       : "posenc extend MODEL --to " + std::to_string(length) +
+                             " says what each scaling does to short texts and long ones";
   }
+}
+
+// Megatron reads no file: a scaling that no argument says is lost, and nobody asked for that.
+bool tell_as_omitted(const Model& told, std::vector<Finding>& differ) {
+  const bool scales = std::ranges::any_of(told.groups, [](const LayerGroup& group) {
+    const Rope* rope = detail::rope_of(group);
+    return rope && !is_tower(group.stack) && !std::holds_alternative<Unscaled>(rope->scaling);
+  });
+  const auto lost = std::ranges::find(differ, "rope_scaling", &Finding::code);
+  if (scales || lost == differ.end()) return false;
+  lost->severity = Severity::error;
+  lost->message = "no argument asks for the model's scaling: " + lost->message;
+  lost->cure = "posenc translate MODEL --to megatron-core writes the arguments";
+  return true;
 }
 
 // A scaling that the line asks for is one finding with what follows from it, and no cure undoes it.
@@ -426,9 +447,11 @@ Expected<std::vector<Finding>> command_differences(const Model& model, std::stri
       std::erase_if(differ, [](const Finding& one) { return one.code == "rope_theta"; });
     }
     // What an engine drops was asked for, and is not what it runs.
-    if (std::ranges::find(findings, "flag_dropped", &Finding::code) == findings.end())
+    const bool omitted =
+        read.reading.engine.name == "megatron-core" && tell_as_omitted(read.reading.model, differ);
+    if (!omitted && std::ranges::find(findings, "flag_dropped", &Finding::code) == findings.end())
       tell_as_asked(model, read.reading.model, length > 0 ? length : read.length, differ);
-    tell_base_as_asked(model, length > 0 ? length : read.length, differ);
+    tell_base_as_asked(model, read.reading.model, length > 0 ? length : read.length, differ);
     findings.insert(findings.end(), differ.begin(), differ.end());
     for (const EngineNote& note : read.reading.notes)
       findings.push_back(

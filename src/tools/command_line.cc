@@ -10,6 +10,7 @@
 
 #include "src/core/edit_distance.h"
 #include "src/core/try.h"
+#include "src/tools/dotted.h"
 #include "src/tools/programs.h"
 
 namespace posenc::detail {
@@ -17,6 +18,8 @@ namespace {
 
 constexpr std::size_t longest_command = std::size_t{1} << 20;
 constexpr std::string_view end_of_command = "\n";
+constexpr std::ptrdiff_t deepest_override = 16;
+constexpr std::string_view dotted_override = "--hf-overrides.";
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
@@ -166,6 +169,7 @@ constexpr KnownFlag known_flags[] = {
     {"megatron-core", "--rotary-base"},
     {"megatron-core", "--rotary-percent"},
     {"megatron-core", "--rotary-interleaved", "", true},
+    {"megatron-core", "--max-position-embeddings"},
     {"megatron-core", "--rotary-seq-len-interpolation-factor"},
     {"megatron-core", "--use-rope-scaling", "", true},
     {"megatron-core", "--rope-scaling-factor"},
@@ -245,15 +249,13 @@ class Flags {
 
   Expected<void> read() {
     while (at_ < words_.size()) POSENC_CHECK(one(words_[at_++]));
-    return {};
+    return put_overrides();
   }
 
  private:
   Expected<void> one(std::string_view word) {
     if (!word.starts_with('-')) return {};
-    if (word.starts_with("--hf-overrides."))
-      return fail("command", "an override must be one JSON object", word,
-                  "write --hf-overrides '{\"rope_parameters\":{…}}'");
+    if (word.starts_with(dotted_override) && owner_ == "vllm") return dotted(word);
     const KnownFlag* flag = known(owner_, flag_name(word));
     if (!flag) return check_spelling(owner_, word);
     if (flag->is_switch) {
@@ -275,6 +277,33 @@ class Flags {
     return {};
   }
 
+  // vLLM's --hf-overrides.text_config.rope_theta 1e6: a path into the object, and one value.
+  Expected<void> dotted(std::string_view word) {
+    const std::size_t equals = word.find('=');
+    const std::string value = equals != word.npos   ? std::string(word.substr(equals + 1))
+                              : at_ < words_.size() ? words_[at_++]
+                                                    : std::string();
+    if (value.empty() || value.starts_with("--"))
+      return fail("command", std::string(word) + " must have a value", value,
+                  "write it behind the flag");
+    if (std::ranges::count(word.substr(0, equals), '.') > deepest_override)
+      return fail("command", "an override's path must be short", std::string(word.substr(0, 64)),
+                  "write --hf-overrides '{\"rope_parameters\":{…}}'");
+    overrides_.put(word.substr(0, equals).substr(dotted_override.size()), value);
+    return {};
+  }
+
+  // Values that stand alone are put into the object that the line may have besides.
+  Expected<void> put_overrides() {
+    if (overrides_.empty()) return {};
+    DottedObject whole;
+    const std::string name(dotted_override.substr(0, dotted_override.size() - 1));
+    if (const CommandFlag* flag = line_.find(name)) POSENC_CHECK(whole.put_all(flag->value, name));
+    POSENC_CHECK(whole.put_all(overrides_.text(), name));
+    put(name, whole.text());
+    return {};
+  }
+
   // koboldcpp's --ropeconfig SCALE [BASE].
   Expected<void> rope_config(const std::string& scale) {
     put("--rope-freq-scale", scale);
@@ -289,6 +318,7 @@ class Flags {
   std::span<const std::string> words_;
   std::string_view owner_;
   CommandLine& line_;
+  DottedObject overrides_;
   std::size_t at_ = 0;
 };
 

@@ -41,6 +41,20 @@ class MegatronFlags {
     return rope;
   }
 
+  // arguments.py stops where texts are longer than the model.
+  Expected<void> check_lengths() const {
+    POSENC_TRY(most, number("--max-position-embeddings", 0x1p50, 0));
+    POSENC_TRY(texts, number("--seq-length", 0, 0));
+    if (texts > most)
+      findings_.push_back(line_finding("lengths_contradict", Severity::error,
+                                       "--seq-length " + number_text(texts),
+                                       "Megatron stops: --max-position-embeddings " +
+                                           number_text(most) + " must not be below --seq-length",
+                                       "--max-position-embeddings " + number_text(texts) +
+                                           " --seq-length " + number_text(texts)));
+    return {};
+  }
+
  private:
   // Above `least`.
   Expected<double> number(std::string_view name, double usual, double least) const {
@@ -63,6 +77,15 @@ class MegatronFlags {
             "gpt_builders.py does not hand the flag on: Megatron trains with factor 8 "
             "(Megatron-LM#6305)",
             "pass rope_scaling_factor to GPTModel in gpt_builders.py"));
+      POSENC_TRY(divided, number("--rotary-seq-len-interpolation-factor", 1, 0));
+      if (divided != 1)
+        findings_.push_back(line_finding(
+            "scaled_twice", Severity::error,
+            "--rotary-seq-len-interpolation-factor " + number_text(divided),
+            "every position is divided by " + number_text(divided) +
+                " beside Llama 3's scaling, which --use-rope-scaling asks for; what is compared "
+                "here is without it",
+            "drop one of the two"));
       return Llama3{.factor = 8, .original_max_position_embeddings = 8192};
     }
     POSENC_TRY(factor, number("--rotary-seq-len-interpolation-factor", 1, 0));
@@ -107,6 +130,7 @@ Expected<void> apply_megatron_flags(Model& model, const CommandLine& line,
         "write --position-embedding-type rope (or yarn)"));
     return {};
   }
+  POSENC_CHECK(told.check_lengths());
   for (LayerGroup& group : model.groups) {
     Rope* rope = mutable_rope(group);
     if (!rope || is_tower(group.stack)) continue;

@@ -104,21 +104,42 @@ class Request {
   Expected<std::int64_t> made_for() {
     std::int64_t reached = std::max(told_.context, reach(told_));
     const Linear *linear = linear_of(told_), *before = linear_of(file_);
-    if (linear && (!before || before->factor != linear->factor) && file_.context > 0) {
-      reached = std::max(
-          reached, static_cast<std::int64_t>(static_cast<double>(file_.context) * linear->factor));
+    const bool divides = linear && (!before || before->factor != linear->factor);
+    const double factor = divides ? linear->factor : stretch_of_base(file_, told_);
+    if (factor > 1 && file_.context > 0) {
+      reached =
+          std::max(reached, static_cast<std::int64_t>(static_cast<double>(file_.context) * factor));
       const bool of_lm_studio = line_.program == "lms";
       if ((of_lm_studio || line_.program.ends_with("llama-server")) && asked_ > told_.context)
         say("context_capped", Severity::warning, grouped(asked_), grouped(told_.context),
             std::string(of_lm_studio ? "LM Studio runs llama.cpp, which" : "llama-server") +
-                " caps a slot at the file's n_ctx_train: a linear scaling (RoPE frequency scale) "
-                "does not lift it, YaRN does",
+                " caps a slot at the file's n_ctx_train: " +
+                (divides ? "a linear scaling (RoPE frequency scale)" : "a larger base") +
+                " does not lift it, YaRN does",
             of_lm_studio ? "take a GGUF that has YaRN itself: posenc translate MODEL --to gguf "
                            "writes its keys"
                          : "add --override-kv ARCH.context_length=int:" + std::to_string(asked_) +
                                ", ARCH as the file's general.architecture");
     }
+    if (line_.program.ends_with("llama-server") && scales_by_yarn() && file_.context > 0 &&
+        asked_ > file_.context && told_.context == file_.context)
+      say("version_needed", Severity::note, grouped(asked_), grouped(file_.context),
+          "builds before llama.cpp#28030 (30 August 2026) cap a slot at the file's length beside "
+          "YaRN too",
+          "update it, or add --override-kv ARCH.context_length=int:" + std::to_string(asked_) +
+              ", ARCH as the file's general.architecture");
     return self_extend(reached);
+  }
+
+  // By flags, which the file does not have.
+  bool scales_by_yarn() const {
+    for (std::size_t i = 0; i < std::min(file_.groups.size(), told_.groups.size()); ++i) {
+      const Rope *before = rope_of(file_.groups[i]), *now = rope_of(told_.groups[i]);
+      if (before && now && std::holds_alternative<Yarn>(now->scaling) &&
+          !(before->scaling == now->scaling))
+        return true;
+    }
+    return false;
   }
 
   // (trained − width) · n + width: main.cpp of llama.cpp, 2401.01325.

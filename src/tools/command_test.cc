@@ -43,7 +43,8 @@ TEST(EngineCommand, YarnOfLlamaServer) {
             Scaling(Yarn{.factor = 4, .original_max_position_embeddings = 4096}));
   EXPECT_EQ(read.length, 16384);
   EXPECT_EQ(read.reading.engine.name, "llama.cpp");
-  EXPECT_TRUE(read.findings.empty());
+  EXPECT_EQ(read.findings.size(), 1);
+  EXPECT_TRUE(finds(read, "version_needed"));
 }
 
 TEST(EngineCommand, AFrequencyScaleIsOneOverTheFactor) {
@@ -250,6 +251,22 @@ TEST(EngineCommand, ALinearScalingOfLlamaServerIsCapped) {
   EXPECT_FALSE(finds(by("llama-2-7b", "llama-cli -c 16384 --rope-scale 4"), "context_capped"));
 }
 
+TEST(EngineCommand, DottedOverridesMakeOneObject) {
+  const auto read = by("qwen3-8b",
+                       "vllm serve M --hf-overrides.rope_parameters.rope_type yarn "
+                       "--hf-overrides.rope_parameters.factor=4.0 "
+                       "--hf-overrides '{\"rope_parameters\": {\"rope_theta\": 1e6, "
+                       "\"original_max_position_embeddings\": 32768}}'");
+  const auto& rope = std::get<Rope>(read.reading.model.groups.front().schemes.front());
+  EXPECT_EQ(std::get<Yarn>(rope.scaling).factor, 4);
+  EXPECT_EQ(rope.rope_theta, 1e6);
+}
+
+TEST(EngineCommand, ADottedOverrideWithoutAValueIsRefused) {
+  EXPECT_TRUE(refusal("qwen3-8b", "vllm serve M --hf-overrides.rope_parameters.factor")
+                  .contains("must have a value"));
+}
+
 TEST(EngineCommand, ADraftThatIsShorterIsTold) {
   EXPECT_TRUE(finds(by("llama-2-7b", "llama-server -c 4096 -md d.gguf -cd 2048"), "draft_length"));
   EXPECT_TRUE(finds(by("qwen3-8b",
@@ -299,6 +316,71 @@ const Finding* found_by(const char* model, const std::string& command, std::stri
   kept = found.value_or(std::vector<Finding>{});
   const auto at = std::ranges::find(kept, code, &Finding::code);
   return at == kept.end() ? nullptr : &*at;
+}
+
+TEST(EngineCommand, OldLlamaServersCapYarnToo) {
+  EXPECT_TRUE(finds(by("qwen3-8b",
+                       "llama-server -c 131072 --rope-scaling yarn --rope-scale 4 "
+                       "--yarn-orig-ctx 32768"),
+                    "version_needed"));
+  EXPECT_FALSE(finds(by("qwen3-8b",
+                        "llama-cli -c 131072 --rope-scaling yarn --rope-scale 4 "
+                        "--yarn-orig-ctx 32768"),
+                     "version_needed"));
+}
+
+constexpr const char* megatron_llama =
+    "torchrun pretrain_gpt.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32 "
+    "--position-embedding-type rope --rotary-base 500000 --kv-channels 128 ";
+
+TEST(EngineCommand, MegatronLosesAScalingThatNoArgumentSays) {
+  const Finding* found = found_by("llama-3.1-8b", megatron_llama, "rope_scaling");
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->severity, Severity::error);
+  EXPECT_TRUE(found->cure.contains("translate")) << found->cure;
+}
+
+TEST(EngineCommand, MegatronDividesBesideLlama3) {
+  EXPECT_TRUE(finds(
+      by("llama-3.1-8b", std::string(megatron_llama) + "--use-rope-scaling "
+                                                       "--rotary-seq-len-interpolation-factor 4"),
+      "scaled_twice"));
+}
+
+TEST(EngineCommand, MegatronStopsWhereTextsAreLongerThanTheModel) {
+  EXPECT_TRUE(finds(by("llama-3.1-8b", std::string(megatron_llama) +
+                                           "--max-position-embeddings 8192 --seq-length 16384"),
+                    "lengths_contradict"));
+}
+
+TEST(EngineCommand, MoreProgramsAreRefusedByName) {
+  for (const char* line :
+       {"mistralrs-server -i plain -m M --max-seq-len 8192",
+        "docker run ghcr.io/huggingface/text-embeddings-inference:1.8 --model-id M",
+        "python -m lightllm.server.api_server --model_dir M --max_req_total_len 8192",
+        "python server.py --model M --loader exllamav2 --max_seq_len 8192"})
+    EXPECT_TRUE(refusal("llama-2-7b", line).contains("no profile of")) << line;
+}
+
+TEST(EngineCommand, ALargerBaseForALongerTextIsAScalingThatWasAskedFor) {
+  const std::string line = "llama-cli -c 8192 --rope-freq-base 26000";
+  const Finding* found = found_by("llama-2-7b", line, "rope_theta");
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->severity, Severity::note);
+  EXPECT_TRUE(found->message.contains("NTK-aware scaling by 2.56")) << found->message;
+  EXPECT_EQ(found_by("llama-2-7b", line, "beyond_context"), nullptr);
+}
+
+TEST(EngineCommand, ALargerBaseReachesAsFarAsItStretches) {
+  const Finding* found =
+      found_by("llama-2-7b", "llama-cli -c 16384 --rope-freq-base 26000", "beyond_context");
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->expected, "10,491");
+}
+
+TEST(EngineCommand, LlamaServerCapsALargerBaseToo) {
+  EXPECT_TRUE(
+      finds(by("llama-2-7b", "llama-server -c 8192 --rope-freq-base 26000"), "context_capped"));
 }
 
 TEST(EngineCommand, AValueThatNamesAnEngineIsNoProgram) {

@@ -205,6 +205,8 @@ class Differences {
               .cure = "compare which layers rotate: posenc explain shows both"});
       return;
     }
+    // What is said alike compiles to one plan.
+    if (a.schemes == b.schemes && a.geometry == b.geometry && a.logits == b.logits) return;
     // A scaling may hold back until a text is long, or until it is short.
     for (const std::int64_t length : {longest(a, b), std::int64_t{0}}) {
       const Expected<Plan> plan = compile(a, length), theirs = compile(b, length);
@@ -442,12 +444,17 @@ Expected<EngineDifferences> differences_in(EngineReading reading, const Model& e
     out.findings.push_back({.code = "refused",
                             .message = out.reading.refused,
                             .cure = "choose another engine, or a file that says it otherwise"});
-  } else if (!expected.known_family) {
+  } else if (!expected.known_family || expected.own_code) {
+    const std::string title(out.reading.engine.title);
+    const std::string why = expected.known_family
+                                ? "the code of " + expected.family +
+                                      " stands beside its weights, and posenc has not read " +
+                                      title + "'s copy of it"
+                                : "posenc does not know the family " + expected.family +
+                                      ", so what " + title + " makes of it is not known";
     out.findings.push_back({.code = "not_known",
                             .severity = Severity::note,
-                            .message = "posenc does not know the family " + expected.family +
-                                       ", so what " + std::string(out.reading.engine.title) +
-                                       " makes of it is not known",
+                            .message = why,
                             .cure = "compare with tensors of the engine: posenc identify --how " +
                                     std::string(out.reading.engine.name)});
   } else {

@@ -25,6 +25,12 @@ namespace {
 
 using detail::grouped;
 
+// Whether it reads text: an engine of texts serves no transformer of pictures.
+bool has_text(const Model& model) {
+  return std::ranges::any_of(model.groups,
+                             [](const LayerGroup& group) { return group.stack == Stack::text; });
+}
+
 class Doctor {
  public:
   Doctor(std::vector<Exhibit> evidence, const DoctorOptions& options) : options_(options) {
@@ -508,7 +514,9 @@ class Doctor {
     const bool found = grave != out_.findings.end();
     if (intent_ && engines_.empty() && !runs && (!found || out_.evidence.size() == 1))
       out_.next =
-          "posenc doctor " + intent_->name + " --engine vllm   # or the line that starts it";
+          has_text(*intent_->model)
+              ? "posenc doctor " + intent_->name + " --engine vllm   # or the line that starts it"
+              : "posenc explain " + intent_->name + "   # what rotates, and how far";
     else if (!intent_ && !nothing)
       out_.next = "posenc doctor MODEL " + out_.evidence.front().name +
                   "   # the model's config.json, GGUF or name beside it";
@@ -538,6 +546,18 @@ void Doctor::of_frequencies(Exhibit& one) {
   std::vector<double> resolution;
   const auto printed = read_printed_frequencies(one.text, &resolution);
   if (!printed) return cannot(one, printed.error());
+  if (printed->size() >= 4 &&
+      std::ranges::count(*printed, printed->front()) == std::ssize(*printed)) {
+    add({.code = "frequencies_alike",
+         .position = 1,
+         .expected = "each pair slower than the one before",
+         .found = "all of them " + number_text(printed->front()),
+         .message = "no base makes these: one number was written over all frequencies, or memory "
+                    "that nobody filled holds it",
+         .cure = "compute inv_freq anew when the weights have been loaded"},
+        one.name, "", "", "computed");
+    return;
+  }
   std::vector<std::int64_t> faster;
   for (std::size_t r = 1; r < printed->size(); ++r)
     if ((*printed)[r] > (*printed)[r - 1] + resolution[r] + resolution[r - 1])

@@ -68,6 +68,7 @@ constexpr LintRule lint_rules[] = {
     {"unread_key", warning, "drop the key, or correct model_type"},
     {"foreign_key", warning, "drop the key, or correct model_type"},
     {"ignored_key", warning, "check with the model's own code"},
+    {"layer_list_unread", warning, "read the model's own code: what the entries mean is there"},
     {"layer_types_unread", error, "write the parameters flat"},
     {"flat_parameters", error, "write an entry for each layer type"},
     {"null_parameters", warning, ""},

@@ -514,12 +514,22 @@ class LogReader {
                          "the model",
               .cure = "posenc doctor MODEL LOG says whether the text is within it"});
     }
-    if (line.contains("exceeds the training context of the model"))
+    if (line.contains("exceeds the training context of the model")) {
+      const auto told = [&](std::string_view before) {
+        const auto number = number_after(line, before);
+        return number ? grouped(std::llround(std::min(*number, 0x1p50))) : std::string();
+      };
       remark({.code = "context_capped",
               .severity = Severity::warning,
-              .message = "llama-server caps the context at the file's own",
-              .cure = "posenc extend MODEL --to LENGTH --engine llama.cpp writes the flags that "
-                      "lift it"});
+              .expected = told("the slot context ("),
+              .found = told("of the model ("),
+              .message = "llama-server caps a slot at the length that the file says. Since "
+                         "llama.cpp#28030 (30 August 2026) YaRN by flags lifts it, before that "
+                         "nothing but the file's key does, and a linear scale or a base never",
+              .cure = "update it and write --rope-scaling yarn with --rope-scale (posenc extend "
+                      "MODEL --to LENGTH --engine llama.cpp), or --override-kv "
+                      "ARCH.context_length=int:LENGTH"});
+    }
   }
 
   static constexpr std::size_t lines_of_context = 12;

@@ -83,6 +83,11 @@ constexpr Message messages[] = {
     {"KeyError: 'original_max_position_embeddings'", "", "key_missing", error,
      "the scaling's trained length is not in its dictionary",
      "write original_max_position_embeddings into rope_scaling: posenc lint FILE says which"},
+    {"Sliding Window Attention is enabled but not implemented", "", "window_unread", warning,
+     "this attention (sdpa, eager) of transformers knows no window: layers that slide see all of a "
+     "text longer than it. Where use_sliding_window is false, as in Qwen 2.5's files, nothing "
+     "slides and the line is for nothing",
+     "attn_implementation=\"flash_attention_2\", or pip install -U transformers (4.50 or later)"},
     {"right-padding was detected", "", "right_padding", error,
      "prompts of a batch are padded on the right, so new tokens follow padding and stand at its "
      "positions",
@@ -225,6 +230,10 @@ constexpr Message messages[] = {
      "the class reads mrope_section, and the dictionary that it got has none: a scaling by flag or "
      "override replaced all of it",
      "write mrope_section (and mrope_interleaved) into the override, with rope_theta"},
+    {"gather kernel index out of bounds", "", "table_end", error,
+     "an index is beyond its table on the GPU: a position at or behind max_position_embeddings "
+     "where positions are learned or cos and sin are a table, or a token beyond the vocabulary",
+     "truncate to max_position_embeddings (posenc explain FILE), and count the tokenizer's tokens"},
     {"srcIndex < srcSelectDimSize", "", "table_end", error,
      "a position or token is beyond its table: a learned table, or one of cos and sin, ends "
      "before the text does",
@@ -409,6 +418,10 @@ constexpr Message messages[] = {
      "this mlx-lm reads type and factor alone", "pip install -U mlx-lm"},
     {"rope_scaling 'type' currently only supports", "", "engine_too_old", error,
      "this mlx-lm knows no other scaling", "pip install -U mlx-lm"},
+    {"Unknown RoPE scaling type", "", "scaling_unread", error,
+     "this version of the engine does not know the file's scaling, and stops; the file may be "
+     "right",
+     "update it, or posenc translate FILE --to ENGINE"},
     {"Unsupported RoPE type", "", "scaling_unread", error,
      "the engine does not know the file's scaling, and stops",
      "update it, or posenc translate FILE --to ENGINE"},

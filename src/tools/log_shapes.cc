@@ -19,15 +19,16 @@ bool is_of_pictures(std::string_view context) {
                            "hunyuanvideo", "ltx_video", "ltxv", "diffusers", "comfy"});
 }
 
-// Areas of grids: both large and no primes, and apart by a rounded side.
+// Areas of grids: both large and no primes, and apart by a side or more.
 bool is_rounded_grid(double a, double b) {
+  constexpr double shortest_side = 16;
   const auto is_area = [](double n) {
-    for (double side = 16; side * side <= n && side < 4096; ++side)
+    for (double side = shortest_side; side * side <= n && side < 4096; ++side)
       if (std::fmod(n, side) == 0) return true;
     return false;
   };
-  return std::min(a, b) > 2000 && a != b && std::abs(a - b) < 0.08 * std::max(a, b) && is_area(a) &&
-         is_area(b);
+  return std::min(a, b) > 2000 && std::abs(a - b) >= shortest_side &&
+         std::abs(a - b) < 0.08 * std::max(a, b) && is_area(a) && is_area(b);
 }
 
 // Padded to a multiple of eight, and the other not.
@@ -60,16 +61,19 @@ std::vector<double> shape_after(std::string_view line, std::size_t& at) {
 
 // The two sizes of the axis that differs: PyTorch's words, or MLX's and NumPy's.
 std::optional<Sizes> sizes_in(std::string_view line) {
-  const bool by_channel = line.contains("non-singleton dimension 3");
+  const auto by_channel = [&](double a, double b) {
+    constexpr double widest_head = 1024;
+    return line.contains("non-singleton dimension 3") && std::max(a, b) <= widest_head &&
+           std::fmod(a, 2) == 0 && std::fmod(b, 2) == 0;  // channels rotate in pairs
+  };
   if (line.contains("size of tensor a (")) {
     const auto a = number_after(line, "size of tensor a ("), b = number_after(line, "tensor b (");
-    return a && b ? std::optional(Sizes{*a, *b, by_channel && *a <= 1024 && *b <= 1024})
-                  : std::nullopt;
+    return a && b ? std::optional(Sizes{*a, *b, by_channel(*a, *b)}) : std::nullopt;
   }
   if (line.contains("expanded size of the tensor (")) {
     const auto a = number_after(line, "expanded size of the tensor ("),
                b = number_after(line, "existing size (");
-    return a && b ? std::optional(Sizes{*a, *b, by_channel}) : std::nullopt;
+    return a && b ? std::optional(Sizes{*a, *b, by_channel(*a, *b)}) : std::nullopt;
   }
   if (!line.contains("broadcast")) return std::nullopt;
   std::size_t at = std::min(line.find("hapes"), line.size());
@@ -160,6 +164,13 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
                   " tokens: the text beside the picture, or the picture, is longer than what the "
                   "program made it for";
     out.cure = "update the program; until then shorten the prompt, or take a smaller picture";
+  } else if (most == least + 1 && std::fmod(least, 1024) == 0) {
+    out.message = "the text has reached " + told(least) +
+                  " tokens, for which a mask, a table of cos and sin or a cache was made, and the "
+                  "next token is beyond it";
+    out.cure =
+        "raise what sizes it (max_position_embeddings, max_seq_len, the cache), or cut the text: "
+        "posenc explain FILE says how far the model reaches";
   } else if (least == 0) {
     out.message = "one of the tensors is empty: a batch, or a part of it, has no tokens";
     out.cure = "look at the line above: what it repeats or cuts to nothing";

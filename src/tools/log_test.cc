@@ -319,6 +319,23 @@ TEST(LogDifferences, TooManyIndicesAreToldByTheLineAbove) {
        "position_rows");
 }
 
+TEST(LogDifferences, OneTokenMoreIsNoChannelAndNoGrid) {
+  for (const char* line :
+       {"The size of tensor a (4097) must match the size of tensor b (4096) at non-singleton "
+        "dimension 3",
+        "The expanded size of the tensor (2049) must match the existing size (2048) at "
+        "non-singleton dimension 3."})
+    EXPECT_TRUE(with(beside("llama-2-7b", line), "lengths_differ").message.contains("next token"))
+        << line;
+}
+
+TEST(LogDifferences, ASlidingWindowThatSdpaHasNot) {
+  with(beside("mistral-7b-v0.3",
+              "Sliding Window Attention is enabled but not implemented for `sdpa`; unexpected "
+              "results may be encountered."),
+       "window_unread");
+}
+
 TEST(LogDifferences, BesideAModelAnErrorOfATableHasItsLength) {
   EXPECT_TRUE(with(beside("llama-2-7b", "AssertionError: seq_len"), "table_end")
                   .message.contains("4,096 tokens"));

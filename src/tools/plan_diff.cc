@@ -44,19 +44,23 @@ std::string axes_text(const Rotate& rotate) {
   return axes == 1 ? "1 axis" : std::to_string(axes) + " axes";
 }
 
-// Whether rotations over several axes and over one agree where all axes have the same position.
-bool alike_on_text(const Rotate& a, const Rotate& b) {
-  if (!whole(a) || !whole(b) || !(a.slice == b.slice) || a.frequencies.heads != 1 ||
-      b.frequencies.heads != 1 || a.frequencies.axes == b.frequencies.axes)
-    return false;
-  const auto along_all = [](const Rotate& of, std::int64_t r) {
+// Whether two rotations are alike but for the number of their axes.
+bool differ_in_axes(const Rotate& a, const Rotate& b) {
+  return whole(a) && whole(b) && a.slice == b.slice && a.frequencies.heads == 1 &&
+         b.frequencies.heads == 1 && a.frequencies.axes != b.frequencies.axes;
+}
+
+// What is left where all axes have the same position.
+Rotate on_text(Rotate of) {
+  std::vector<double> sums;
+  for (std::int64_t r = 0; r < of.pairs(); ++r) {
     double sum = 0;
     for (std::int64_t axis = 0; axis < of.frequencies.axes; ++axis) sum += of.at(0, axis, r);
-    return sum;
-  };
-  for (std::int64_t r = 0; r < a.pairs(); ++r)
-    if (!nearly(along_all(a, r), along_all(b, r))) return false;
-  return true;
+    sums.push_back(sum);
+  }
+  of.frequencies.axes = 1;
+  of.frequencies.radians = std::move(sums);
+  return of;
 }
 
 // How far the angles of two rotations of one shape come apart.
@@ -190,14 +194,18 @@ class PlanDifferences {
     const std::string slice = rotated_text(rotate, head_dim_),
                       their_slice = rotated_text(other, head_dim_);
     if (slice == their_slice) return true;
-    if (alike_on_text(rotate, other)) {
+    if (differ_in_axes(rotate, other)) {
+      const Rotate text = on_text(rotate), their_text = on_text(other);
+      const bool alike = !apart(text, their_text);
       differ({.code = "mrope",
               .severity = Severity::warning,
               .expected = axes_text(rotate),
               .found = axes_text(other),
-              .message = "text rotates alike; tokens of pictures and videos have a position on "
-                         "each axis, which the model with fewer axes does not see",
+              .message = std::string(alike ? "text rotates alike; " : "") +
+                         "tokens of pictures and videos have a position on each axis, which the "
+                         "model with fewer axes does not see",
               .cure = "use both for text alone, or write mrope_section as the first has it"});
+      if (!alike) frequencies(text, their_text);
       return false;
     }
     differ({.code = "rotary_dim",

@@ -8,6 +8,8 @@ namespace {
 constexpr std::string_view file_alone =
     "give the model's file, and the line of the engine that serves what was made";
 
+constexpr std::string_view webui = "server.py";  // beside --loader
+
 constexpr Program programs[] = {
     {.word = "vllm", .engine = "vllm", .is_package = true},
     {.word = "vllm-openai", .engine = "vllm"},
@@ -29,6 +31,7 @@ constexpr Program programs[] = {
     {.word = "llama-eval-callback", .engine = "llama.cpp"},
     {.word = "llama-box", .engine = "llama.cpp"},
     {.word = "llamafile", .engine = "llama.cpp"},
+    {.word = "ramalama", .engine = "llama.cpp", .is_package = true},
     {.word = "lmdeploy", .engine = "lmdeploy", .is_package = true},
     {.word = "trtllm-serve", .engine = "tensorrt-llm"},
     {.word = "trtllm-bench", .engine = "tensorrt-llm"},
@@ -79,6 +82,42 @@ constexpr Program programs[] = {
      .advice = "it does not hand --rotary-base on: the base is 10000 whatever the flag says, so a "
                "model with another base is trained with the wrong rotation"},
     {.word = "aphrodite", .title = "Aphrodite", .advice = "a fork of vLLM: --engine vllm"},
+    {.word = "lightllm",
+     .title = "LightLLM",
+     .advice = "--max_req_total_len must cover prompt and answer; it scales nothing, which the "
+               "config.json alone does",
+     .is_package = true},
+    {.word = "mistralrs-server",
+     .title = "mistral.rs",
+     .advice = "--max-seq-len shares out memory; positions are what the file says"},
+    {.word = "mistralrs",
+     .title = "mistral.rs",
+     .advice = "--max-seq-len shares out memory; positions are what the file says",
+     .is_package = true},
+    {.word = "candle-vllm", .title = "candle-vllm", .advice = "give the model's file"},
+    {.word = "text-embeddings-router",
+     .title = "Text Embeddings Inference",
+     .advice = "it takes prompts up to the file's max_position_embeddings, less what a table keeps "
+               "in front; --auto-truncate cuts longer ones"},
+    {.word = "text-embeddings-inference",
+     .title = "Text Embeddings Inference",
+     .advice = "it takes prompts up to the file's max_position_embeddings, less what a table keeps "
+               "in front; --auto-truncate cuts longer ones"},
+    {.word = "infinity_emb",
+     .title = "Infinity",
+     .advice = "it cuts prompts at the tokenizer's model_max_length"},
+    {.word = webui,
+     .title = "text-generation-webui",
+     .advice = "its loader decides: --ctx-size, --rope-freq-base as of llama-server; max_seq_len, "
+               "alpha_value as of ExLlama (posenc doctor reads a config.yml of tabbyAPI)"},
+    {.word = "dynamo",
+     .title = "NVIDIA Dynamo",
+     .advice = "it hands flags on: give the line as that of vllm serve or sglang.launch_server",
+     .is_package = true},
+    {.word = "fastchat",
+     .title = "FastChat",
+     .advice = "rope_condense_ratio of the config.json is read by it alone; positions are "
+               "otherwise those of transformers: --engine transformers"},
 
     {.word = "swift",
      .title = "ms-swift",
@@ -136,6 +175,7 @@ std::optional<StartedProgram> started_program(std::span<const std::string> words
     const auto* const program = std::ranges::find(programs, core, &Program::word);
     if (core == "trl" && i + 1 < words.size() && words[i + 1] == "vllm-serve") continue;
     if (program == std::end(programs)) continue;
+    if (core == webui && std::ranges::find(words, "--loader") == words.end()) continue;
     if (is_module) return StartedProgram{program, i + 1};
     const bool is_plain = core.size() == word.size();
     const bool is_value = is_plain && before.starts_with("--") && before != "--entrypoint" &&

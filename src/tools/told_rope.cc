@@ -87,7 +87,10 @@ std::optional<Rope> told_rope(const Rope& rope, const Json& dict, const ToldHow&
   const auto* members = dict.get<Json::Object>();
   if (!word) {
     if (!members || members->empty()) return {};
-    remark("type_missing", "", "a scaling without rope_type: engines refuse it, or take none",
+    remark("type_missing", "",
+           how.replaces ? "a scaling without rope_type: engines refuse it, or take none"
+                        : "a scaling without rope_type: what is merged keeps that of the file, " +
+                              std::string(info(rope.scaling).name) + ", and the rest is not read",
            "write rope_type");
     return {};
   }

@@ -60,6 +60,58 @@ TEST_F(LintCommand, SarifPointsAtTheLineOfTheKey) {
   EXPECT_EQ(first["locations"][0]["physicalLocation"]["region"]["startLine"], 16);
 }
 
+TEST_F(LintCommand, ALineOfJsonForEachFileOfAList) {
+  write("list", "qwen3-8b\nnot there\nllama-2-7b\n");
+  const Outcome said = posenc("lint --from list --jsonl --engine vllm");
+  EXPECT_EQ(said.code, 1);
+  std::istringstream lines(said.out);
+  std::vector<std::string> codes;
+  for (std::string line; std::getline(lines, line);) {
+    const Json one = Json::parse(line, nullptr, false);
+    ASSERT_TRUE(one.is_object()) << line;
+    codes.push_back(one["findings"].empty() ? "" : one["findings"][0]["code"]);
+  }
+  EXPECT_EQ(codes, (std::vector<std::string>{"", "unreadable", ""}));
+}
+
+TEST_F(LintCommand, WithoutAModelItSaysWhatItTakes) {
+  const Outcome said = posenc("lint");
+  EXPECT_EQ(said.code, 2);
+  EXPECT_TRUE(has(said.err, "posenc lint config.json")) << said.err;
+}
+
+TEST_F(LintCommand, SarifsRulesSayWhatACodeMeans) {
+  const Json said = Json::parse(posenc("lint --sarif " + disputed()).out, nullptr, false);
+  const Json& rule = said["runs"][0]["tool"]["driver"]["rules"][0];
+  EXPECT_TRUE(has(rule["shortDescription"]["text"].get<std::string>(), "cos and sin")) << rule;
+  EXPECT_TRUE(has(rule["help"]["text"].get<std::string>(), "Cure: ")) << rule;
+}
+
+TEST_F(LintCommand, SarifEscapesWhatAUriMayNotHave) {
+  write("sp ace çonfig.json", R"({"model_type": "llama", "rope_theta": 1})");
+  const Json said = Json::parse(posenc("lint --sarif 'sp ace çonfig.json'").out, nullptr, false);
+  EXPECT_EQ(
+      said["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"],
+      "sp%20ace%20%C3%A7onfig.json");
+}
+
+TEST_F(LintCommand, SarifPointsAtTheKeyThatAnEngineReadsOtherwise) {
+  write("config.json",
+        "{\n\"model_type\": \"llama\", \"hidden_size\": 256,\n"
+        "\"num_attention_heads\": 4, \"num_hidden_layers\": 2,\n"
+        "\"max_position_embeddings\": 8192,\n"
+        "\"rope_parameters\": {\n\"rope_type\": \"default\", \"rope_theta\": 1000000.0}\n}");
+  const Json said =
+      Json::parse(posenc("lint --sarif config.json --engine transformers@4").out, nullptr, false);
+  bool seen = false;
+  for (const Json& one : said["runs"][0]["results"]) {
+    if (one["ruleId"] != "engine_rope_theta") continue;
+    seen = true;
+    EXPECT_EQ(one["locations"][0]["physicalLocation"]["region"]["startLine"], 6);
+  }
+  EXPECT_TRUE(seen) << said;
+}
+
 TEST_F(LintCommand, FixWritesACopyAndNeverOverAFile) {
   const std::string text =
       R"({"model_type": "qwen3", "hidden_size": 4096, "num_hidden_layers": 2, "num_attention_heads": 32,

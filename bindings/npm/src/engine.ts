@@ -68,7 +68,8 @@ export type Scheme = { type: string; [field: string]: unknown }
 export type { PlanInfo } from './plan.js'
 
 /** Where tokens stand: first, first + 1, …; or one by one; or one by one along several axes, [axis][token]. */
-export type Where = { first: number; count: number } | number[] | number[][]
+export type Where = { first: number; count: number } | Ids | number[][] | { ids: Ids | number[][] }
+export type Ids = number[] | Int32Array | BigInt64Array
 export type Masked = { causal?: boolean; window?: number; keep?: boolean[] } // keep: false hides a key
 export type Side = 'query' | 'key' | 'value'
 const sides = { query: 0, key: 1, value: 2 }
@@ -312,15 +313,16 @@ export class Plan {
 
 // Positions of the library for the time of some work.
 function positioned<T>(memory: Memory, where: Where, work: (positions: number) => T): T {
-  const made = Array.isArray(where)
+  const ids = ids_of(where)
+  const made = ids
     ? memory.make(
         'posenc_positions_ids',
-        new Uint8Array(BigInt64Array.from(where.flat(), BigInt).buffer),
-        BigInt(several(where) ? where.length : 1),
+        new Uint8Array(BigInt64Array.from(ids.flat(), BigInt).buffer),
+        BigInt(ids.length),
         1n,
-        BigInt(size(where)),
+        BigInt(ids[0].length),
       )
-    : memory.make('posenc_positions_range', BigInt(where.first), BigInt(where.count))
+    : memory.make('posenc_positions_range', ...range_of(where).map(BigInt))
   try {
     return work(made)
   } finally {
@@ -362,8 +364,22 @@ function attention(
   )
 }
 
-const several = (where: Where): where is number[][] => Array.isArray(where) && Array.isArray(where[0])
-function size(where: Where): number {
-  return several(where) ? where[0].length : Array.isArray(where) ? where.length : where.count
+// [axis][token]; nothing where a range is meant.
+function ids_of(where: Where): number[][] | undefined {
+  const given = where && typeof where === 'object' && 'ids' in where ? where.ids : where
+  if (!Array.isArray(given) && !ArrayBuffer.isView(given)) return undefined
+  const list = Array.from(given as ArrayLike<number | bigint | number[]>)
+  return Array.isArray(list[0]) ? (list as number[][]) : [list.map(Number)]
 }
+
+function range_of(where: Where): [first: number, count: number] {
+  const { first, count } = (where ?? {}) as { first?: number; count?: number }
+  if (!Number.isInteger(first) || !Number.isInteger(count))
+    throw new TypeError(
+      `positions must be { first, count }, an array of ids, or { ids }, got ${JSON.stringify(where)}; write { first: 0, count: tokens }`,
+    )
+  return [first as number, count as number]
+}
+
+const size = (where: Where): number => ids_of(where)?.[0].length ?? range_of(where)[1]
 const bytes = (flags: boolean[]) => Uint8Array.from(flags, Number)

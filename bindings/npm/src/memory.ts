@@ -23,7 +23,11 @@ export type DType = 0 | 1 // double, float
 export type Numbers = Float64Array | Float32Array
 export type Argument = number | bigint | string | Uint8Array | Struct
 // A module's bytes, a response that brings them, or the module.
-export type Wasm = BufferSource | Response | Promise<Response> | WebAssembly.Module
+// Said without the types of a browser, which a program for Node need not have.
+export type Wasm = ArrayBuffer | ArrayBufferView | Fetched | Promise<Fetched> | Compiled
+export type Fetched = { readonly ok: boolean; readonly url: string; arrayBuffer(): Promise<ArrayBuffer> }
+/** A WebAssembly.Module. */
+export type Compiled = object
 
 // A struct of c.h by the names of its members. Members left out are zero, struct_size is filled in, and a pointer may be
 // given as what it points to.
@@ -44,7 +48,7 @@ function inOurWords(message: string): string {
 }
 
 async function compiled(wasm: Wasm): Promise<WebAssembly.Module> {
-  const given = await wasm
+  const given = await (wasm as BufferSource | Response | Promise<Response> | WebAssembly.Module)
   if (given instanceof WebAssembly.Module) return given
   if (!(given instanceof Response)) return WebAssembly.compile(given)
   if (!given.ok) throw new Error(`${given.url}: ${given.status} ${given.statusText}`)

@@ -1,9 +1,10 @@
 // The package in Node; and its README, whose examples are programs.
 import assert from 'node:assert'
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import * as posenc from 'posenc'
 import { tests } from './tests.mjs'
@@ -17,6 +18,37 @@ for (const [, example] of page.matchAll(/```js\n(.*?)```/gs))
   test(`README: ${example.split('\n')[0]}`, () => {
     execFileSync(process.execPath, ['--input-type=module', '--eval', example], { cwd: new URL('.', import.meta.url) })
   })
+
+// --- npx posenc ---
+const bin = new URL('node_modules/.bin/posenc', import.meta.url)
+const posenc_bin = (...words) =>
+  spawnSync(process.execPath, [fileURLToPath(bin), ...words], { cwd: new URL('.', import.meta.url), encoding: 'utf8' })
+test('npx posenc explain says what a bundled model computes', () => {
+  const said = posenc_bin('explain', 'llama-2-7b')
+  assert.equal(said.status, 0, said.stderr)
+  assert.match(said.stdout, /RoPE, halves/)
+})
+test('npx posenc doctor tells of a line that asks for too much', () => {
+  const said = posenc_bin('doctor', 'llama-2-7b', 'vllm serve M --max-model-len 32768')
+  assert.equal(said.status, 1, said.stderr)
+  assert.match(said.stdout, /beyond_context/)
+})
+test('npx posenc lint refuses what is no model, with the reason', () => {
+  const said = posenc_bin('lint', 'tsconfig.json')
+  assert.equal(said.status, 2)
+  assert.match(said.stderr, /model_type/)
+})
+test('npx posenc diff finds two scalings', () => {
+  const said = posenc_bin('diff', 'qwen3-8b', 'qwen2.5-7b-yarn4', '--json')
+  assert.equal(JSON.parse(said.stdout).equal, false)
+})
+test('npx posenc without words says how it is used', () => {
+  const said = posenc_bin()
+  assert.equal(said.status, 2)
+  assert.match(said.stdout, /posenc doctor EVIDENCE/)
+})
+test('npx posenc refuses a command that it has not', () =>
+  assert.match(posenc_bin('rotate').stderr, /must be explain, lint, diff or doctor/))
 
 const sizes = [...page.matchAll(/^\| `(posenc.*?\.wasm)`.*\| (\d+) kB \| (\d+) kB \|$/gm)]
 test('README: two modules and their sizes', () => assert.equal(sizes.length, 2))

@@ -44,6 +44,19 @@ export const tests = {
     const second = plan.rotate(q.slice(48, 96), 8, range)
     assert(apart(plan.rotate(q, 8, range).slice(48, 96), second) === 0, 'another rotation')
   },
+  async 'ids may be an array, a typed array or a member'({ load }) {
+    const posenc = await load()
+    const plan = posenc.plan({ type: 'rope' }, { head_dim: 8 })
+    const q = posenc.normals(1, 3 * 8)
+    const wanted = plan.rotate(q, 8, { first: 5, count: 3 })
+    for (const where of [[5, 6, 7], { ids: [5, 6, 7] }, new Int32Array([5, 6, 7]), BigInt64Array.from([5n, 6n, 7n])])
+      assert(apart(plan.rotate(q, 8, where), wanted) === 0, JSON.stringify(Object.keys(where)))
+  },
+  async 'positions that are none are refused with what to write'({ load }) {
+    const plan = (await load()).plan({ type: 'rope' }, { head_dim: 8 })
+    const why = thrown(() => plan.rotate(new Float64Array(24), 8))
+    assert(/write \{ first: 0, count: tokens \}/.test(why), why)
+  },
   async 'an array that does not fill its tokens is refused'({ load }) {
     const plan = (await load()).plan({ type: 'rope' }, { head_dim: 8 })
     const why = thrown(() => plan.rotate(new Float64Array(47), 8, range))

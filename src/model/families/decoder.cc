@@ -173,7 +173,8 @@ class DecoderReader {
       if (heads == 0) return;
       all = heads;
       std::erase_if(notes, [&](const Provenance& value) { return value.field == field; });
-      note(notes, field, std::to_string(heads), Origin::file, config_.where(key));
+      note(notes, field, std::to_string(heads), Origin::file,
+           config_.where(key.empty() ? "block_configs" : key));
     };
     own("heads", kind.heads, family_.heads.of_layers, dims.heads);
     own("kv_heads", kind.kv_heads, family_.heads.kv_of_layers, dims.kv_heads);

@@ -20,8 +20,9 @@ constexpr Family unknown_with_table{.read = read_learned, .causal = false};
 }  // namespace
 
 const Family* find_family(std::string_view model_type) {
-  for (const auto rows : {rows_alike(), rows_alternating(), rows_latent(), rows_added(),
-                          rows_sound(), rows_diffusion(), rows_distances(), rows_uncovered()}) {
+  for (const auto rows :
+       {rows_alike(), rows_alternating(), rows_latent(), rows_added(), rows_sound(),
+        rows_diffusion(), rows_distances(), rows_remote(), rows_uncovered()}) {
     const auto row = std::ranges::find_if(
         rows, [&](const Family& family) { return contains_word(family.types, model_type); });
     if (row != rows.end()) return &*row;

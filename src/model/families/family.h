@@ -249,6 +249,8 @@ struct FamilyHeads {
   std::string_view width_key = {};
   std::int64_t width = 0;
   std::int64_t times = 1;
+  // key of how many query heads share a key (PLaMo)
+  std::string_view sharers = {};
   // keys of lists with a number for each layer, where layers have unlike heads; "": they have not
   std::string_view of_layers = {};
   std::string_view kv_of_layers = {};
@@ -320,6 +322,8 @@ struct Family {
   bool causal = true;
   // the key use_bidirectional_attention
   bool reads_bidirectional = false;
+  // its code stands beside the weights (auto_map), and not in transformers
+  bool own_code = false;
   FamilyRope rope = {};
   FamilySlice slice = {};
   FamilyAxes axes = {};
@@ -335,6 +339,9 @@ struct Family {
 };
 
 const Family* find_family(std::string_view model_type);  // null: not known
+
+// The family of a class whose files give the model_type of another one: Grok's say "git".
+std::string_view type_of_misnamed(std::string_view class_name);  // "": it is as the file says
 
 // What an unknown family is read as: by Hugging Face's generic rule, or by what its file says
 // outright of its positions.

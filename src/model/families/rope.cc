@@ -178,7 +178,8 @@ class RopeReader {
   // Hugging Face's general code of longrope has no such factors; PhiMoE's own has.
   void read_mscales() {
     LongRope* longrope = std::get_if<LongRope>(&rope_.scaling);
-    if (!longrope || family_.rope.short_factors || !reading_.model.known_family) return;
+    const bool own = family_.own_code || family_.rope.short_factors;
+    if (!longrope || own || !reading_.model.known_family) return;
     if (!longrope->short_mscale && !longrope->long_mscale) return;
     reading_.warn("mscales_unread",
                   parameters_.section.where("short_mscale") +

@@ -79,10 +79,21 @@ void learned_temperature(const Section&, LayerGroup& group) {
   group.logits_note += "softmax_scaling.scale and bias of the checkpoint";
 }
 
+// DeepSeek-VL2's and DeepSeek-OCR's small text models are of this type and attend as Llama does.
+void read_latent_if_used(const Section& config, const Family& family) {
+  const auto latent = config.flag("use_mla");
+  if (!latent || latent->value) return read_decoder(config, family);
+  Family plain = family;
+  plain.attention = {};
+  plain.rope.pairing = halves;
+  plain.other_keys = "v_head_dim";
+  read_decoder(config, plain);
+}
+
 // clang-format off: one row a family, as dense as it can be read.
 // sizes: width, layers, heads, key-value heads (0: as many), head_dim (0: width / heads).
 constexpr Family latent[] = {
-    {.types = "deepseek_v2", .context = 2048, .sizes = {4096, 32, 32},
+    {.types = "deepseek_v2", .read = read_latent_if_used, .context = 2048, .sizes = {4096, 32, 32},
      .rope = {.pairing = interleaved, .pairing_key = interleave_keys, .theta = 10000},
      .attention = {.mla = {128, 64, 512}, .scale_logits = true}},
     {.types = "sarvam_mla", .context = 4096, .sizes = {4096, 32, 64},

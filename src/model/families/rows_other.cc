@@ -58,6 +58,10 @@ constexpr Inner inner_types[] = {
 
 }  // namespace
 
+std::string_view type_of_misnamed(std::string_view class_name) {
+  return class_name == "Grok1ForCausalLM" ? "grok-1" : "";
+}
+
 std::string_view inner_type(std::string_view outer) {
   const auto found = std::ranges::find(inner_types, outer, &Inner::outer);
   return found == std::end(inner_types) ? outer : found->inner;

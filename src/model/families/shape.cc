@@ -56,11 +56,14 @@ std::int64_t kv_heads_of(const Section& config, const Family& family, Provenance
   // A key that lists a number for each layer is read with the layers.
   const Json* const listed = config.raw(family.heads.kv_of_layers);
   const bool is_list = listed && listed->get<Json::Array>();
-  const auto said = is_list ? std::nullopt
-                            : config.integer(sided(family, "num_key_value_heads") +
-                                                 "num_key_value_heads n_head_kv num_kv_heads "
-                                                 "multi_query_group_num",
-                                             range);
+  const auto sharers = config.integer(family.heads.sharers, range);
+  const auto said =
+      is_list || sharers
+          ? std::nullopt
+          : config.integer(sided(family, "num_key_value_heads") +
+                               "num_key_value_heads n_head_kv num_kv_heads "
+                               "multi_query_group_num num_query_groups num_attention_groups",
+                           range);
   const auto shared =
       config.flag("multi_query_attention multi_query");          // ChatGLM; Falcon, GPT-BigCode
   const auto grouped = config.flag("new_decoder_architecture");  // Falcon's second kind
@@ -73,6 +76,9 @@ std::int64_t kv_heads_of(const Section& config, const Family& family, Provenance
   } else if (said && !(shared && !shared->value && !grouped)) {
     kv_heads = said->value;
     note(notes, "kv_heads", std::to_string(kv_heads), Origin::file, said->key);
+  } else if (sharers) {
+    kv_heads = (heads + sharers->value - 1) / sharers->value;
+    note(notes, "kv_heads", std::to_string(kv_heads), Origin::derived, "heads / " + sharers->key);
   } else if (family.sizes.kv_heads > 0 && !shared) {
     kv_heads = family.sizes.kv_heads;
     note(notes, "kv_heads", std::to_string(kv_heads), Origin::family,
@@ -147,10 +153,10 @@ std::string spellings(const Family& family, std::string_view names) {
 // Files have several lengths by design (what was trained, what is served, where a tokenizer cuts),
 // so that two which differ are no slip.
 std::optional<Found<std::int64_t>> said_context(const Section& config, const Family& family) {
-  const std::string names = spellings(
-      family,
-      "max_position_embeddings n_positions n_ctx seq_length max_seq_len max_sequence_length "
-      "model_max_length max_source_positions max_context_length");
+  const std::string names = spellings(family,
+                                      "max_position_embeddings max_position_embedding n_positions "
+                                      "n_ctx seq_length max_seq_len max_sequence_length "
+                                      "model_max_length max_source_positions max_context_length");
   const auto present = config.names_present(names);
   if (present.empty()) return std::nullopt;
   const std::string_view first = present.front();
@@ -230,7 +236,7 @@ ModelDims read_dims(const Section& config, const Family& family, ProvenanceList&
                   most_width);
     dims.head_dim = head_dim_of(config, notes, width, dims.heads);
   }
-  const auto value_dim = config.integer("v_head_dim", head_range);
+  const auto value_dim = config.integer(spellings(family, "v_head_dim"), head_range);
   dims.value_dim = value_dim ? value_dim->value : dims.head_dim;
 
   const auto context = said_context(config, family);
