@@ -21,16 +21,18 @@ def type_of(field: dict) -> str:
 
 
 def stub(class_name: str, entry: dict) -> str:
-    fields = [(field["name"], type_of(field), field) for field in entry["fields"]]
-    keywords = [f"{name}: {kind}{' | None' if field.get('optional') else ''} = ..." for name, kind, field in fields]
+    fields = [(field, f"{type_of(field)}{' | None' if field.get('optional') else ''}") for field in entry["fields"]]
+    names = [(name, kind) for field, kind in fields for name in (field["name"], *field["aliases"])]
     if class_name == "Rope":
-        keywords.append("scaling: Value | dict = ...")
-    keywords += [f"{table['name']}: Any = ..." for table in entry.get("tables", [])]
+        names.append(("scaling", "Value | dict[str, Any]"))
+    names += [(table["name"], "Any") for table in entry.get("tables", [])]
+    keywords = "".join(f", {name}: {kind} = ..." for name, kind in dict(names).items() if name.isidentifier())
+    keywords = f", *{keywords}" if keywords else ""
     lines = [f"class {class_name}(Value):", f'    """{entry["title"]}: {entry["formula"]}"""', ""]
-    arguments = ", ".join(["self", *(["*", *keywords] if keywords else []), "**aliases: Any"])
-    lines.append(f"    def __init__({arguments}) -> None: ...")
-    for name, kind, field in fields:
-        lines += [f"    {name}: {kind}{' | None' if field.get('optional') else ''}", f'    """{field["doc"]}"""']
+    lines.append(f"    def __init__(self{keywords}) -> None: ...")
+    lines.append(f"    def replace(self{keywords}) -> Self: ...  # type: ignore[override]")
+    for field, kind in fields:
+        lines += [f"    {field['name']}: {kind}", f'    """{field["doc"]}"""']
     if class_name == "Rope":
         lines += ["    scaling: Value"]
     return "\n".join(lines)
@@ -39,23 +41,43 @@ def stub(class_name: str, entry: dict) -> str:
 def main() -> None:
     entries = {(entry["kind"], entry["name"]): entry for entry in json.loads(_posenc.schemes_json())}
     classes = [(name, entries[kind, word]) for name, kind, word in _posenc.value_classes()]
-    text = f"""from collections.abc import Sequence
+    text = f'''from collections.abc import Sequence
 from typing import Any, Literal
+
+from numpy import float64
+from numpy.typing import NDArray
+from typing_extensions import Self
+
+from . import _posenc
 
 __all__ = {["Value", *(name for name, _ in classes)]}
 
 class Value:
+    """A scheme, scaling or content scheme with its fields. Fields are keywords, by every name and alias that files use."""
+
+    _value: _posenc.Value
     kind: str
+    """scheme, scaling or content"""
     name: str
     title: str
+    """what it is called in full"""
     formula: str
+    """its mathematics in a line"""
     paper: str
+    """its number at arXiv; empty where there is none"""
     def __init__(self, **fields: Any) -> None: ...
-    def fields(self) -> dict[str, Any]: ...
-    def table(self, name: str) -> Any: ...
-    def replace(self, **fields: Any) -> Value: ...
+    def fields(self) -> dict[str, Any]:
+        """Every field with its value, defaults among them."""
+    def table(self, name: str) -> NDArray[float64] | None:
+        """A tensor of a scheme that reads the content, in float64; None where it was not given."""
+    def replace(self, **fields: Any) -> Self:
+        """The same with other fields."""
+    def _repr_html_(self) -> str: ...
 
-"""
+def of_value(value: _posenc.Value) -> Value: ...
+def of_dict(said: dict[str, Any]) -> Value: ...
+
+'''
     Path(sys.argv[1]).write_text(text + "\n\n".join(stub(*each) for each in classes) + "\n")
 
 

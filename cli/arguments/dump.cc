@@ -110,11 +110,15 @@ Expected<Tensor> DumpedLayer::tensor(std::string_view dtype) {
 }
 
 Expected<Dump> read_dump(const std::string& path, const DumpFlags& flags) {
-  if (path.ends_with(".npy")) {
-    POSENC_TRY(array, read_npy(path));
+  if (path == "-" || path.ends_with(".npy") || !array_name(path).tensor.empty()) {
+    POSENC_TRY(array, read_array(path));
     POSENC_CHECK(check_heads(flags.heads, array.shape, path));
     Dump dump;
-    dump.layers.push_back({.array = std::move(array), .heads = flags.heads});
+    const std::string tensor = array_name(path).tensor;
+    dump.layers.push_back({.name = printable(tensor),
+                           .layer = first_number(tensor),
+                           .array = std::move(array),
+                           .heads = flags.heads});
     return dump;
   }
   POSENC_TRY(file, MappedFile::open(path));

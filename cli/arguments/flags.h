@@ -17,7 +17,8 @@ CLI::Validator position_count();
 // A whole number of tokens above 0, also as 128k (131,072), 1M (1,048,576) or 1e6.
 CLI::Validator token_count();
 
-// The name of a file for an array: .npy, .csv, .txt, or - (write_array() of npy.h).
+// The name of a file for an array: .npy, .safetensors, .csv, .txt, or -
+// (write_array() of npy.h).
 CLI::Validator array_file();
 
 // OUT, such a file, which must be given.

@@ -4,9 +4,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <optional>
+#include <span>
+#include <utility>
+#include <nlohmann/json.hpp>
 
 #include "cli/arguments/atomic_file.h"
 #include "posenc/files.h"
@@ -16,13 +21,14 @@ namespace posenc::cli {
 namespace {
 
 struct TypeRow {
-  std::string_view name, descr;
+  std::string_view name, descr, stored;  // in .npy; in safetensors and GGUF
   std::size_t size;
 };
 constexpr TypeRow types[] = {
     // in NpyType's order
-    {"float64", "<f8", 8}, {"float32", "<f4", 4}, {"float16", "<f2", 2}, {"uint16", "<u2", 2},
-    {"int64", "<i8", 8},   {"int32", "<i4", 4},   {"uint8", "|u1", 1},   {"bool", "|b1", 1},
+    {"float64", "<f8", "F64", 8}, {"float32", "<f4", "F32", 4}, {"float16", "<f2", "F16", 2},
+    {"uint16", "<u2", "U16", 2},  {"int64", "<i8", "I64", 8},   {"int32", "<i4", "I32", 4},
+    {"uint8", "|u1", "U8", 1},    {"bool", "|b1", "BOOL", 1},   {"bfloat16", "<u2", "BF16", 2},
 };
 const TypeRow& row(NpyType type) { return types[static_cast<std::size_t>(type)]; }
 
@@ -87,22 +93,104 @@ std::string npy_header(const Array& array) {
   return header + text;
 }
 
-Expected<MappedArray> map_npy(const std::string& path) {
-  POSENC_TRY(file, MappedFile::open(path));
-  POSENC_TRY(stored, parse_npy(file.bytes(), path));
+ArrayName array_name(const std::string& path) {
+  for (const std::string_view ending : {".safetensors:", ".gguf:"})
+    if (const std::size_t at = path.find(ending); at != std::string::npos) {
+      const std::size_t colon = at + ending.size() - 1;
+      return {path.substr(0, colon), path.substr(colon + 1)};
+    }
+  return {path, ""};
+}
+
+bool names_array(std::string_view text) {
+  return text.ends_with(".npy") || text.ends_with(".safetensors") ||
+         text.contains(".safetensors:") || text.contains(".gguf:");
+}
+
+namespace {
+
+// The tensor that a path names.
+Expected<StoredTensor> chosen(std::span<const StoredTensor> tensors, const ArrayName& name) {
+  if (name.tensor.empty() && tensors.size() == 1) return tensors[0];
+  if (const StoredTensor* found = find_tensor(tensors, name.tensor);
+      found != nullptr && !name.tensor.empty())
+    return *found;
+  std::vector<std::string_view> names;
+  for (const StoredTensor& tensor : tensors) names.push_back(tensor.name);
+  if (name.tensor.empty())
+    return fail(name.file, "one tensor must be named", std::to_string(tensors.size()) + " of them",
+                "write FILE:TENSOR, like " + name.file + ":" +
+                    (names.empty() ? "q" : std::string(names[0])));
+  return fail(name.file, "the file must have the tensor", name.tensor,
+              suggestion(name.tensor, names));
+}
+
+// Where numbers lie across their type's bounds, as a safetensors file may have them, they are
+// copied.
+Expected<MappedArray> mapped_array(const StoredTensor& stored, const std::string& path) {
   if (stored.shape.size() > Tensor::max_rank)
     return fail(path, "at most " + std::to_string(Tensor::max_rank) + " axes",
                 std::to_string(stored.shape.size()), "reshape the array");
   const auto* type = std::ranges::find(types, stored.type, &TypeRow::descr);
-  return MappedArray{{static_cast<NpyType>(type - types), stored.shape, {}}, file, stored.bytes};
+  if (type == std::end(types)) type = std::ranges::find(types, stored.type, &TypeRow::stored);
+  if (type == std::end(types))
+    return fail(path, "the type must be one that NumPy has, or BF16", stored.type,
+                "convert the tensor first");
+  MappedArray mapped{{static_cast<NpyType>(type - types), stored.shape, {}}, {}, stored.bytes};
+  if (reinterpret_cast<std::uintptr_t>(stored.bytes.data()) % type->size == 0) return mapped;
+  mapped.array.data.assign(stored.bytes.begin(), stored.bytes.end());
+  mapped.data = mapped.array.data;
+  return mapped;
 }
 
-Expected<Array> read_npy(const std::string& path) {
-  POSENC_TRY(mapped, map_npy(path));
+// All of it, since a pipe cannot be mapped.
+Expected<MappedArray> from_standard_input() {
+  std::vector<std::byte> bytes;
+  constexpr std::size_t at_once = std::size_t{1} << 20;
+  for (std::size_t got = at_once; got > 0;) {
+    const std::size_t before = bytes.size();
+    if (before > machine_memory())
+      return fail("standard input", "must fit into memory", std::to_string(before) + " bytes",
+                  "give the file's path");
+    bytes.resize(before + at_once);
+    got = std::fread(bytes.data() + before, 1, at_once, stdin);
+    bytes.resize(before + got);
+  }
+  constexpr std::string_view where = "standard input";
+  std::vector<StoredTensor> tensors;
+  if (std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size())
+          .starts_with("\x93NUMPY")) {
+    POSENC_TRY(stored, parse_npy(bytes, where));
+    tensors.push_back(std::move(stored));
+  } else {
+    POSENC_TRY(file, parse_safetensors(bytes, where));
+    tensors = std::move(file.tensors);
+  }
+  POSENC_TRY(stored, chosen(tensors, {std::string(where), ""}));
+  POSENC_TRY(mapped, mapped_array(stored, std::string(where)));
+  mapped.array.data.assign(stored.bytes.begin(), stored.bytes.end());
+  mapped.data = mapped.array.data;
+  return mapped;
+}
+
+}  // namespace
+
+Expected<MappedArray> map_array(const std::string& path) {
+  if (path == "-") return from_standard_input();
+  const ArrayName name = array_name(path);
+  POSENC_TRY(file, read_tensors(name.file));
+  POSENC_TRY(stored, chosen(file.tensors, name));
+  POSENC_TRY(mapped, mapped_array(stored, path));
+  mapped.file = file.file;
+  return mapped;
+}
+
+Expected<Array> read_array(const std::string& path) {
+  POSENC_TRY(mapped, map_array(path));
   if (mapped.data.size() > machine_memory())
     return fail(path, "must fit into memory", std::to_string(mapped.data.size()) + " bytes",
                 "cut the tensor into parts");
-  mapped.array.data.assign(mapped.data.begin(), mapped.data.end());
+  if (mapped.array.data.empty()) mapped.array.data.assign(mapped.data.begin(), mapped.data.end());
   return std::move(mapped.array);
 }
 
@@ -111,11 +199,33 @@ Expected<void> write_npy(const std::string& path, const Array& array) {
                             {reinterpret_cast<const char*>(array.data.data()), array.data.size()}});
 }
 
+namespace {
+
+// One tensor. Readers of the format want its numbers at a multiple of eight bytes.
+std::string safetensors_header(const std::string& tensor, const Array& array,
+                               std::string_view type) {
+  using Text = nlohmann::ordered_json;
+  Text header;
+  header[tensor.empty() ? "tensor" : tensor] = {
+      {"dtype", type}, {"shape", array.shape}, {"data_offsets", {0, array.data.size()}}};
+  std::string text = header.dump(-1, ' ', false, Text::error_handler_t::replace);
+  text.append((8 - text.size() % 8) % 8, ' ');
+  std::string size(8, '\0');
+  for (std::size_t byte = 0; byte < size.size(); ++byte)
+    size[byte] = static_cast<char>(text.size() >> (8 * byte) & 0xff);
+  return size + text;
+}
+
+}  // namespace
+
 Expected<ArrayFormat> array_format(std::string_view path) {
   if (path.ends_with(".npy")) return ArrayFormat::npy;
+  if (path.ends_with(".safetensors") || path.contains(".safetensors:"))
+    return ArrayFormat::safetensors;
   if (path == "-" || path.ends_with(".csv") || path.ends_with(".txt")) return ArrayFormat::text;
-  return fail("output", "must end in .npy, .csv or .txt, or be -", path,
-              ".npy keeps the shape and every bit, .csv and .txt are text, - prints it");
+  return fail("output", "must end in .npy, .safetensors, .csv or .txt, or be -", path,
+              ".npy and .safetensors (FILE:TENSOR) keep the shape and every bit, .csv and .txt are "
+              "text, - prints it");
 }
 
 namespace {
@@ -146,10 +256,11 @@ void append(std::string& text, NpyType type, bool bfloat16, const std::byte* at)
     case NpyType::u16:
       if (!bfloat16) return append<std::uint16_t>(text, at);
       [[fallthrough]];
-    case NpyType::f16: break;
+    case NpyType::f16:
+    case NpyType::bf16: break;
   }
   Tensor one{.data = const_cast<std::byte*>(at),
-             .dtype = bfloat16 ? DType::bf16 : DType::f16,
+             .dtype = type == NpyType::f16 ? DType::f16 : DType::bf16,
              .rank = 1,
              .shape = {1},
              .stride = {1}};
@@ -172,6 +283,14 @@ std::string text_of(const Array& array, bool bfloat16) {
 Expected<void> write_array(const std::string& path, const Array& array, std::string_view dtype) {
   POSENC_TRY(format, array_format(path));
   if (format == ArrayFormat::npy) return write_npy(path, array);
+  if (format == ArrayFormat::safetensors) {
+    const ArrayName to = array_name(path);
+    const bool bfloat16 = array.type == NpyType::u16 && dtype == "bfloat16";
+    const NpyType type = bfloat16 ? NpyType::bf16 : array.type;
+    return write_whole(to.file,
+                       {safetensors_header(to.tensor, array, row(type).stored),
+                        {reinterpret_cast<const char*>(array.data.data()), array.data.size()}});
+  }
   const std::string text = text_of(array, dtype == "bfloat16");
   if (path != "-") return write_whole(path, {text});
   std::fwrite(text.data(), 1, text.size(), stdout);
@@ -179,8 +298,7 @@ Expected<void> write_array(const std::string& path, const Array& array, std::str
 }
 
 Expected<NpyType> type_named(std::string_view dtype) {
-  if (dtype == "bfloat16") return NpyType::u16;
-  for (const NpyType type : {NpyType::f64, NpyType::f32, NpyType::f16})
+  for (const NpyType type : {NpyType::f64, NpyType::f32, NpyType::f16, NpyType::bf16})
     if (name(type) == dtype) return type;
   return fail("--dtype", "unknown type", dtype, "use float64, float32, float16 or bfloat16");
 }
@@ -216,12 +334,13 @@ Expected<Tensor> tensor_of(Array& array, std::string_view dtype, std::string_vie
 }
 
 bool is_of_floats(const Array& array) {
-  return array.type == NpyType::f64 || array.type == NpyType::f32 || array.type == NpyType::f16;
+  return array.type == NpyType::f64 || array.type == NpyType::f32 || array.type == NpyType::f16 ||
+         array.type == NpyType::bf16;
 }
 
 Expected<std::optional<RealPositions>> real_positions(const std::string& text) {
-  if (!text.ends_with(".npy")) return std::nullopt;
-  POSENC_TRY(array, read_npy(text));
+  if (!names_array(text)) return std::nullopt;
+  POSENC_TRY(array, read_array(text));
   if (!is_of_floats(array)) return std::nullopt;
   RealPositions real{std::move(array)};
   POSENC_TRY(seen, tensor_of(real.numbers, "", text));
@@ -253,7 +372,8 @@ Expected<std::vector<std::int64_t>> integers_of(const Array& array, std::string_
     case NpyType::boolean: copy(std::uint8_t{}); return out;
     case NpyType::f64:
     case NpyType::f32:
-    case NpyType::f16: break;
+    case NpyType::f16:
+    case NpyType::bf16: break;
   }
   return fail(where, "the array must hold integers", name(array.type),
               "save it with array.astype('int64')");

@@ -1,5 +1,5 @@
-// Arrays in memory, read from and written to .npy files; the library's parse_npy() knows the
-// format.
+// Arrays in memory, read from and written to .npy and .safetensors files, whose formats the library
+// knows.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@
 
 namespace posenc::cli {
 
-// uint16 stands for bfloat16 where --dtype says so; NumPy has no name for it.
-enum class NpyType : std::uint8_t { f64, f32, f16, u16, i64, i32, u8, boolean };
+// In .npy bfloat16 is uint16, since NumPy has no name for it: --dtype says what is meant.
+enum class NpyType : std::uint8_t { f64, f32, f16, u16, i64, i32, u8, boolean, bf16 };
 std::string_view name(NpyType type);
 std::size_t size_of(NpyType type);
 
@@ -32,17 +32,28 @@ struct Array {
 // An array of zeros. Errors: a size no memory holds.
 Expected<Array> make_array(NpyType type, std::vector<std::int64_t> shape);
 
-// Errors: what parse_npy() says, more axes than a Tensor has, more bytes than the memory.
-Expected<Array> read_npy(const std::string& path);
+// "model.safetensors:wpe.weight" as file and tensor; of other texts the tensor is empty.
+struct ArrayName {
+  std::string file, tensor;
+};
+ArrayName array_name(const std::string& path);
+
+// Whether a text names a file of arrays, not the numbers themselves.
+bool names_array(std::string_view text);
+
+// A .npy file, FILE:TENSOR of a .safetensors or .gguf file (or FILE, of one tensor), or - for
+// either on standard input. Errors: what the library says of the file, no such tensor, a type that
+// is none of NpyType's, more axes than a Tensor has, more bytes than the memory.
+Expected<Array> read_array(const std::string& path);
 
 // The same where the numbers stay in the file: `array` has none, and only the pages that somebody
-// reads are.
+// reads are. Those that came by standard input, or lie across their type's bounds, are in `array`.
 struct MappedArray {
   Array array;
   MappedFile file;
   std::span<const std::byte> data;
 };
-Expected<MappedArray> map_npy(const std::string& path);
+Expected<MappedArray> map_array(const std::string& path);
 
 // What a .npy file begins with.
 std::string npy_header(const Array& array);
@@ -50,12 +61,13 @@ std::string npy_header(const Array& array);
 // Written beside its name and renamed when whole.
 Expected<void> write_npy(const std::string& path, const Array& array);
 
-// What the name of a file for an array asks for. Errors: an ending that is none of .npy, .csv and
-// .txt, and not "-".
-enum class ArrayFormat { npy, text };
+// What the name of a file for an array asks for. Errors: an ending that is none of .npy,
+// .safetensors, .csv and .txt, and not "-".
+enum class ArrayFormat { npy, safetensors, text };
 Expected<ArrayFormat> array_format(std::string_view path);
 
-// The array as the name says: .npy, or text (.csv, .txt, and "-", which is standard output): a line
+// The array as the name says: .npy, .safetensors (FILE:TENSOR, else the tensor is "tensor"), or
+// text (.csv, .txt, and "-", which is standard output): a line
 // for each row of the last axis, rows in the order of the axes before it, the shortest numbers that
 // read back the same, commas between. `dtype` "bfloat16" says what uint16 stands for. A file is
 // written beside its name and renamed when whole. Errors: those of array_format.
@@ -69,7 +81,7 @@ Expected<Tensor> tensor_of(Array& array, std::string_view dtype, std::string_vie
 bool is_of_floats(const Array& array);
 
 // Real positions of one sequence, out of a .npy file of floats [seq] or [axis][seq]; absent of
-// other texts, which positions() (parse.h) reads. Errors: those of read_npy, more axes.
+// other texts, which positions() (parse.h) reads. Errors: those of read_array, more axes.
 struct RealPositions {
   Array numbers;
   Tensor at = {};  // [axis][1][seq] of `numbers`
@@ -79,7 +91,7 @@ Expected<std::optional<RealPositions>> real_positions(const std::string& text);
 // The integers of an array of any integer or boolean type.
 Expected<std::vector<std::int64_t>> integers_of(const Array& array, std::string_view where);
 
-// The type that holds a dtype: uint16 for bfloat16. Errors: an unknown name.
+// The type of that name, of those that are computed with. Errors: an unknown name.
 Expected<NpyType> type_named(std::string_view dtype);
 
 }  // namespace posenc::cli

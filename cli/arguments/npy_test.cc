@@ -61,7 +61,7 @@ TEST_F(NpyFile, WhatIsWrittenReadsBack) {
     ASSERT_TRUE(array);
     for (std::size_t i = 0; i < array->data.size(); i++) array->data[i] = std::byte(i);
     ASSERT_TRUE(write_npy(path("a.npy"), *array));
-    const Expected<Array> back = read_npy(path("a.npy"));
+    const Expected<Array> back = read_array(path("a.npy"));
     ASSERT_TRUE(back) << back.error().message();
     EXPECT_EQ(back->shape, shape);
     EXPECT_EQ(back->data, array->data);
@@ -94,21 +94,56 @@ TEST_F(NpyFile, AFolderThatIsMissingIsAnError) {
 
 TEST_F(NpyFile, MoreThanFourAxesAreRefused) {
   ASSERT_TRUE(write_npy(path("a.npy"), *make_array(NpyType::f32, {1, 1, 1, 1, 1})));
-  EXPECT_NE(read_npy(path("a.npy")).error().message().find("at most 4 axes, got 5"),
+  EXPECT_NE(read_array(path("a.npy")).error().message().find("at most 4 axes, got 5"),
             std::string::npos);
 }
 
-TEST_F(NpyFile, AMissingFileIsAnError) { EXPECT_FALSE(read_npy(path("none.npy"))); }
+TEST_F(NpyFile, AMissingFileIsAnError) { EXPECT_FALSE(read_array(path("none.npy"))); }
 
 // Each would be read for ever, or whole, before its first bytes were looked at.
 TEST_F(NpyFile, PipesDevicesAndHugeFilesOfAnotherKindAreRefused) {
   ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
-  EXPECT_FALSE(read_npy(path("pipe")));
-  EXPECT_FALSE(read_npy("/dev/zero"));
-  EXPECT_FALSE(read_npy(folder_.string()));
+  EXPECT_FALSE(read_array(path("pipe")));
+  EXPECT_FALSE(read_array("/dev/zero"));
+  EXPECT_FALSE(read_array(folder_.string()));
   std::ofstream(path("zeros.npy")).close();
   std::filesystem::resize_file(path("zeros.npy"), std::uintmax_t{1} << 40);
-  EXPECT_FALSE(read_npy(path("zeros.npy")));
+  EXPECT_FALSE(read_array(path("zeros.npy")));
+}
+
+TEST_F(NpyFile, SafetensorsReadBackInEveryType) {
+  for (const NpyType type : {NpyType::f64, NpyType::f32, NpyType::f16, NpyType::u16, NpyType::i64,
+                             NpyType::i32, NpyType::u8, NpyType::boolean, NpyType::bf16}) {
+    Expected<Array> array = make_array(type, {2, 3});
+    for (std::size_t i = 0; i < array->data.size(); i++) array->data[i] = std::byte(i);
+    ASSERT_TRUE(write_array(path("a.safetensors:x.weight"), *array));
+    const Expected<Array> back = read_array(path("a.safetensors:x.weight"));
+    ASSERT_TRUE(back) << back.error().message();
+    EXPECT_EQ(back->type, type);
+    EXPECT_EQ(back->shape, array->shape);
+    EXPECT_EQ(back->data, array->data);
+  }
+}
+
+TEST_F(NpyFile, Uint16ThatIsCalledBfloat16IsWrittenSo) {
+  ASSERT_TRUE(write_array(path("a.safetensors"), *make_array(NpyType::u16, {2}), "bfloat16"));
+  EXPECT_EQ(read_array(path("a.safetensors"))->type, NpyType::bf16);
+}
+
+TEST_F(NpyFile, NumbersOfSafetensorsBeginAtAMultipleOfEightBytes) {
+  for (const std::string name : {"a", "ab", "abc", "\"quoted\""}) {
+    ASSERT_TRUE(write_array(path("a.safetensors:") + name, *make_array(NpyType::f64, {1})));
+    EXPECT_EQ(std::filesystem::file_size(path("a.safetensors")) % 8, 0u);
+    EXPECT_TRUE(read_array(path("a.safetensors:") + name));
+  }
+}
+
+TEST(Npy, AnArrayIsNamedByItsFileOrItsFileAndTensor) {
+  EXPECT_EQ(array_name("dir:a/m.safetensors:q.0").file, "dir:a/m.safetensors");
+  EXPECT_EQ(array_name("dir:a/m.safetensors:q.0").tensor, "q.0");
+  EXPECT_EQ(array_name("C:x.npy").file, "C:x.npy");
+  EXPECT_TRUE(names_array("ids.npy") && names_array("m.safetensors") && names_array("m.gguf:q"));
+  EXPECT_FALSE(names_array("0:4096") || names_array("0,2,4"));
 }
 
 TEST_F(NpyFile, ALinkKeepsPointingAtItsTarget) {
@@ -116,7 +151,7 @@ TEST_F(NpyFile, ALinkKeepsPointingAtItsTarget) {
   std::filesystem::create_symlink(path("target.npy"), path("link.npy"));
   ASSERT_TRUE(write_npy(path("link.npy"), *make_array(NpyType::f32, {5})));
   EXPECT_TRUE(std::filesystem::is_symlink(path("link.npy")));
-  EXPECT_EQ(read_npy(path("target.npy"))->shape, std::vector<std::int64_t>{5});
+  EXPECT_EQ(read_array(path("target.npy"))->shape, std::vector<std::int64_t>{5});
 }
 
 }  // namespace

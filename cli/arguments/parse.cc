@@ -107,8 +107,8 @@ Expected<std::vector<double>> numbers(std::string_view text, std::string_view wh
 
 Expected<IntegerRows> integer_rows(const std::string& text, std::string_view where) {
   IntegerRows out;
-  if (text.ends_with(".npy")) {
-    POSENC_TRY(array, read_npy(text));
+  if (names_array(text)) {
+    POSENC_TRY(array, read_array(text));
     if (array.shape.size() > 2)
       return fail(text, "must have at most two axes", std::to_string(array.shape.size()));
     POSENC_TRY(values, integers_of(array, text));
@@ -130,8 +130,8 @@ Expected<IntegerRows> integer_rows(const std::string& text, std::string_view whe
 }
 
 Expected<Positions> positions(const std::string& text, std::string_view where) {
-  if (text.ends_with(".npy")) {
-    POSENC_TRY(array, read_npy(text));
+  if (names_array(text)) {
+    POSENC_TRY(array, read_array(text));
     return positions_of(array, text);
   }
   if (text.contains('x')) {

@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/mpi/ranks.h"
 #include "cli/pages/manual.h"
+#include "cli/pages/progress.h"
 #include "posenc/attention.h"
 #include "posenc/content.h"
 #include "src/core/try.h"
@@ -38,15 +39,15 @@ Expected<Held> held(Array array, const std::string& dtype, const std::string& wh
 }
 
 Expected<Held> read_held(const std::string& path, const std::string& dtype) {
-  POSENC_TRY(array, read_npy(path));
+  POSENC_TRY(array, read_array(path));
   return held(std::move(array), dtype, path);
 }
 
 // The numbers stay in the file.
 Expected<Held> map_held(const std::string& path, const std::string& dtype) {
-  POSENC_TRY(mapped, map_npy(path));
+  POSENC_TRY(mapped, map_array(path));
   POSENC_TRY(file, held(std::move(mapped.array), dtype, path));
-  file.view.data = const_cast<std::byte*>(mapped.data.data());
+  if (file.array.data.empty()) file.view.data = const_cast<std::byte*>(mapped.data.data());
   file.file = std::move(mapped.file);
   return std::move(file);
 }
@@ -54,7 +55,7 @@ Expected<Held> map_held(const std::string& path, const std::string& dtype) {
 // Learned numbers: vectors by distance, [row][head_dim] or [head][row][head_dim], or sink logits.
 Expected<void> give(Table& table, const std::string& path) {
   if (path.empty()) return {};
-  POSENC_TRY(array, read_npy(path));
+  POSENC_TRY(array, read_array(path));
   const auto kept = std::make_shared<Array>(std::move(array));
   POSENC_TRY(view, tensor_of(*kept, "", path));
   table = Table::borrow(view, kept);
@@ -285,6 +286,7 @@ Expected<Held> like_q(const AttendOptions& options, const Call& call, std::int64
 }
 
 Expected<int> attend_here(const AttendOptions& options, const Call& call) {
+  std::optional<Waiting> waiting(std::in_place, "attend", options.q);
   POSENC_TRY(out, like_q(options, call, call.v.view.shape[3]));
   const AttentionInputs in = call.inputs(options.threads);
   if (call.content != nullptr) {
@@ -301,6 +303,7 @@ Expected<int> attend_here(const AttendOptions& options, const Call& call) {
   } else if (options.reference) {
     POSENC_CHECK(attend_reference(in, call.plan, out.view));
   }
+  if (options.out == "-") waiting.reset();
   POSENC_CHECK(write_array(options.out, out.array, options.dtype));
   return 0;
 }
@@ -329,8 +332,8 @@ struct AttendFlag {
 };
 
 constexpr AttendFlag tensor_flags[] = {
-    {"--q", &AttendOptions::q, "Queries, .npy [batch, heads, seq, head_dim], not rotated", "FILE",
-     false},
+    {"--q", &AttendOptions::q,
+     "Queries [batch, heads, seq, head_dim], not rotated: .npy, FILE:TENSOR, -", "FILE", false},
     {"--k", &AttendOptions::k, "Keys, not rotated; heads may share theirs", "FILE", false},
     {"--v", &AttendOptions::v, "Values, shaped like k", "FILE", false},
 };
@@ -436,7 +439,8 @@ void define_ranks(CLI::App& app, AttendOptions& options) {
 
 Run define_attend(CLI::App& app) {
   auto options = std::make_shared<AttendOptions>();
-  add_output(app, options->out, "Where softmax(logits) v goes, shaped like q: .npy, .csv, .txt, -");
+  add_output(app, options->out,
+             "Where softmax(logits) v goes, shaped like q: .npy, .safetensors, .csv, .txt, -");
   define_texts(app, *options, tensor_flags);
   for (const AttendFlag& tensor : tensor_flags) app.get_option(tensor.names)->required();
   define_texts(app, *options, token_flags);
@@ -464,7 +468,7 @@ Run define_attend(CLI::App& app) {
 }  // namespace
 
 extern const Command attend_command{
-    "attend", "attention over .npy tensors with any scheme, fused or by plain loops",
+    "attend", "attention over tensors of files with any scheme, fused or by plain loops",
     define_attend};
 
 }  // namespace posenc::cli

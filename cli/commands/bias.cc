@@ -1,16 +1,39 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "cli/arguments/flags.h"
 #include "cli/arguments/npy.h"
 #include "cli/arguments/source.h"
 #include "cli/command.h"
+#include "cli/pages/progress.h"
 #include "posenc/apply.h"
 #include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
+
+// Rows of a few queries after another, which tells how far the work has come.
+Expected<void> bias_in_parts(const Plan& plan, const Positions& queries, const Positions& keys,
+                             const Tensor& out, Waiting& waiting) {
+  constexpr std::int64_t at_once = std::int64_t{1} << 24;  // numbers
+  const std::int64_t all = queries.size(),
+                     step = std::max<std::int64_t>(1, at_once / (out.shape[0] * out.shape[2]));
+  for (std::int64_t first = 0; first < all; first += step) {
+    const std::int64_t count = std::min(step, all - first);
+    Tensor rows = out;
+    rows.data = static_cast<std::byte*>(out.data) +
+                out.stride[1] * first * static_cast<std::int64_t>(size_of(out.dtype));
+    rows.shape[1] = count;
+    POSENC_CHECK(bias(plan, queries.slice(0, first, count), keys, rows));
+    waiting.share(static_cast<double>(first + count) / static_cast<double>(all));
+  }
+  return {};
+}
 
 Run define_bias(CLI::App& app) {
   struct Options {
@@ -20,7 +43,8 @@ Run define_bias(CLI::App& app) {
   };
   auto options = std::make_shared<Options>();
   add_output(app, options->out,
-             "Where the biases go, [head][query][key]: .npy, .csv, .txt, or - to print them");
+             "Where the biases go, [head][query][key]: .npy, .safetensors (or FILE:TENSOR), .csv, "
+             ".txt, or - to print them");
   app.add_option("--queries", options->queries, "Queries: the last of the keys")
       ->required()
       ->transform(above_zero())
@@ -29,7 +53,7 @@ Run define_bias(CLI::App& app) {
       ->required()
       ->transform(above_zero())
       ->default_str("");
-  app.add_option("--dtype", options->dtype, "bfloat16 is kept as uint16")
+  app.add_option("--dtype", options->dtype, "In .npy bfloat16 is kept as uint16")
       ->type_name("{float32,float64,float16,bfloat16}");
   options->source.emplace(app, "bias");
   app.footer(
@@ -61,7 +85,9 @@ Run define_bias(CLI::App& app) {
     POSENC_TRY(out, tensor_of(array, options->dtype, options->out));
     const Positions keys = Positions::range(0, options->keys);
     const Positions queries = Positions::range(options->keys - options->queries, options->queries);
-    POSENC_CHECK(bias(plan, queries, keys, out));
+    std::optional<Waiting> waiting(std::in_place, "bias", options->out);
+    POSENC_CHECK(bias_in_parts(plan, queries, keys, out, *waiting));
+    if (options->out == "-") waiting.reset();
     POSENC_CHECK(write_array(options->out, array, options->dtype));
     return 0;
   };

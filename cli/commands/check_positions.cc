@@ -33,11 +33,11 @@ struct RawIds {
 };
 
 Expected<RawIds> read_ids(const std::string& text) {
-  if (!text.ends_with(".npy")) {
+  if (!names_array(text)) {
     POSENC_TRY(rows, integer_rows(text, "IDS"));
     return RawIds{rows.values, {rows.rows, std::ssize(rows.values) / rows.rows}};
   }
-  POSENC_TRY(array, read_npy(text));
+  POSENC_TRY(array, read_array(text));
   POSENC_TRY(values, integers_of(array, text));
   return RawIds{values, array.shape};
 }

@@ -12,10 +12,12 @@
 #include "cli/arguments/dump.h"
 #include "cli/arguments/flags.h"
 #include "cli/arguments/model.h"
+#include "cli/arguments/npy.h"
 #include "cli/arguments/parse.h"
 #include "cli/command.h"
 #include "cli/pages/identify_how.h"
 #include "cli/pages/identify_page.h"
+#include "cli/pages/progress.h"
 #include "cli/pages/terminal.h"
 #include "posenc/files.h"
 #include "posenc/identify.h"
@@ -47,6 +49,7 @@ Expected<int> say_layers(const std::vector<IdentifiedLayer>& layers, bool json,
 
 // What llama-eval-callback printed: text, which no tensor file is.
 Expected<std::optional<std::vector<IdentifiedLayer>>> printed_layers(const std::string& path) {
+  if (path == "-" || !array_name(path).tensor.empty()) return std::nullopt;
   POSENC_TRY(file, MappedFile::open(path));
   const auto bytes = file.bytes();
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -184,7 +187,7 @@ Run define_identify(CLI::App& app) {
   auto options = std::make_shared<IdentifyOptions>();
   app.add_option("--after", options->after,
                  "Queries or keys as they enter the products, [head][seq][dim]: .npy, safetensors, "
-                 "GGUF, a state file or eval-callback's text of llama.cpp")
+                 "GGUF (FILE or FILE:TENSOR), -, a state file or eval-callback's text of llama.cpp")
       ->type_name("FILE");
   app.add_option("--before", options->before, "The same before rotation")->type_name("FILE");
   app.add_option("--tensor", options->tensor,
@@ -228,7 +231,8 @@ Run define_identify(CLI::App& app) {
       "Examples:\n"
       "  posenc identify --how transformers\n"
       "  posenc identify --after k.npy --repeated\n"
-      "  posenc identify --before q.npy --after q_rotated.npy --positions 0:512 --json");
+      "  posenc identify --before q.npy --after q_rotated.npy --positions 0:512 --json\n"
+      "  posenc identify --before dump.safetensors:q --after dump.safetensors:q_rotated");
   return [options, &app]() -> Expected<int> {
     if (!options->how.empty()) {
       POSENC_TRY(text, how_to_dump(options->how));
@@ -244,7 +248,9 @@ Run define_identify(CLI::App& app) {
       return fail("--repeated", "stands in for --before", "", "drop one of the flags");
     POSENC_TRY(printed, printed_layers(options->after));
     if (printed) return say_layers(*printed, options->json, terminal(no_color(app)));
+    std::optional<Waiting> waiting(std::in_place, "identify", options->after);
     POSENC_TRY(layers, dumped_layers(*options));
+    waiting.reset();
     return say_layers(layers, options->json, terminal(no_color(app)));
   };
 }

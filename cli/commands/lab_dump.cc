@@ -55,7 +55,7 @@ Run define_dump(CLI::App& app) {
   app.add_option("--layer", flags->layer, "Which layer, from 0")->check(CLI::NonNegativeNumber);
   app.add_option("--tokens", flags->tokens, "Tokens of the text to run")->transform(token_count());
   app.add_option("--before", flags->before,
-                 "Vectors as their projection gives them: .npy, .csv or .txt")
+                 "Vectors as their projection gives them: .npy, .safetensors, .csv or .txt")
       ->type_name("FILE");
   app.add_option("--after", flags->after, "The same, rotated")
       ->check(array_file())

@@ -88,8 +88,9 @@ Expected<void> write(const Positions& positions, const std::string& path) {
 
 Run define_positions(CLI::App& app) {
   auto options = std::make_shared<PositionsOptions>();
-  app.add_option("OUT", options->out,
-                 "Write int64 ids there, .npy, .csv or .txt, instead of printing them")
+  app.add_option(
+         "OUT", options->out,
+         "Write int64 ids there, .npy, .safetensors, .csv or .txt, instead of printing them")
       ->check(array_file());
   options->flags.add_to(app);
   app.add_flag("--json", options->json)->description("{\"positions\":[axis][batch][seq],...}");

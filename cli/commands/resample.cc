@@ -18,8 +18,10 @@ Run define_resample(CLI::App& app) {
     Resampling how;
   };
   auto options = std::make_shared<Options>();
-  app.add_option("IN", options->in, "Learned table [rows][width], .npy")->required();
-  add_output(app, options->out, "Where the new table goes: .npy, .csv, .txt, or - to print it");
+  app.add_option("IN", options->in, "Learned table [rows][width]: .npy, FILE:TENSOR or -")
+      ->required();
+  add_output(app, options->out,
+             "Where the new table goes: .npy, .safetensors, .csv, .txt, or - to print it");
   app.add_option("--from", options->from, "Patches of the table, like 27x27")
       ->type_name("GRID")
       ->required();
@@ -46,7 +48,7 @@ Run define_resample(CLI::App& app) {
       "         --kept_rows 1\n"
       "  posenc resample pos.npy out.npy --from 16x16 --to 12x20 --antialias");
   return [options]() -> Expected<int> {
-    POSENC_TRY(array, read_npy(options->in));
+    POSENC_TRY(array, read_array(options->in));
     POSENC_TRY(table, tensor_of(array, options->dtype, options->in));
     if (table.rank != 2)
       return fail(options->in, "must be [rows][width]", std::to_string(table.rank) + " axes");

@@ -1,7 +1,10 @@
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/arguments/flags.h"
@@ -9,6 +12,7 @@
 #include "cli/arguments/parse.h"
 #include "cli/arguments/source.h"
 #include "cli/command.h"
+#include "cli/pages/progress.h"
 #include "posenc/apply.h"
 #include "src/core/try.h"
 
@@ -86,8 +90,9 @@ Expected<Where> where_of(const std::string& positions_text, const std::string& b
     where.whole = std::move(whole);
     return where;
   }
-  if (!file.ends_with(".npy")) return fail("--by", "must be a .npy file", by);
-  POSENC_TRY(array, read_npy(file));
+  if (!names_array(file))
+    return fail("--by", "must be a .npy file, or FILE:TENSOR of a .safetensors file", by);
+  POSENC_TRY(array, read_array(file));
   where.numbers = std::move(array);
   POSENC_TRY(given, tensor_of(*where.numbers, "", file));
   if (given.rank < 2 || given.rank > 3)
@@ -96,6 +101,15 @@ Expected<Where> where_of(const std::string& positions_text, const std::string& b
   where.angles = given.with_rank(4);
   if (where.angles.shape[2] != seq) return wrong_count(where.angles.shape[2]);
   return where;
+}
+
+// Tokens first to first + count - 1.
+Tensor tokens_of(Tensor x, std::int64_t first, std::int64_t count, std::size_t seq = 2) {
+  if (!x) return x;
+  x.data = static_cast<std::byte*>(x.data) +
+           x.stride[seq] * first * static_cast<std::int64_t>(size_of(x.dtype));
+  x.shape[seq] = count;
+  return x;
 }
 
 // In place.
@@ -116,6 +130,25 @@ Expected<void> rotated(const Plan& plan, const Tensor& x, const Where& where, Si
                  : rotate_by(plan, x, angles, side, x);
 }
 
+// The same a few tokens after another, whose rows depend on their own positions alone.
+Expected<void> rotated_in_parts(const Plan& plan, const Tensor& x, const Where& where, Side side,
+                                bool inverse, Waiting& waiting) {
+  constexpr std::int64_t at_once = std::int64_t{1} << 24;  // numbers
+  const std::int64_t seq = x.shape[2], of_token = x.shape[0] * x.shape[1] * x.shape[3],
+                     step =
+                         std::max<std::int64_t>(1, at_once / std::max<std::int64_t>(1, of_token));
+  for (std::int64_t first = 0; first < seq; first += step) {
+    const std::int64_t count = std::min(step, seq - first);
+    Where part = where;
+    if (!where.numbers) part.whole = where.whole.slice(0, first, count);
+    part.reals = tokens_of(where.reals, first, count);
+    part.angles = tokens_of(where.angles, first, count);
+    POSENC_CHECK(rotated(plan, tokens_of(x, first, count), part, side, inverse));
+    waiting.share(static_cast<double>(first + count) / static_cast<double>(seq));
+  }
+  return {};
+}
+
 bool rotates_nothing(const Plan& plan) {
   return !plan.rotate && (plan.add || plan.bias || plan.relative);
 }
@@ -131,9 +164,12 @@ Run define_rotate(CLI::App& app) {
     std::optional<Source> source;
   };
   auto options = std::make_shared<Options>();
-  app.add_option("IN", options->in, "Queries or keys, .npy")->required();
+  app.add_option("IN", options->in,
+                 "Queries or keys: .npy, FILE:TENSOR of a .safetensors file, or - for either")
+      ->required();
   add_output(app, options->out,
-             "Where the rotated tensor goes: .npy, .csv, .txt, or - to print it");
+             "Where the rotated tensor goes: .npy, .safetensors (or FILE:TENSOR), .csv, .txt, or - "
+             "to print it");
   app.add_option("--positions", options->positions,
                  "0:4096 (4096 not included), 5, 0,2,4, or ids.npy [seq] or [axis][seq]; of "
                  "floats: real positions")
@@ -150,7 +186,7 @@ Run define_rotate(CLI::App& app) {
       ->check(CLI::IsMember({"exact", "hf_float", "ggml_float"}));
   app.add_option("--head_axis", options->head_axis, "Default: the tensor is [head][seq][dim]");
   app.add_option("--seq_axis", options->seq_axis, "Of the axes left the last is dim, others batch");
-  app.add_option("--dtype", options->dtype, "bfloat16: IN is uint16 holding bfloat16")
+  app.add_option("--dtype", options->dtype, "bfloat16: IN is a .npy of uint16 holding bfloat16")
       ->type_name("TYPE");
   options->source.emplace(app, "rotate");
   app.footer(
@@ -167,9 +203,11 @@ Run define_rotate(CLI::App& app) {
       "         --positions 0:128 --seq_axis 0 --head_axis 1\n"
       "  posenc rotate q.npy as_ggml.npy --model llama-3.1-8b --positions 0:4096 --angles "
       "ggml_float\n"
-      "  posenc rotate out.npy back.npy --scheme rope --positions 0:4096 --inverse");
+      "  posenc rotate out.npy back.npy --scheme rope --positions 0:4096 --inverse\n"
+      "  posenc rotate dump.safetensors:q out.safetensors:q --scheme rope --positions 0:4096");
   return [options]() -> Expected<int> {
-    POSENC_TRY(array, read_npy(options->in));
+    std::optional<Waiting> waiting(std::in_place, "rotate", options->in);
+    POSENC_TRY(array, read_array(options->in));
     POSENC_TRY(whole, tensor_of(array, options->dtype, options->in));
     POSENC_TRY(x, arranged(whole, options->head_axis, options->seq_axis));
     POSENC_TRY(where, where_of(options->positions, options->by, x.shape[2]));
@@ -190,7 +228,9 @@ Run define_rotate(CLI::App& app) {
     }
     const Side side = options->side.starts_with("q") ? Side::query : Side::key;
     // In memory in place; the file read stays as it is.
-    POSENC_CHECK(rotated(*plan, x, where, side, options->inverse));
+    if (x.shape[2] > 0)
+      POSENC_CHECK(rotated_in_parts(*plan, x, where, side, options->inverse, *waiting));
+    if (options->out == "-") waiting.reset();
     POSENC_CHECK(write_array(options->out, array, options->dtype));
     return 0;
   };

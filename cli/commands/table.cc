@@ -1,12 +1,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "cli/arguments/flags.h"
 #include "cli/arguments/npy.h"
 #include "cli/arguments/parse.h"
 #include "cli/arguments/source.h"
 #include "cli/command.h"
+#include "cli/pages/progress.h"
 #include "posenc/apply.h"
 #include "src/core/try.h"
 
@@ -20,14 +22,15 @@ Run define_table(CLI::App& app) {
   };
   auto options = std::make_shared<Options>();
   add_output(app, options->out,
-             "Where the vectors go, [positions][width]: .npy, .csv, .txt, or - to print them");
+             "Where the vectors go, [positions][width]: .npy, .safetensors (or FILE:TENSOR), .csv, "
+             ".txt, or - to print them");
   app.add_option("--positions", options->positions,
                  "0:100 (100 not included), 5, 0,2,4, 14x14 (patches), or ids.npy [seq] or "
                  "[axis][seq]; of floats: "
                  "real positions")
       ->type_name("IDS")
       ->required();
-  app.add_option("--dtype", options->dtype, "bfloat16 is kept as uint16")
+  app.add_option("--dtype", options->dtype, "In .npy bfloat16 is kept as uint16")
       ->type_name("{float32,float64,float16,bfloat16}");
   options->source.emplace(app, "table");
   app.footer(
@@ -56,8 +59,10 @@ Run define_table(CLI::App& app) {
     batched.shape[0] = where.batch();
     batched.shape[1] = where.size();
     batched.stride[0] = where.size() * width;
+    std::optional<Waiting> waiting(std::in_place, "table", options->out);
     POSENC_CHECK(real ? position_vectors(plan, real->at, batched)
                       : position_vectors(plan, where, batched));
+    if (options->out == "-") waiting.reset();
     POSENC_CHECK(write_array(options->out, array, options->dtype));
     return 0;
   };

@@ -72,7 +72,7 @@ Expected<void> write_table(const OnnxRotation& one, NpyType type, double (*wave)
                            const std::string& path) {
   const std::int64_t pairs = one.plan.rotate->pairs();
   POSENC_TRY(array, make_array(type, {one.rows, pairs}));
-  POSENC_TRY(table, tensor_of(array, type == NpyType::u16 ? "bfloat16" : "", path));
+  POSENC_TRY(table, tensor_of(array, "", path));
   constexpr std::int64_t at_once = 4096;
   std::vector<double> angles(static_cast<std::size_t>(std::min(at_once, one.rows) * pairs));
   for (std::int64_t begin = 0; begin < one.rows; begin += at_once) {

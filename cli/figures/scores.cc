@@ -43,7 +43,7 @@ struct Vectors {
 };
 
 Expected<Vectors> read_vectors(const std::string& path, const std::string& dtype) {
-  POSENC_TRY(file, read_npy(path));
+  POSENC_TRY(file, read_array(path));
   POSENC_TRY(view, tensor_of(file, dtype, path));
   const Tensor whole = view.with_rank(4);
   if (view.rank < 2 || whole.shape[0] != 1 || whole.size() == 0)

@@ -15,7 +15,7 @@ Progress::Progress(std::string_view work, std::size_t all)
     : work_(work), all_(all), on_(isatty(STDERR_FILENO) != 0) {}
 
 Progress::~Progress() {
-  if (on_) clear_line();
+  if (on_ && !shown_.empty()) clear_line();
 }
 
 void Progress::tell(std::size_t at, std::string_view what) {
@@ -35,6 +35,36 @@ void Progress::tell_share(double done, std::string_view what) {
   show(fmt::format("{} {} {:.0f} %{}: {}", work_,
                    bar(static_cast<std::size_t>(done * thousandths), thousandths), 100 * done, left,
                    what));
+}
+
+void Progress::tell_time(std::string_view what) {
+  if (!on_) return;
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin_;
+  show(fmt::format("{} {}: {}", work_, time_text(spent.count()), what));
+}
+
+Waiting::Waiting(std::string_view work, std::string_view what) : what_(what) {
+  if (isatty(STDERR_FILENO) == 0) return;
+  watcher_ = std::thread([this, work = std::string(work)] {
+    Progress progress(work, 1);
+    watch(progress);
+  });
+}
+
+Waiting::~Waiting() {
+  over_ = true;
+  if (watcher_.joinable()) watcher_.join();
+}
+
+void Waiting::watch(Progress& progress) {
+  using namespace std::chrono_literals;
+  const auto begin = std::chrono::steady_clock::now();
+  for (; !over_; std::this_thread::sleep_for(20ms)) {
+    if (std::chrono::steady_clock::now() - begin < 2s) continue;
+    const double done = done_;
+    // Behind the last part stands the writing, which tells nothing.
+    done < 0 || done >= 1 ? progress.tell_time(what_) : progress.tell_share(done, what_);
+  }
 }
 
 // A line that the terminal would break could not be taken back.

@@ -21,13 +21,13 @@ class ArrayTest : public CommandTest {
     const Tensor view = tensor(array);
     for (std::int64_t i = 0; i < array.size(); i++)
       view.set(i, std::sin(seed + 0.7 * static_cast<double>(i)));
-    ASSERT_TRUE(cli::write_npy(path(name), array));
+    ASSERT_TRUE(cli::write_array(path(name), array));
   }
   static Tensor tensor(cli::Array& array) {
     return *cli::tensor_of(array, array.type == cli::NpyType::u16 ? "bfloat16" : "", "test");
   }
   cli::Array array(const std::string& name) const {
-    Expected<cli::Array> read = cli::read_npy(path(name));
+    Expected<cli::Array> read = cli::read_array(path(name));
     EXPECT_TRUE(read) << name;
     return read ? *std::move(read) : cli::Array{};
   }

@@ -19,7 +19,7 @@ using posenc::test::Outcome;
 class TensorCommand : public posenc::test::ArrayTest {
  protected:
   std::vector<std::int64_t> shape(const std::string& name) const {
-    const Expected<Array> array = read_npy(path(name));
+    const Expected<Array> array = read_array(path(name));
     return array ? array->shape : std::vector<std::int64_t>{};
   }
   void expect_good(const std::string& arguments) const {
@@ -42,10 +42,89 @@ TEST_F(TensorCommand, InverseUndoesRotateInEveryType) {
     const std::string flags = std::string(" --scheme rope --positions 100:109") + dtype;
     expect_good("rotate x.npy y.npy" + flags);
     expect_good("rotate y.npy back.npy --inverse" + flags);
-    EXPECT_EQ(read_npy(path("y.npy"))->type, type);
+    EXPECT_EQ(read_array(path("y.npy"))->type, type);
     EXPECT_GT(difference("x.npy", "y.npy"), 0.1);
     EXPECT_LT(difference("x.npy", "back.npy"), tolerance) << name(type);
   }
+}
+
+TEST_F(TensorCommand, TensorsOfSafetensorsFilesGoInAndOut) {
+  for (const NpyType type : {NpyType::f64, NpyType::f32, NpyType::f16, NpyType::bf16}) {
+    make("x.npy", type, {2, 9, 64});
+    make("x.safetensors:q", type, {2, 9, 64});
+    const std::string flags = " --scheme rope --positions 100:109";
+    expect_good("rotate x.npy y.npy" + flags + (type == NpyType::bf16 ? " --dtype bfloat16" : ""));
+    expect_good("rotate x.safetensors:q y.safetensors:rotated" + flags);
+    EXPECT_EQ(difference("y.npy", "y.safetensors:rotated"), 0) << name(type);
+    EXPECT_EQ(read_array(path("y.safetensors:rotated"))->type, type);
+  }
+}
+
+TEST_F(TensorCommand, AFileOfOneTensorNeedsNoName) {
+  make("x.safetensors", NpyType::f32, {1, 3, 4});
+  expect_good("rotate x.safetensors y.npy --scheme rope --positions 0:3");
+  EXPECT_EQ(read_array(path("x.safetensors:tensor"))->shape, (std::vector<std::int64_t>{1, 3, 4}));
+}
+
+TEST_F(TensorCommand, ATensorThatIsNotThereIsNamed) {
+  make("x.safetensors:query", NpyType::f32, {1, 3, 4});
+  const Outcome refused = posenc("rotate x.safetensors:qeury y.npy --scheme rope --positions 0:3");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(has(refused.err, "did you mean 'query'?")) << refused.err;
+}
+
+TEST_F(TensorCommand, StandardInputIsNpyOrSafetensors) {
+  make("x.npy", NpyType::f32, {1, 3, 4});
+  make("x.safetensors", NpyType::f32, {1, 3, 4});
+  const std::string flags = " --scheme rope --positions 0:3";
+  expect_good("rotate x.npy wanted.npy" + flags);
+  for (const char* file : {"x.npy", "x.safetensors"}) {
+    expect_good(std::string("rotate - y.npy") + flags + " < " + file);
+    EXPECT_EQ(difference("wanted.npy", "y.npy"), 0) << file;
+  }
+  EXPECT_EQ(posenc("rotate - y.npy" + flags + " < /dev/null").code, 2);
+}
+
+TEST_F(TensorCommand, AttendTakesTensorsOfOneFileInBfloat16) {
+  make("x.npy", NpyType::u16, {2, 9, 64});
+  make("x.safetensors:x", NpyType::bf16, {2, 9, 64});
+  expect_good("attend a.npy --q x.npy --k x.npy --v x.npy --scheme rope --dtype bfloat16");
+  expect_good(
+      "attend a.safetensors:out --q x.safetensors:x --k x.safetensors:x --v x.safetensors:x "
+      "--scheme rope");
+  EXPECT_EQ(difference("a.npy", "a.safetensors:out"), 0);
+}
+
+TEST_F(TensorCommand, IdentifyTakesTensorsOfFiles) {
+  make("x.safetensors:q", NpyType::bf16, {2, 64, 32});
+  expect_good("rotate x.safetensors:q y.safetensors:q --scheme rope --positions 0:64");
+  const Outcome found = posenc("identify --before x.safetensors:q --after y.safetensors:q");
+  EXPECT_EQ(found.code, 0) << found.err;
+  EXPECT_TRUE(has(found.out, "10,000") || has(found.out, "10000")) << found.out;
+}
+
+TEST_F(TensorCommand, PositionsAreATensorOfAFile) {
+  make("x.npy", NpyType::f32, {1, 3, 4});
+  Array ids = *make_array(NpyType::i64, {3});
+  const std::int64_t at[] = {5, 0, 9};
+  std::memcpy(ids.data.data(), at, sizeof at);
+  ASSERT_TRUE(write_array(path("ids.safetensors:ids"), ids));
+  expect_good("rotate x.npy a.npy --scheme rope --positions 5,0,9");
+  expect_good("rotate x.npy b.npy --scheme rope --positions ids.safetensors:ids");
+  EXPECT_EQ(difference("a.npy", "b.npy"), 0);
+}
+
+// More numbers than one part has.
+TEST_F(TensorCommand, PartsOfALongTensorAreRotatedAsItsWhole) {
+  make("long.npy", NpyType::f32, {1, 300000, 64});
+  expect_good("rotate long.npy y.npy --scheme rope --positions 0:300000");
+  Array whole = array("y.npy"), given = array("long.npy");
+  Array end = *make_array(NpyType::f32, {1, 20000, 64});
+  const std::size_t last = given.data.size() - end.data.size();
+  std::memcpy(end.data.data(), given.data.data() + last, end.data.size());
+  ASSERT_TRUE(write_npy(path("end.npy"), end));
+  expect_good("rotate end.npy z.npy --scheme rope --positions 280000:300000");
+  EXPECT_EQ(std::memcmp(array("z.npy").data.data(), whole.data.data() + last, end.data.size()), 0);
 }
 
 TEST_F(TensorCommand, RotateTurnsPairsByPositionTimesFrequency) {
@@ -86,7 +165,7 @@ TEST_F(TensorCommand, AnglesMayBeGiven) {
 TEST_F(TensorCommand, AxesMayStandAnywhere) {
   make("x.npy", NpyType::f64, {3, 5, 8});  // [head][seq][dim]
   expect_good("rotate x.npy y.npy --scheme rope --positions 0:5");
-  Array x = *read_npy(path("x.npy"));
+  Array x = *read_array(path("x.npy"));
   Array moved = *make_array(NpyType::f64, {5, 3, 8});
   const auto move = [&](Array& from, Array& to) {
     for (std::int64_t h = 0; h < 3; h++)
@@ -98,10 +177,10 @@ TEST_F(TensorCommand, AxesMayStandAnywhere) {
   ASSERT_TRUE(write_npy(path("xm.npy"), moved));
   for (const char* axes : {"--seq_axis 0 --head_axis 1", "--seq_axis 0", "--head-axis -2"}) {
     expect_good("rotate xm.npy ym.npy --scheme rope --positions 0:5 " + std::string(axes));
-    Array y = *read_npy(path("y.npy"));
+    Array y = *read_array(path("y.npy"));
     Array expected = moved;
     move(y, expected);
-    EXPECT_EQ(read_npy(path("ym.npy"))->data, expected.data) << axes;
+    EXPECT_EQ(read_array(path("ym.npy"))->data, expected.data) << axes;
   }
 }
 
@@ -109,7 +188,7 @@ TEST_F(TensorCommand, TwoAndFourAxesAreRotatedLikeThree) {
   make("x.npy", NpyType::f32, {1, 6, 8});
   expect_good("rotate x.npy y.npy --scheme rope --positions 0:6");
   for (const std::vector<std::int64_t>& dims : {std::vector<std::int64_t>{6, 8}, {1, 1, 6, 8}}) {
-    Array x = *read_npy(path("x.npy"));
+    Array x = *read_array(path("x.npy"));
     x.shape = dims;
     ASSERT_TRUE(write_npy(path("other.npy"), x));
     expect_good("rotate other.npy out.npy --scheme rope --positions 0:6");
@@ -191,7 +270,7 @@ TEST_F(TensorCommand, ATableHoldsTheSinusoids) {
   EXPECT_NEAR(t[8], std::sin(2.0), 1e-15);
   EXPECT_NEAR(t[11], std::cos(0.02), 1e-15);
   expect_good("table t.npy --scheme sinusoidal --width 4 --positions 0:3");
-  EXPECT_EQ(read_npy(path("t.npy"))->type, NpyType::f32);
+  EXPECT_EQ(read_array(path("t.npy"))->type, NpyType::f32);
 }
 
 // By the ending of the name, and nothing by another.
@@ -215,10 +294,10 @@ TEST_F(TensorCommand, ArraysAreTextWhereTheNameSaysSo) {
       EXPECT_EQ(static_cast<float>(std::stod(number)), static_cast<float>(wanted[at++]));
   }
   EXPECT_EQ(at, wanted.size());
-  for (const char* name : {"t.pt", "t", "t.npz", "t.safetensors"}) {
+  for (const char* name : {"t.pt", "t", "t.npz", "t.gguf"}) {
     const Outcome refused = posenc(std::string("table ") + name + flags);
     EXPECT_EQ(refused.code, 2) << name;
-    EXPECT_TRUE(has(refused.err, ".npy, .csv or .txt")) << refused.err;
+    EXPECT_TRUE(has(refused.err, ".npy, .safetensors, .csv or .txt")) << refused.err;
     EXPECT_FALSE(std::filesystem::exists(path(name)));
   }
 }

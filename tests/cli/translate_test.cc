@@ -51,7 +51,7 @@ TEST_F(TranslateCommand, ExitsWithOneWhereAPartOfTheHeadCannotBeSaid) {
 // Row 1 of plain RoPE: the cosines of the frequencies themselves, of which the first is 1.
 TEST_F(TranslateCommand, WritesTheTablesOfOnnx) {
   ASSERT_EQ(posenc("translate llama-2-7b --to onnx --at 16 --tables " + path("tables")).code, 0);
-  const auto cosines = posenc::cli::read_npy(path("tables/cos_cache.npy"));
+  const auto cosines = posenc::cli::read_array(path("tables/cos_cache.npy"));
   ASSERT_TRUE(cosines) << cosines.error().message();
   ASSERT_EQ(cosines->shape, (std::vector<std::int64_t>{16, 64}));
   auto array = *cosines;

@@ -40,6 +40,13 @@ export class Struct {
   }
 }
 
+// The library's cures name the command's flags: what a geometry calls them.
+function inOurWords(message: string): string {
+  return message
+    .replace('; set --grid HEIGHTxWIDTH', '; set grid_height and grid_width')
+    .replace(/; set --([a-z-]+)/, (_, flag: string) => `; set ${flag.replace(/-/g, '_')}`)
+}
+
 async function compiled(wasm: Wasm): Promise<WebAssembly.Module> {
   const given = await (wasm as BufferSource | Response | Promise<Response> | WebAssembly.Module)
   if (given instanceof WebAssembly.Module) return given
@@ -90,7 +97,7 @@ export class Memory {
     const held: number[] = []
     try {
       const status = this.api[name](...args.map(arg => this.pass(arg, held)))
-      if (status !== 0) throw new Error(this.text(this.api.posenc_last_error()))
+      if (status !== 0) throw new Error(inOurWords(this.text(this.api.posenc_last_error())))
     } finally {
       for (const at of held) this.free(at)
     }

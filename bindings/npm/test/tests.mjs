@@ -31,6 +31,12 @@ export const tests = {
     const q = posenc.normals(1, 3 * 6 * 8)
     assert(apart(plan.rotateBack(plan.rotate(q, 8, range), 8, range), q) < 1e-14, 'not undone')
   },
+  async 'a cure names members, not flags of the command'({ load }) {
+    const posenc = await load()
+    assert(thrown(() => posenc.plan({ type: 'rope' }, {}))?.endsWith('; set head_dim'), 'another cure')
+    const grid = thrown(() => posenc.plan({ type: 'log_cpb' }, { heads: 2 }))
+    assert(grid?.includes('; set grid_height and grid_width: '), grid)
+  },
   async 'heads are rotated alike'({ load }) {
     const posenc = await load()
     const plan = posenc.plan({ type: 'rope' }, { head_dim: 8 })

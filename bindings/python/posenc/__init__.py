@@ -11,6 +11,8 @@ Importing it needs neither numpy nor torch; `posenc.torch`, `posenc.jax` and `po
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from . import positions
 from ._posenc import (
     AngleForm,
@@ -41,6 +43,7 @@ from .values import *  # noqa: F403
 from .values import Value
 from .values import __all__ as _values
 
+# What posenc.tools has, which is read when it is first named.
 _tools = [
     "bundled_config",
     "check_positions",
@@ -65,19 +68,42 @@ __all__ = [
     "AngleForm", "Error", "FileTensor", "KvCache", "Model", "Plan", "Positions", "Value", "Warning", "alibi_slopes", "attend",
     "attend_backward", "bundled_models", "carope", "deberta_bucket", "explain", "fire_bias", "grape_m", "kerple_gradients", "mamba3",
     "model", "normals", "plan", "positions", "read_tensors", "resample_grid", "resample_grid_gradient", "selective_rope",
-    "t5_bucket", *_tools, *_values,
+    "t5_bucket",
+    *_tools, *_values,
 ]  # fmt: skip
 
 
-def __getattr__(name: str):
-    import importlib
+if TYPE_CHECKING:
+    from . import tools as tools
+    from . import types as types
+    from .tools import bundled_config as bundled_config
+    from .tools import check_positions as check_positions
+    from .tools import command as command
+    from .tools import diff as diff
+    from .tools import doctor as doctor
+    from .tools import engines as engines
+    from .tools import extend as extend
+    from .tools import identify as identify
+    from .tools import identify_table as identify_table
+    from .tools import identify_vectors as identify_vectors
+    from .tools import lint as lint
+    from .tools import mend as mend
+    from .tools import precision as precision
+    from .tools import read_as as read_as
+    from .tools import schemes as schemes
+    from .tools import translate as translate
+    from .tools import verify as verify
+else:
 
-    if name in _tools:
-        return getattr(importlib.import_module(".tools", __name__), name)
-    if name in ("torch", "jax", "hf", "tools", "display"):
-        return importlib.import_module("." + name, __name__)
-    raise AttributeError(f"module 'posenc' has no attribute {name!r}")
+    def __getattr__(name):
+        import importlib
+
+        if name in _tools:
+            return getattr(importlib.import_module(".tools", __name__), name)
+        if name in ("torch", "jax", "hf", "tools", "display", "types"):
+            return importlib.import_module("." + name, __name__)
+        raise AttributeError(f"module 'posenc' has no attribute {name!r}")
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted([*globals(), *_tools, "torch", "jax", "hf"])

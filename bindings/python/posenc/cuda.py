@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ._posenc import Plan
 from .errors import Error
 
 try:
-    import posenc_cuda as module
+    import posenc_cuda
+
+    module: Any = posenc_cuda
 except ImportError:
     module = None
 

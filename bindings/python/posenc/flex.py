@@ -3,12 +3,15 @@ the public names."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
 from . import _posenc
 from ._posenc import Plan
 from .errors import Error
 from .torch_rotation import rotate
+from .values import Value
 
 # A log gate below minus this lets nothing through that a logit in float could bring back.
 _STEEP = 2.0**20
@@ -30,10 +33,10 @@ def _bias(plan: Plan, heads: int, length: int, device):
 
 def _relative(plan: Plan, x, part: str, length: int, device):
     """x · the vectors of a table, [batch, head, token, row], and the rows of each distance, a list each; None where there is no table."""
-    table = plan.table(part)
-    if table is None:
+    learned = plan.table(part)
+    if learned is None:
         return None
-    table = torch.as_tensor(table, dtype=x.dtype, device=device)
+    table = torch.as_tensor(learned, dtype=x.dtype, device=device)
     lists = range(1 + len(plan.to_dict()["relative"].get("further_rows", [])))
     rows = [torch.tensor(plan.relative_rows(-(length - 1), length - 1, each), device=device) for each in lists]
     return x @ table.transpose(-1, -2), rows
@@ -76,7 +79,16 @@ def _content(scheme, length: int, device):
     raise _refused(f"{scheme.name} weighs a key by those between, which no score_mod sees")
 
 
-def score_mod(plan: Plan, heads: int, length: int, device=None, *, q=None, k=None, scheme=None):
+def score_mod(
+    plan: Plan,
+    heads: int,
+    length: int,
+    device: torch.device | str | None = None,
+    *,
+    q: torch.Tensor | None = None,
+    k: torch.Tensor | None = None,
+    scheme: Value | None = None,
+) -> Callable[..., torch.Tensor]:
     """All that a plan does to a logit, as FlexAttention takes it: score_mod(score, batch, head, q_idx, kv_idx). `length` tokens at
     most, the first at position 0; rotate q and k with `rotate` first.
 
@@ -117,7 +129,17 @@ def score_mod(plan: Plan, heads: int, length: int, device=None, *, q=None, k=Non
     return modified
 
 
-def flex_attention(q, k, v, plan: Plan, *, scheme=None, causal: bool = True, window: int = 0, compiled: bool = False):
+def flex_attention(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    plan: Plan,
+    *,
+    scheme: Value | None = None,
+    causal: bool = True,
+    window: int = 0,
+    compiled: bool = False,
+) -> torch.Tensor:
     """Attention with any plan by torch's FlexAttention, on the device of q [batch, heads, length, head_dim] and k, v of as many heads
     or fewer, unrotated. window: a query sees so many keys, itself among them. compiled: by torch.compile, as FlexAttention is meant to
     be run; what it refuses is said by `score_mod`."""

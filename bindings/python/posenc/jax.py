@@ -19,6 +19,7 @@ import numpy as np
 from . import cuda
 from ._posenc import Plan
 from .errors import Error
+from .types import PositionIds
 
 __all__ = ["rotate"]
 
@@ -103,8 +104,14 @@ def _integers(numbers, shape, name: str):
 
 
 def rotate(
-    plan: Plan | Sequence[Plan], x, position_ids=None, *, layout: str = "", plan_ids=None, backend: str | None = None
-):
+    plan: Plan | Sequence[Plan],
+    x: jax.Array,
+    position_ids: PositionIds | jax.Array | None = None,
+    *,
+    layout: str = "",
+    plan_ids: jax.Array | None = None,
+    backend: str | None = None,
+) -> jax.Array:
     """x [batch, head, seq, head_dim] (or another layout) rotated by its positions, with its gradient. position_ids: None (from 0), a
     number, or integers [seq], [batch, seq] or [axes, batch, seq], which may be traced. On a CUDA device several plans that differ in
     frequencies and attention factor alone are a table, and plan_ids [batch, seq] say which of them a token uses. backend="emulated"
@@ -125,7 +132,7 @@ def rotate(
     ids = none if numbered else _integers(position_ids, (plans[0].axes, *rows), "position_ids")
     chosen = none if plan_ids is None else _integers(plan_ids, rows, "plan_ids").astype(jnp.int32)
     call = _Call(
-        cuda.text_of(plans), layout, (position_ids or 0) if numbered else 0, backend == "emulated", plans[0],
+        cuda.text_of(plans), layout, position_ids if isinstance(position_ids, int) else 0, backend == "emulated", plans[0],
         several=len(plans) > 1,
     )  # fmt: skip
     return _rotate(call, x, ids if ids.dtype == jnp.int64 else ids.astype(jnp.int32), chosen)

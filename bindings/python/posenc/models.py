@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import os
 import warnings
+from typing import TYPE_CHECKING, Any, overload
 
 from . import _posenc
 from ._posenc import Model, Plan
 from .errors import Warning
 from .program import page
-from .values import Value, of_value
+from .reports import Keys, Record
+from .values import Value, of_dict, of_value
+
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
+    from .types import ModelSource
+
+    Angles: TypeAlias = Literal["exact", "hf_float", "ggml_float"]
+    Stack: TypeAlias = Literal["text", "encoder", "decoder", "vision", "audio"]
 
 
-def model(x) -> Model:
+def model(x: ModelSource) -> Model:
     """What a model's files say about position.
 
     x: a folder, config.json, params.json or .gguf file, a bundled name (`bundled_models()`), a config as a dict or as JSON
@@ -28,7 +38,17 @@ def model(x) -> Model:
     return made
 
 
-def read(x) -> Model:
+def bare(x: Any) -> Any:
+    """A live model without what wraps it: torch.compile, DataParallel, DDP, FSDP, an average of weights."""
+    while "_orig_mod" in getattr(x, "_modules", ()) or not hasattr(x, "config"):
+        inner = getattr(x, "_orig_mod", None) or getattr(x, "module", None)
+        if inner is None:
+            return x
+        x = inner
+    return x
+
+
+def read(x: Any) -> Model:
     """model() without its warnings, for those who show them otherwise."""
     if isinstance(x, Model):
         return x
@@ -40,6 +60,7 @@ def read(x) -> Model:
         return _posenc.read_path(os.fspath(x))
     name = None
     if not isinstance(x, dict):
+        x = bare(x)
         config = getattr(x, "config", x)  # of a module
         name = type(x).__name__ if config is not x else getattr(config, "_name_or_path", None)
         if not hasattr(config, "to_dict"):
@@ -53,7 +74,7 @@ def read(x) -> Model:
     return _posenc.read_bytes(json.dumps(x, default=_plain).encode(), name or "config.json")
 
 
-def _plain(value):
+def _plain(value: object) -> str:
     """What a configuration may hold beside JSON's types: dtypes, by their names."""
     return str(value).removeprefix("torch.")
 
@@ -63,42 +84,85 @@ def _reread(source: str, contents: bytes, name: str) -> Model:
     return _posenc.read_path(source) if source else _posenc.read_bytes(contents, name)
 
 
-def plan(scheme, **geometry) -> Plan:
-    """A scheme (`posenc.Rope(...)`), or a model's, as tables and numbers.
+def _reduced(of: Model) -> tuple[Any, ...]:
+    """How a model is pickled; what an engine makes of one, as posenc.read_as with its arguments."""
+    made = getattr(of, "_made", None)
+    return made or (_reread, (of.source, of.contents, of.name))
 
-    Of a scheme: head_dim, heads, kv_heads, width, length, grid_height, grid_width, and angles "exact", "hf_float" or
-    "ggml_float". Of a model: layer, stack, group, length, angles.
+
+@overload
+def plan(
+    scheme: Value | dict[str, Any],
+    *,
+    head_dim: int = 0,
+    heads: int = 0,
+    kv_heads: int = 0,
+    width: int = 0,
+    length: int = 0,
+    grid_height: int = 0,
+    grid_width: int = 0,
+    angles: Angles = "exact",
+) -> Plan: ...
+
+
+@overload
+def plan(
+    scheme: ModelSource,
+    *,
+    layer: int | None = None,
+    stack: Stack = "text",
+    group: int | None = None,
+    length: int = 0,
+    angles: Angles = "exact",
+) -> Plan: ...
+
+
+def plan(scheme: Value | ModelSource, **geometry: Any) -> Plan:
+    """A scheme (`posenc.Rope(...)`, or as JSON has it, `{"type": "rope"}`), or a model's, as tables and numbers.
+
+    Of a scheme: head_dim and width in channels, heads, kv_heads, length in tokens, grid_height and grid_width in patches, and
+    angles "exact", "hf_float" or "ggml_float": whose arithmetic forms them. Of a model: layer, stack, group, length, angles.
+    Raises posenc.Error where the scheme needs a size that was not given.
     """
+    if isinstance(scheme, dict) and "type" in scheme and "model_type" not in scheme:
+        scheme = of_dict(scheme)
     if isinstance(scheme, Value):
-        return _posenc.compile_plan(scheme._value, **geometry)
+        return _posenc.plan(scheme._value, **geometry)
     return read(scheme).plan(**geometry)
 
 
-class Explanation:
+class Explanation(Keys):
     """What a model does about position: as text the command's page, in notebooks a page with its picture, as data the
     documented JSON (docs/json.md) with attributes for keys."""
 
+    groups: list[Record]
+    """of layers that treat position alike"""
+    warnings: list[Record]
+    """code and message"""
+    family: str
+    known_family: bool
+    context: int
+    """tokens"""
+    trained_context: int
+    asked: int | None
+    """the length that it is for"""
+    dtype: str
+    origin: str
+    words: list[str]
+    cache_bytes_per_token: int
+    cache_bytes: int
+    files: list[Record]
+
     def __init__(self, of: Model, at: int, layer: int | None) -> None:
-        self.model, self._at, self._layer = of, at, layer
-        self._json = of.explain_json(at, layer)
-        self._data = None
-
-    def to_json(self) -> str:
-        return self._json
-
-    def to_dict(self) -> dict:
         import json
 
-        return json.loads(self._json)
+        self.model, self._at, self._layer = of, at, layer
+        self._json = of.explain_json(at, layer)
+        super().__init__(json.loads(self._json))
 
-    def __getattr__(self, name):
-        if name.startswith("_"):
-            raise AttributeError(name)
-        if self._data is None:
-            from .reports import Record
-
-            self._data = Record(self.to_dict())
-        return getattr(self._data, name)
+    def to_json(self) -> str:
+        """The documented JSON, as text."""
+        return self._json
 
     def __str__(self) -> str:
         flags = ["--at", str(self._at)] if self._at else []
@@ -112,49 +176,40 @@ class Explanation:
 
         return display.explanation_html(self)
 
-    def plot(self, ax=None):
+    def plot(self, ax: Any = None) -> Any:
         """Draws the wavelengths of every group of layers with matplotlib, and returns the Axes."""
         from . import display
 
         return display.plot_explanation(self, ax)
 
 
-def explain(of, *, at: int = 0, layer: int | None = None) -> Explanation:
+def explain(of: ModelSource, *, at: int = 0, layer: int | None = None) -> Explanation:
     """What a model's files mean about position: for a length (`at` tokens, 0 as constructed), one layer or all."""
     return Explanation(read(of), at, layer)
 
 
-def bundled_models() -> list[dict]:
+def bundled_models() -> list[dict[str, str]]:
     """Real configurations that travel with the library: name, about, origin, source."""
     import json
 
-    return json.loads(_posenc.models_json())
+    listed: list[dict[str, str]] = json.loads(_posenc.models_json())
+    return listed
 
 
-# What a model is beside its plans, for reading at a prompt.
-def _groups(self):
-    """Groups of layers that treat position alike, as explain() has them."""
-    return explain(self).groups
+# What the extension module's Model asks for.
 
 
-def _warnings(self):
-    """What deserves a look in the files: each with a stable code and a message."""
-    return explain(self).warnings
+def _groups(of: Model) -> list[Record]:
+    return explain(of).groups
 
 
-def _schemes_of(self, group: int = 0):
-    """The schemes of a group of layers as values."""
-    return [of_value(value) for value in self.group_schemes(group)]
+def _warnings(of: Model) -> list[Record]:
+    return explain(of).warnings
 
 
-Model.groups = property(_groups)
-Model.warnings = property(_warnings)
-Model.schemes = _schemes_of
-Model.explain = lambda self, *, at=0, layer=None: explain(self, at=at, layer=layer)
-Model.explain.__doc__ = explain.__doc__
-Model.to_dict = lambda self: explain(self).to_dict()
-Model.to_dict.__doc__ = "The documented JSON (docs/json.md) as a dict."
-Model.plot = lambda self, ax=None: explain(self).plot(ax)
-Model.plot.__doc__ = Explanation.plot.__doc__
-Model._repr_html_ = lambda self: explain(self)._repr_html_()
-Model.__repr__ = lambda self: f"<posenc.Model {self.name}: {self.family}, {self.group_count} groups of layers>"
+def _schemes(of: Model, group: int) -> list[Value]:
+    return [of_value(value) for value in of.group_schemes(group)]
+
+
+def _said(of: Model) -> str:
+    return f"<posenc.Model {of.name}: {of.family}, {of.group_count} groups of layers>"

@@ -17,16 +17,22 @@ def program() -> str:
     return str(Path(__file__).parent / "bin" / "posenc")
 
 
-def command(*arguments: str, stdin: bytes | None = None, check: bool = False) -> subprocess.CompletedProcess:
+def command(*arguments: str, stdin: bytes | None = None, check: bool = False) -> subprocess.CompletedProcess[str]:
     """Runs the posenc command: `posenc.command("plot", "rope", "out.svg")`. Text in `.stdout` and `.stderr`; exit codes are
     0 good, 1 something wrong was found, 2 bad input."""
     import subprocess  # an import of posenc is to be quick
 
-    done = subprocess.run([program(), *map(str, arguments)], input=stdin, capture_output=True)
-    done.stdout, done.stderr = done.stdout.decode(), done.stderr.decode()
+    ran = subprocess.run([program(), *map(str, arguments)], input=stdin, capture_output=True)
+    done = subprocess.CompletedProcess(ran.args, ran.returncode, ran.stdout.decode(), ran.stderr.decode())
     if check and done.returncode == 2:
-        raise Error(done.stderr.strip().removeprefix("posenc: "))
+        said, _, rest = done.stderr.strip().removeprefix("posenc: ").rpartition("; see posenc ")
+        raise Error((said or rest).replace(": --at: ", ": at: "))
     return done
+
+
+def printed(*arguments: str, stdin: bytes | None = None) -> str:
+    """What a command prints; bad input raises Error."""
+    return command(*arguments, stdin=stdin, check=True).stdout
 
 
 def page(name: str, of: Model, *flags: str) -> str:
@@ -36,4 +42,4 @@ def page(name: str, of: Model, *flags: str) -> str:
         raise Error(
             f"posenc {name}: {rule}, got one as an engine runs it; its plans and to_dict() are there", name, rule
         )
-    return command(name, of.source or "-", *flags, stdin=of.contents or None, check=True).stdout
+    return printed(name, of.source or "-", *flags, stdin=of.contents or None)

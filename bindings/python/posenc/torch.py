@@ -10,6 +10,9 @@ device, and torch does the rest.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import torch
 
 from . import _posenc, models
@@ -22,11 +25,16 @@ from .torch_rotation import (
     _laid_out,
     _rotated_elsewhere,  # noqa: F401  # its tests, on a machine without other devices
     cos_sin,
+    derivative_of,
     frequencies,
+    function_of,
     rotate,
     rotate_,
     rotate_append_,
 )
+
+if TYPE_CHECKING:
+    from .types import ModelSource
 
 __all__ = [
     "RotaryEmbedding", "Rotation", "attention", "cos_sin", "flex_attention", "frequencies", "rotate", "rotate_", "rotate_append_",
@@ -36,25 +44,34 @@ __all__ = [
 # --- attention --------------------------------------------------------------------------------------------------
 
 
-class _Attention(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, q, k, v, plan, how):
-        ctx.save_for_backward(q, k, v)
-        ctx.plan, ctx.how = plan, how
-        return _posenc.attend(q.detach(), k.detach(), v.detach(), plan, **how)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        q, k, v = ctx.saved_tensors
-        made = _posenc.attend_backward(q.detach(), k.detach(), v.detach(), gradient, ctx.plan, **ctx.how)
-        return made["q"], made["k"], made["v"], None, None
+def _attend(q, k, v, plan, how):
+    return _posenc.attend(q.detach(), k.detach(), v.detach(), plan, **how)
 
 
-def attention(q, k, v, plan: Plan | None = None, **how) -> torch.Tensor:
+def _attended(ctx, inputs, output):
+    q, k, v, ctx.plan, ctx.how = inputs
+    ctx.save_for_backward(q, k, v)
+
+
+def _attend_backward(q, k, v, gradient, plan, how):
+    made = _posenc.attend_backward(q.detach(), k.detach(), v.detach(), gradient.detach(), plan, **how)
+    return made["q"], made["k"], made["v"]
+
+
+_AttentionBackward = derivative_of("posenc.torch.attention", _attend_backward)
+_Attention = function_of(
+    _attend,
+    _attended,
+    lambda ctx, gradient: (*_AttentionBackward.apply(*ctx.saved_tensors, gradient, ctx.plan, ctx.how), None, None),
+)
+
+
+def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, plan: Plan | None = None, **how: Any) -> torch.Tensor:
     """softmax(logits) v for any plan, with its gradients by q, k and v. q [batch, heads, queries, head_dim] and k
     [batch, kv_heads, keys, head_dim] come unrotated: rotation, bias and logit scales are the plan's. The keywords are
     those of posenc.attend: position_ids, key_position_ids, causal, window, chunk, prefix, keep, sink_logits, layout, threads."""
-    return _Attention.apply(q, k, v, plan, how)
+    made: torch.Tensor = _Attention.apply(q, k, v, plan, how)
+    return made
 
 
 # --- a module of transformers ---------------------------------------------------------------------------------------
@@ -72,15 +89,21 @@ class RotaryEmbedding(torch.nn.Module):
     """
 
     def __init__(
-        self, config, device=None, *, layer_type: str | None = None, layer: int | None = None, style: str = "cat"
+        self,
+        config: ModelSource,
+        device: Any = None,
+        *,
+        layer_type: str | None = None,
+        layer: int | None = None,
+        style: str = "cat",
     ) -> None:
         super().__init__()
         self.model = models.read(config)
         self.layer_type, self.layer, self.style = layer_type, layer, style
         self._layers = _layers_by_type(config)
-        self._plans: dict = {}
-        self._numbers: dict = {}
-        self.tell = None  # called with what forward gives, its plan, its ids and the style
+        self._plans: dict[str | None, Plan] = {}
+        self._numbers: dict[str | None, tuple[torch.Tensor, float]] = {}
+        self.tell: Callable[..., None] | None = None  # called with what forward gives, its plan, its ids and the style
 
     def plan(self, layer_type: str | None = None, length: int = 0) -> Plan:
         """The plan of a kind of layers, for a length."""
@@ -106,13 +129,14 @@ class RotaryEmbedding(torch.nn.Module):
         )
 
     @torch.no_grad()
-    def forward(self, x, position_ids, layer_type: str | None = None, **_):
+    def forward(self, x: torch.Tensor, position_ids: torch.Tensor, layer_type: str | None = None, **_: Any) -> Any:
         """(cos, sin) of the dtype of x, as the module that it replaces gives them."""
         kind = layer_type or self.layer_type
         if torch.compiler.is_compiling() if hasattr(torch, "compiler") else False:
             known = self._numbers.get(kind)  # tensors, which a graph holds
             if known is not None and self.style in ("cat", "repeat", "once"):
-                return _laid_out(*_cos_sin_of(*known, position_ids, x.dtype), self.style)
+                cos, sin = _cos_sin_of(known[0], known[1], position_ids, x.dtype)
+                return _laid_out(cos, sin, self.style)
         plan = self.plan(layer_type)
         if plan.valid is not None:
             plan = self.plan(layer_type, int(position_ids.max()) + 1)
@@ -124,7 +148,7 @@ class RotaryEmbedding(torch.nn.Module):
         return made
 
     @staticmethod
-    def laid_out(plan: Plan, position_ids, dtype, style: str):
+    def laid_out(plan: Plan, position_ids: torch.Tensor, dtype: torch.dtype, style: str) -> Any:
         """cos and sin of a plan as a style has them."""
         if style == "complex":
             return torch.complex(*cos_sin(plan, position_ids, torch.float32, halves=True))
@@ -133,11 +157,13 @@ class RotaryEmbedding(torch.nn.Module):
                 plan.inv_freq.sum(0), pairing=plan.pairing, attention_factor=plan.attention_factor
             )
             rows = cos_sin(whole, position_ids.flatten(0, 1), dtype, halves=True)
-            return _laid_out(*(each.unflatten(0, position_ids.shape[:2]) for each in rows), "cat")
-        return _laid_out(*cos_sin(plan, position_ids, dtype, halves=True), style)
+            cos, sin = (each.unflatten(0, position_ids.shape[:2]) for each in rows)
+            return _laid_out(cos, sin, "cat")
+        cos, sin = cos_sin(plan, position_ids, dtype, halves=True)
+        return _laid_out(cos, sin, style)
 
     @staticmethod
-    def style_of(made, plan: Plan, position_ids) -> str | None:
+    def style_of(made: Any, plan: Plan, position_ids: torch.Tensor) -> str | None:
         """The style of what a module gave for these ids (its answer, or cos alone); None where it is of another shape."""
         if isinstance(made, torch.Tensor) and made.is_complex():
             return "complex"
@@ -159,13 +185,14 @@ class RotaryEmbedding(torch.nn.Module):
         return f"{self.model.name}, {self.plan()!r}"
 
 
-def _contains(lengths, length: int) -> bool:
+def _contains(lengths: tuple[int, int | None], length: int) -> bool:
     first, last = lengths
     return (length or 1) >= first and (last is None or length <= last)
 
 
-def _layers_by_type(config) -> dict:
+def _layers_by_type(config: Any) -> dict[str, int]:
     """The first layer of each kind that the configuration names."""
     config = getattr(config, "text_config", None) or config
     types = config.get("layer_types") if isinstance(config, dict) else getattr(config, "layer_types", None)
-    return {kind: types.index(kind) for kind in dict.fromkeys(types or [])}
+    types = list(types or [])
+    return {kind: types.index(kind) for kind in types}

@@ -59,7 +59,8 @@ class _Call:
 
     def __init__(self, q, layout: str, plans: str) -> None:
         letters = cuda.letters_of(layout, q.dim(), WHERE)
-        self.q, self.axes, self.lent = q, [letters.find(letter) for letter in "bhsd"], []
+        self.q, self.axes = q, [letters.find(letter) for letter in "bhsd"]
+        self.lent: list[torch.Tensor] = []
         batch, _, seq, _ = self.axes
         self.rows = (1 if batch < 0 else q.shape[batch], q.shape[seq])
         there = q.device.type == "cuda"

@@ -4,12 +4,16 @@ posenc.torch has the public names."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 import torch
 
 from . import _posenc, cuda, torch_cuda
 from ._posenc import Plan
 from .errors import Error
+
+if TYPE_CHECKING:
+    from .types import PositionIds
 
 # Operators take a plan as its numbers, so that an exported graph needs no handle: frequency [heads, axes, pairs].
 
@@ -78,7 +82,7 @@ def _operators():
 
     rotate.register_autograd(backward_by(transpose), setup_context=_saved)
     transpose.register_autograd(backward_by(rotate), setup_context=_not_learned)
-    return rotate
+    return rotate, transpose, by_frequency
 
 
 def _not_learned(ctx, inputs, output):
@@ -87,22 +91,89 @@ def _not_learned(ctx, inputs, output):
     ctx.rest = rest
 
 
-class _Rotate(torch.autograd.Function):
-    """What PyTorch before 2.4 has instead: gradients, and a break in a compiled graph."""
+def function_of(forward, saved, backward, **more):
+    """An autograd.Function of three functions, in the form that torch.func takes where PyTorch has it (2.0)."""
 
-    @staticmethod
-    def forward(ctx, x, *rest):
-        rotated = _forward(x, *rest)
-        _saved(ctx, (x, *rest), rotated)
-        return rotated
+    def both(ctx, *inputs):
+        made = forward(*inputs)
+        saved(ctx, inputs, made)
+        return made
 
-    @staticmethod
-    def backward(ctx, gradient):
-        return _gradients(ctx, gradient, _transposed, _by_frequency)
+    parts = {"forward": forward, "setup_context": saved} if hasattr(torch, "func") else {"forward": both}
+    parts = {name: staticmethod(part) for name, part in {**parts, "backward": backward}.items()}
+    return type("_Function", (torch.autograd.Function,), {**parts, **more})
+
+
+def derivative_of(where: str, forward, **more):
+    """A function that is a derivative, and has none itself: torch.func hands its tensors to a backward pass wrapped."""
+
+    def refuse(ctx, *_):
+        rule, cure = "the derivative is a first one", "use posenc.torch.flex_attention or torch's own for the second"
+        raise Error(f"{where}: {rule}, got a second; {cure}", where, rule, "a second", cure)
+
+    return function_of(forward, lambda ctx, inputs, output: None, refuse, **more)
 
 
 HAS_OPERATORS = torch_cuda.HAS_OPERATORS
-_rotate = _operators() if HAS_OPERATORS else _Rotate.apply
+_operator, _transpose_operator, _frequency_operator = (
+    _operators() if HAS_OPERATORS else (_forward, _transposed, _by_frequency)
+)
+
+
+def _function_saved(ctx, inputs, output):
+    _x, frequency, position_ids, ctx.transposed, *ctx.rest = inputs
+    ctx.save_for_backward(frequency, position_ids, output)
+    ctx.set_materialize_grads(False)
+    if hasattr(ctx, "save_for_forward"):
+        ctx.save_for_forward(frequency, position_ids)
+
+
+def _function_backward(ctx, gradient):
+    frequency, position_ids, output = ctx.saved_tensors
+    of_x = of_frequency = None
+    if gradient is None:
+        return (None,) * 9
+    if ctx.needs_input_grad[0]:
+        of_x = _Function.apply(gradient, frequency, position_ids, not ctx.transposed, *ctx.rest)
+    if ctx.needs_input_grad[1] and not ctx.transposed:
+        of_frequency = _ByFrequency.apply(output, gradient, frequency, position_ids, *ctx.rest)
+    return (of_x, of_frequency, *[None] * 7)
+
+
+def _function_jvp(ctx, of_x, of_frequency, *_):
+    if of_frequency is not None:
+        rule = "forward derivatives are those by x"
+        raise Error(
+            f"posenc.torch.rotate: {rule}, got one by frequency; use torch.func.grad", "posenc.torch.rotate", rule
+        )
+    return None if of_x is None else _Function.apply(of_x, *ctx.saved_tensors[:2], ctx.transposed, *ctx.rest)
+
+
+_ByFrequency = derivative_of(
+    "posenc.torch.rotate", lambda *inputs: _frequency_operator(*inputs), generate_vmap_rule=HAS_OPERATORS
+)
+# Where there are no operators, and under torch.func, whose transforms do not take an operator's gradient.
+_Function = function_of(
+    lambda x, frequency, position_ids, transposed, *rest: (_transpose_operator if transposed else _operator)(
+        x, frequency, position_ids, *rest
+    ),
+    _function_saved,
+    _function_backward,
+    jvp=staticmethod(_function_jvp),
+    generate_vmap_rule=HAS_OPERATORS,  # of a function that calls operators alone
+)
+
+
+def _transforming() -> bool:
+    """Whether a transform of torch.func is at work."""
+    active = getattr(torch._C, "_are_functorch_transforms_active", None)
+    return active is not None and not torch.compiler.is_compiling() and active()
+
+
+def _rotate(x: torch.Tensor, frequency: torch.Tensor, position_ids: torch.Tensor, *rest: Any) -> Any:
+    if HAS_OPERATORS and not _transforming():
+        return _operator(x, frequency, position_ids, *rest)
+    return _Function.apply(x, frequency, position_ids, False, *rest)
 
 
 def frequencies(plan: Plan) -> torch.Tensor:
@@ -136,15 +207,18 @@ class Rotation:
         self.frequency = frequencies(self.plan)
         self.numbers = (self.plan.pairing, self.plan.first_dim, self.plan.blocks, self.plan.attention_factor)
 
+    def __repr__(self) -> str:
+        return f"<posenc.torch.Rotation of {', '.join(map(repr, self.plans))}>"
+
     def __call__(
         self,
         x: torch.Tensor,
-        position_ids=None,
+        position_ids: PositionIds | None = None,
         *,
         layout: str = "",
-        frequency=None,
+        frequency: torch.Tensor | None = None,
         backend: str | None = None,
-        **there,
+        **there: Any,
     ) -> torch.Tensor:
         if frequency is None and _is_there(x, backend):
             return torch_cuda.rotate(x, *self.there(x, position_ids, layout, **there), layout, False)
@@ -155,7 +229,15 @@ class Rotation:
         frequency = self.frequency if frequency is None else frequency
         return _rotate(x, frequency, ids, *self.numbers, layout)
 
-    def there(self, x, position_ids, layout: str, plan_ids=None, cu_seqlens=None, cached=None) -> tuple:
+    def there(
+        self,
+        x: torch.Tensor,
+        position_ids: Any,
+        layout: str,
+        plan_ids: Any = None,
+        cu_seqlens: Any = None,
+        cached: Any = None,
+    ) -> tuple[Any, ...]:
         """The arguments of an operator of posenc-cuda: plans, where tokens stand, and which plan they use."""
         first, ids = 0, position_ids
         if cu_seqlens is None and self.frequency.shape[1] == 1 and (ids is None or isinstance(ids, int)):
@@ -164,7 +246,7 @@ class Rotation:
             ids = _ids(ids, x, layout).to(x.device, non_blocking=True)
         return self.text, ids, first, cu_seqlens, cached, plan_ids
 
-    def must_be_plain(self, where: str, **there) -> None:
+    def must_be_plain(self, where: str, **there: Any) -> None:
         """Refuses what posenc-cuda alone has."""
         named = [name for name, value in there.items() if value is not None] + ["plans"] * (len(self.plans) > 1)
         if named:
@@ -185,20 +267,27 @@ def _is_there(x, backend: str | None, must: str = "") -> bool:
     return backend == "emulated" or (cuda_tensor and cuda.available())
 
 
-def _known(plan) -> Rotation:
+def _known(plan: Any) -> Rotation:
     """The Rotation of a plan, made once."""
     if isinstance(plan, Rotation):
         return plan
     if not isinstance(plan, Plan):
         return Rotation(plan)
-    known = getattr(plan, "_rotation", None)
+    known: Rotation | None = vars(plan).get("_rotation")
     if known is None:
-        known = plan._rotation = Rotation(plan)
+        known = vars(plan)["_rotation"] = Rotation(plan)
     return known
 
 
 def rotate(
-    plan: Plan | Rotation, x: torch.Tensor, position_ids=None, *, layout="", frequency=None, backend=None, **there
+    plan: Plan | Rotation,
+    x: torch.Tensor,
+    position_ids: PositionIds | None = None,
+    *,
+    layout: str = "",
+    frequency: torch.Tensor | None = None,
+    backend: str | None = None,
+    **there: Any,
 ) -> torch.Tensor:
     """x [batch, head, seq, head_dim] (or another layout) rotated by its positions, with the gradient by x and by `frequency`:
     a tensor like `frequencies(plan)` to take in place of the plan's own (2-D mixed RoPE learns it). In a function that is
@@ -219,9 +308,42 @@ def _need_no_gradient(where: str, **tensors) -> None:
             )
 
 
+@overload
 def rotate_(
-    plan: Plan | Rotation, x: torch.Tensor, position_ids=None, *, k=None, layout: str = "", backend=None, **there
-):
+    plan: Plan | Rotation,
+    x: torch.Tensor,
+    position_ids: PositionIds | None = None,
+    *,
+    k: None = None,
+    layout: str = "",
+    backend: str | None = None,
+    **there: Any,
+) -> torch.Tensor: ...
+
+
+@overload
+def rotate_(
+    plan: Plan | Rotation,
+    x: torch.Tensor,
+    position_ids: PositionIds | None = None,
+    *,
+    k: torch.Tensor,
+    layout: str = "",
+    backend: str | None = None,
+    **there: Any,
+) -> tuple[torch.Tensor, torch.Tensor]: ...
+
+
+def rotate_(
+    plan: Plan | Rotation,
+    x: torch.Tensor,
+    position_ids: PositionIds | None = None,
+    *,
+    k: torch.Tensor | None = None,
+    layout: str = "",
+    backend: str | None = None,
+    **there: Any,
+) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """The same in place, for tensors that need no gradient. k: keys [batch, kv_head, seq, head_dim] of the same tokens, in the same
     pass; (x, k) comes back."""
     _need_no_gradient("rotate_", x=x, k=k)
@@ -237,8 +359,9 @@ def rotate_(
 
 
 def rotate_append_(
-    plan: Plan | Rotation, q, k, v, key_cache, value_cache, slots, position_ids=None, *, keep_k: bool = True, layout: str = "",
-    cache_layout: str = "NHD", backend=None, **there,
+    plan: Plan | Rotation, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, key_cache: torch.Tensor, value_cache: torch.Tensor,
+    slots: torch.Tensor, position_ids: PositionIds | None = None, *, keep_k: bool = True, layout: str = "",
+    cache_layout: str = "NHD", backend: str | None = None, **there: Any,
 ) -> torch.Tensor:  # fmt: skip
     """Queries rotated in place, and in the same pass rotated keys and values as they are written to the pages of a cache on a CUDA
     device: [page, token, kv_head, head_dim] (NHD) or [page, kv_head, token, head_dim] (HND). slots [batch, seq] say where a token
@@ -251,28 +374,31 @@ def rotate_append_(
         raise Error(
             f"{where}: {rule}, got {q.device}; on the CPU posenc.KvCache is a cache", where, rule, str(q.device)
         )
-    there = _known(plan).there(q, position_ids, layout, **there)
-    torch_cuda.rotate_append_(q, k, v, key_cache, value_cache, slots, *there, layout, cache_layout, keep_k)
+    known = _known(plan).there(q, position_ids, layout, **there)
+    torch_cuda.rotate_append_(q, k, v, key_cache, value_cache, slots, *known, layout, cache_layout, keep_k)
     return q
 
 
-def cos_sin(plan: Plan, position_ids: torch.Tensor, dtype=torch.float32, *, halves: bool = False):
+def cos_sin(
+    plan: Plan, position_ids: torch.Tensor, dtype: torch.dtype = torch.float32, *, halves: bool = False
+) -> tuple[torch.Tensor, torch.Tensor]:
     """(cos, sin) [batch, seq, rotary_dim] times the attention factor, on the device of the ids, which are [seq], [batch, seq] or
     [axes, batch, seq]. On the CPU they are Plan.cos_sin's; elsewhere angles are formed in float64 from the integer positions (on
     the CPU where the device has none)."""
     if position_ids.is_cpu:
         return plan.cos_sin(position_ids, dtype=dtype, halves=halves)
     if plan.refused_by("posenc.torch.cos_sin") or position_ids.device.type == "mps":
-        return tuple(
-            each.to(position_ids.device) for each in plan.cos_sin(position_ids.cpu(), dtype=dtype, halves=halves)
-        )
+        cos, sin = plan.cos_sin(position_ids.cpu(), dtype=dtype, halves=halves)
+        return cos.to(position_ids.device), sin.to(position_ids.device)
     cos, sin = _cos_sin_of(frequencies(plan)[0], plan.attention_factor, position_ids, dtype)
     if halves:
         return cos, sin
     return _laid_out(cos, sin, "cat" if plan.pairing == "halves" else "repeat")
 
 
-def _cos_sin_of(frequency, factor: float, position_ids, dtype):
+def _cos_sin_of(
+    frequency: torch.Tensor, factor: float, position_ids: torch.Tensor, dtype: torch.dtype
+) -> tuple[torch.Tensor, torch.Tensor]:
     """The same of frequencies [axes, pairs], once for each pair, in torch alone."""
     frequency = frequency.to(position_ids.device)
     ids = position_ids.to(torch.float64)[..., None]
@@ -281,7 +407,7 @@ def _cos_sin_of(frequency, factor: float, position_ids, dtype):
     return (angles.cos() * factor).to(dtype), (angles.sin() * factor).to(dtype)
 
 
-def _laid_out(cos, sin, style: str):
+def _laid_out(cos: torch.Tensor, sin: torch.Tensor, style: str) -> tuple[torch.Tensor, torch.Tensor]:
     """The numbers of pairs as a model's code takes them."""
     if style == "once":
         return cos, sin
@@ -317,4 +443,5 @@ def _rotated_elsewhere(plan: Plan, x, ids, layout: str, frequency=None):
 def _in_layout(table, layout: str):
     """A table [batch, heads, seq, pairs] in the order of another layout's axes, without those that it does not name."""
     left_out = [axis for axis in "bh" if axis not in layout]
-    return table.permute(["bhsd".index(axis) for axis in (*layout, *left_out)])[(..., *[0] * len(left_out))]
+    first = (..., *[0] * len(left_out))
+    return table.permute(["bhsd".index(axis) for axis in (*layout, *left_out)])[first]

@@ -5,7 +5,10 @@ The classes are the library's own list, made when this module is read: a new sch
 
 from __future__ import annotations
 
+from typing import Any
+
 from . import _posenc
+from .errors import Error
 
 
 class Value:
@@ -40,7 +43,7 @@ class Value:
             for name, field in self._value.fields().items()
         }
 
-    def table(self, name: str):
+    def table(self, name: str) -> Any:
         """A tensor of a scheme that reads the content, in float64; None where it was not given."""
         return self._value.table(name)
 
@@ -94,6 +97,15 @@ def of_value(value: _posenc.Value) -> Value:
     made = object.__new__(_classes[value.kind, value.name])
     made._value = value
     return made
+
+
+def of_dict(said: dict) -> Value:
+    """A scheme as JSON has it: its type beside its fields."""
+    named = {name: made for (kind, name), made in _classes.items() if kind == "scheme"}
+    if said["type"] not in named:
+        rule, cure = "type must be a scheme's name", f"one of: {', '.join(named)}"
+        raise Error(f"plan: {rule}, got {said['type']!r}; {cure}", "plan", rule, repr(said["type"]), cure)
+    return named[said["type"]](**{name: field for name, field in said.items() if name != "type"})
 
 
 _classes: dict[tuple[str, str], type[Value]] = {}

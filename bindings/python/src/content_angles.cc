@@ -11,12 +11,35 @@
 #include "bindings.h"
 #include "errors.h"
 #include "posenc/angles.h"
+#include "state.h"
 
 namespace posenc::python {
 namespace {
 
 constexpr std::string_view step_names[] = {"plain", "tanh", "softplus", "powers"},
                            gate_names[] = {"none", "sigmoid", "softplus"};
+
+// Pickled as its plan, the places of its words in the lists, own_step and turning.
+nb::tuple state_of_form(const AngleForm& form) {
+  return nb::make_tuple(state_of(form.plan), static_cast<int>(form.step),
+                        static_cast<int>(form.gate), form.own_step, form.turning);
+}
+
+void restore_form(AngleForm& form, const nb::tuple& state) {
+  std::size_t step = 0, gate = 0;
+  AngleForm made;
+  if (nb::len(state) != 5 || !nb::try_cast(nb::object(state[1]), step) ||
+      !nb::try_cast(nb::object(state[2]), gate) ||
+      !nb::try_cast(nb::object(state[3]), made.own_step) ||
+      !nb::try_cast(nb::object(state[4]), made.turning) || step >= std::size(step_names) ||
+      gate >= std::size(gate_names) || made.turning < 0)
+    refuse("AngleForm", "must be unpickled from what one was pickled as", said(state),
+           "pickle it again");
+  made.step = static_cast<AngleStep>(step);
+  made.gate = static_cast<AngleGate>(gate);
+  made.plan = plan_of_state(state[0]);
+  new (&form) AngleForm(std::move(made));
+}
 
 AngleGate gate_of(std::string_view name) {
   const auto* const found = std::ranges::find(gate_names, name);
@@ -128,6 +151,11 @@ void bind_content_angles(nb::module_& m) {
           [](AngleForm& form, std::string_view gate) { form.gate = gate_of(gate); },
           "none, sigmoid or softplus")
       .def_ro("own_step", &AngleForm::own_step, "whether a token's own step is in its angle")
+      .def("__copy__", [](const AngleForm& form) { return form; })
+      .def(
+          "__deepcopy__", [](const AngleForm& form, nb::handle) { return form; }, nb::arg("memo"))
+      .def("__getstate__", &state_of_form)
+      .def("__setstate__", &restore_form)
       .def("angles", &angles_said, nb::arg("said"), nb::kw_only(),
            nb::arg("gate").none() = nb::none(), nb::arg("start").none() = nb::none(),
            nb::arg("dtype").none() = nb::none(),

@@ -57,6 +57,14 @@ void bind_files(nb::module_& m) {
       .def_prop_ro(
           "shape", [](const FileTensor& t) { return nb::tuple(nb::cast(t.stored->shape)); },
           "Its last axis is contiguous, whatever order the file has.")
+      .def("__repr__",
+           [](const FileTensor& t) {
+             std::string shape;
+             for (const std::int64_t extent : t.stored->shape)
+               shape += (shape.empty() ? "" : ", ") + std::to_string(extent);
+             return text("<posenc.FileTensor " + t.stored->name + ": " + t.stored->type + " [" +
+                         shape + "]>");
+           })
       .def("numpy", &copied_numbers, nb::arg("dtype") = "float32",
            "Its numbers as an array of numpy, float32 or float64; float32 also of ggml's blocks "
            "of quantized numbers.");

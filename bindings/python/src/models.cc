@@ -66,16 +66,10 @@ CompiledPlan plan_of(const ReadModel& read, std::optional<std::int64_t> layer,
   return made;
 }
 
-// By a function of Python's, since pickle does not know those of a binding.
-nb::tuple reduced(const ReadModel& read) {
-  if (read.source.empty() && read.contents.empty())
-    refuse("Model", "must have been read from a file or a text to be pickled",
-           "what an engine makes of one",
-           "pickle the model itself, and let the engine read it again");
-  return nb::make_tuple(
-      nb::module_::import_("posenc.models").attr("_reread"),
-      nb::make_tuple(read.source, nb::bytes(read.contents.data(), read.contents.size()),
-                     read.model.name));
+// What posenc.models has of that name, called with the model first.
+template <class... T>
+nb::object by_python(const char* function, nb::handle self, const T&... rest) {
+  return nb::module_::import_("posenc.models").attr(function)(self, rest...);
 }
 
 }  // namespace
@@ -111,11 +105,49 @@ void bind_models(nb::module_& m) {
             return all;
           },
           "(code, message) of what deserves a look in the files; posenc.model warns of them.")
-      .def("__copy__", [](const ReadModel& r) { return r; })
+      .def_prop_ro(
+          "notes", [](nb::handle self) { return nb::getattr(self, "_notes", nb::list()); },
+          "Of a model that posenc.read_as made: what the engine does otherwise than the file says, "
+          "as (kind, sentence).")
+      .def_prop_ro(
+          "groups", [](nb::handle self) { return by_python("_groups", self); },
+          "Groups of layers that treat position alike, as posenc.explain has them.")
+      .def_prop_ro(
+          "warnings", [](nb::handle self) { return by_python("_warnings", self); },
+          "What deserves a look in the files: each with a stable code (docs/warnings.md) and a "
+          "message.")
       .def(
-          "__deepcopy__", [](const ReadModel& r, nb::handle) { return r; }, nb::arg("memo"))
-      .def("__reduce__", &reduced,
-           "A file's text travels with the pickle, a path or bundled name is read again.")
+          "schemes",
+          [](nb::handle self, std::int64_t group) { return by_python("_schemes", self, group); },
+          nb::arg("group") = 0, "The schemes of a group of layers as values.")
+      .def(
+          "explain",
+          [](nb::handle self, std::int64_t at, std::optional<std::int64_t> layer) {
+            return by_python("explain", self, nb::arg("at") = at, nb::arg("layer") = layer);
+          },
+          nb::kw_only(), nb::arg("at") = 0, nb::arg("layer").none() = nb::none(),
+          "posenc.explain of it.")
+      .def(
+          "to_dict", [](nb::handle self) { return by_python("explain", self).attr("to_dict")(); },
+          "The documented JSON (docs/json.md) as a dict.")
+      .def(
+          "plot",
+          [](nb::handle self, nb::handle ax) {
+            return by_python("explain", self).attr("plot")(ax);
+          },
+          nb::arg("ax").none() = nb::none(),
+          "Draws the wavelengths of every group of layers with matplotlib, and returns the Axes.")
+      .def("_repr_html_",
+           [](nb::handle self) { return by_python("explain", self).attr("_repr_html_")(); })
+      .def("__repr__", [](nb::handle self) { return by_python("_said", self); })
+      // Nothing of it changes.
+      .def("__copy__", [](nb::handle self) { return nb::borrow(self); })
+      .def(
+          "__deepcopy__", [](nb::handle self, nb::handle) { return nb::borrow(self); },
+          nb::arg("memo"))
+      .def(
+          "__reduce__", [](nb::handle self) { return by_python("_reduced", self); },
+          "A file's text travels with the pickle; a path or bundled name is read again.")
       .def_ro("source", &ReadModel::source,
               "The path or bundled name it was read from; empty for bytes.")
       .def_prop_ro(

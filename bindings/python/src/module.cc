@@ -8,6 +8,8 @@ NB_MODULE(_posenc, m) {
   using namespace posenc::python;
   m.doc() = "What posenc's public headers declare; use it through the package posenc.";
   m.attr("__version__") = posenc_version();
+  // What typing and torch list until the interpreter ends keeps modules alive, which is no leak.
+  posenc::python::nb::set_leak_warnings(false);
   bind_errors(m);
   bind_schemes(m);
   bind_positions(m);

@@ -414,6 +414,7 @@ void bind_plans(nb::module_& m) {
              return nb::isinstance<CompiledPlan>(b) &&
                     a.plan == nb::cast<const CompiledPlan&>(b).plan;
            })
+      .def("__hash__", [](const CompiledPlan& p) { return hash_of(p.plan); })
       .def("__copy__", [](const CompiledPlan& p) { return p; })
       .def(
           "__deepcopy__", [](const CompiledPlan& p, nb::handle) { return p; }, nb::arg("memo"))
@@ -426,7 +427,7 @@ void bind_plans(nb::module_& m) {
            })
       .def("__setstate__", &restore);
   m.def(
-      "compile_plan",
+      "plan",
       [](const Value& scheme, std::int64_t head_dim, std::int64_t heads, std::int64_t kv_heads,
          std::int64_t width, std::int64_t length, std::int64_t grid_height, std::int64_t grid_width,
          std::string_view angles) {

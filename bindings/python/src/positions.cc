@@ -180,6 +180,11 @@ void bind_positions(nb::module_& m) {
            [](const Positions& a, nb::handle b) {
              return nb::isinstance<Positions>(b) && a == nb::cast<const Positions&>(b);
            })
+      .def("__hash__",
+           [](const Positions& p) {
+             const std::int64_t last = p.size() > 0 ? p.at(p.size() - 1) : 0;
+             return nb::hash(nb::make_tuple(p.axes(), p.batch(), p.size(), last));
+           })
       .def("__copy__", [](const Positions& p) { return p; })
       .def(
           "__deepcopy__", [](const Positions& p, nb::handle) { return p; }, nb::arg("memo"))

@@ -1,6 +1,8 @@
 #include "state.h"
 
 #include <concepts>
+#include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -157,7 +159,55 @@ void take(nb::handle from, T& part) {
   if (known != nb::len(from)) no_state(from);  // of a later posenc
 }
 
+// --- hashed: equal plans alike ------------------------------------------------------------------
+
+template <PlanPart T>
+void mix(std::size_t& hash, const T& part);
+// -0 equals 0, and adding 0 makes it so.
+template <class T>
+  requires(std::is_arithmetic_v<T>)
+void mix(std::size_t& hash, T number) {
+  hash = hash * 31 + std::hash<double>{}(static_cast<double>(number) + 0.0);
+}
+template <class T>
+  requires(std::is_enum_v<T>)
+void mix(std::size_t& hash, T word) {
+  mix(hash, static_cast<int>(word));
+}
+void mix(std::size_t& hash, const std::string& word) { mix(hash, std::hash<std::string>{}(word)); }
+template <class... T>
+void mix(std::size_t& hash, const std::variant<T...>& kind) {
+  mix(hash, kind.index());
+  std::visit([&](const auto& part) { mix(hash, part); }, kind);
+}
+template <class T>
+void mix(std::size_t& hash, const std::optional<T>& maybe) {
+  mix(hash, maybe.has_value());
+  if (maybe) mix(hash, *maybe);
+}
+template <class T>
+void mix(std::size_t& hash, const std::vector<T>& items) {
+  mix(hash, items.size());
+  for (const T& item : items) mix(hash, item);
+}
+void mix(std::size_t& hash, const RowList& rows) { mix(hash, rows.size()); }
+// Its extents alone: a learned table has millions of numbers.
+void mix(std::size_t& hash, const Table& table) {
+  for (int axis = 0; axis < table.values.rank; ++axis)
+    mix(hash, table.values.shape[static_cast<std::size_t>(axis)]);
+}
+template <PlanPart T>
+void mix(std::size_t& hash, const T& part) {
+  each_member(part, [&](const auto&, const auto& member) { mix(hash, member); });
+}
+
 }  // namespace
+
+std::size_t hash_of(const Plan& plan) {
+  std::size_t hash = 0;
+  mix(hash, plan);
+  return hash;
+}
 
 nb::object state_of(const Plan& plan) { return put(plan); }
 

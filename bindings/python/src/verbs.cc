@@ -60,9 +60,21 @@ constexpr Verb forward = [](const Plan& plan, const Tensor& x, const Positions& 
   return rotate(plan, x, positions, side, out, threads);
 };
 
+// Ids in the place of keys: they come by their name.
+void must_be_keys(nb::handle k, const char* where) {
+  const auto words = said(nb::getattr(k, "dtype", nb::str("")));
+  const bool ids = PyLong_Check(k.ptr()) || PyList_Check(k.ptr()) || PyTuple_Check(k.ptr()) ||
+                   PyRange_Check(k.ptr()) || nb::isinstance<Positions>(k) ||
+                   words.find("int") != std::string::npos;
+  if (ids)
+    refuse(where, "k must be keys, an array like q", said(nb::borrow(k.type()).attr("__name__")),
+           "pass ids as position_ids=");
+}
+
 nb::object rotate_arrays(nb::handle self, nb::handle q, nb::handle k, nb::handle position_ids,
                          std::string_view side, std::string_view layout, int threads) {
   constexpr const char* where = "rotate";
+  must_be_keys(k, where);
   if (is_recorded(q) || (!k.is_none() && is_recorded(k))) {
     const nb::object recorded = nb::module_::import_("posenc.torch").attr("rotate");
     const auto one = [&](nb::handle x) {
@@ -91,6 +103,7 @@ void rotate_arrays_in_place(const CompiledPlan& plan, nb::handle q, nb::handle k
                             nb::handle position_ids, std::string_view side, std::string_view layout,
                             int threads) {
   constexpr const char* where = "rotate_";
+  must_be_keys(k, where);
   if (k.is_none())
     return rotate_in_place(forward, where, plan, q, position_ids, side, layout, threads);
   const Array q_array = array_of(q, where, "q", Access::write),
@@ -278,8 +291,8 @@ nb::object frequency_gradient(const CompiledPlan& plan, nb::handle rotated, nb::
 
 }  // namespace
 
-void bind_verbs(nb::class_<CompiledPlan>& plan) {
-  plan.def("rotate", &rotate_arrays, nb::arg("q"), nb::arg("k").none() = nb::none(),
+void bind_verbs(nb::class_<CompiledPlan>& type) {
+  type.def("rotate", &rotate_arrays, nb::arg("q"), nb::arg("k").none() = nb::none(),
            nb::arg("position_ids").none() = nb::none(), nb::kw_only(), nb::arg("side") = "query",
            nb::arg("layout") = "", nb::arg("threads") = 0,
            "Queries, or queries and keys, rotated by the positions of their tokens: new arrays "

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from unittest.mock import patch
 
 import torch
-from live_models import PICTURES, SCALED, picture, prompt, run
+from live_models import CACHE, PICTURES, SCALED, picture, prompt, run
 from live_planting import (
     OTHER,
     attention,
@@ -154,10 +154,10 @@ def _(model, undo):
 
 @bug("each chunk begins at 0", "mlx-vlm 1621", "offset_lost")
 def _(model, undo):
-    cache = model(prompt()[:, :12], use_cache=True).past_key_values
+    cache = model(prompt()[:, :12], use_cache=True)[CACHE]
     if cache is None:
         skip("it has no cache")
-    return run(model, prompt()[:, 12:], past_key_values=cache, position_ids=torch.arange(12)[None])[0]
+    return run(model, prompt()[:, 12:], **{CACHE: cache}, position_ids=torch.arange(12)[None])[0]
 
 
 @bug("one row of ids serves a padded batch", "unsloth 3699, reasoning-from-scratch 33", "row_shared")
@@ -171,9 +171,9 @@ def _(model, undo):
 def _(model, undo):
     mask = torch.tensor([[1] * 18 + [0] * 6])
     with torch.no_grad(), hf.capture(model, layers="all") as seen:
-        cache = model(prompt(), attention_mask=mask, use_cache=True).past_key_values
+        cache = model(prompt(), attention_mask=mask, use_cache=True)[CACHE]
         after = torch.cat((mask, torch.ones(1, 1, dtype=torch.long)), -1)
-        model(prompt(1), attention_mask=after, past_key_values=cache, position_ids=torch.tensor([[24]]))
+        model(prompt(1), attention_mask=after, **{CACHE: cache}, position_ids=torch.tensor([[24]]))
     return seen
 
 

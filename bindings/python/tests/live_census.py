@@ -13,7 +13,7 @@ from contextlib import ExitStack
 import torch
 import transformers
 from live_bugs import BUGS
-from live_models import FAMILIES, PICTURES, built, built_with_pictures, codes, picture, prompt, run
+from live_models import CACHE, FAMILIES, PICTURES, built, built_with_pictures, codes, picture, prompt, run
 from live_planting import NotHere
 
 import posenc.hf as hf
@@ -61,9 +61,9 @@ def healthy(family: str) -> list:
     if family not in PICTURES:
         mask = torch.tensor([[0] * 5 + [1] * 19, [1] * 24])
         with torch.no_grad(), hf.capture(model, layers="all") as seen:
-            cache = model(prompt(batch=2)[:, :16], attention_mask=mask[:, :16], use_cache=True).past_key_values
+            cache = model(prompt(batch=2)[:, :16], attention_mask=mask[:, :16], use_cache=True)[CACHE]
             if cache is not None:
-                model(prompt(batch=2)[:, 16:], attention_mask=mask, past_key_values=cache)
+                model(prompt(batch=2)[:, 16:], attention_mask=mask, **{CACHE: cache})
         reports.append(seen)
         reports.append(run(model, position_ids=torch.tensor([[*range(10), *range(14)]]))[0])
         reports.append(run(made(family, dtype=torch.bfloat16))[0])

@@ -1,20 +1,28 @@
 """Small random models of transformers, of every family that the tests run, and what is seen of them."""
 
 import copy
+import inspect
 
+import pytest
 import torch
 import transformers
 
 import posenc.hf as hf
 
 torch.set_num_threads(1)  # of models as small as these, several cost more than they do
-V5 = transformers.__version__ >= "5"
+VERSION = tuple(map(int, transformers.__version__.split(".")[:2]))
+V5 = VERSION >= (5, 0)
+CACHE = (
+    "cache" if VERSION >= (5, 24) else "past_key_values"
+)  # the cache's name among arguments and in what a model gives
 SIZES = dict(
     vocab_size=50, hidden_size=64, intermediate_size=32, num_hidden_layers=2, num_attention_heads=4,
     num_key_value_heads=2, head_dim=16, max_position_embeddings=512, pad_token_id=0, bos_token_id=1, eos_token_id=2,
 )  # fmt: skip
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 128}
 SCALED = {"rope_parameters": {**YARN, "rope_theta": 1e6}} if V5 else {"rope_scaling": YARN, "rope_theta": 1e6}
+# transformers 5.0 keeps the angles of a long text for the short one behind it, by a name that it mistakes.
+KEPT = pytest.mark.skipif(VERSION == (5, 0), reason="transformers 5.0 keeps the angles of a long text")
 # What each family needs besides.
 FAMILIES = {
     "llama": {}, "mistral": {}, "qwen2": {}, "qwen3": {}, "gemma": {}, "gemma2": {}, "gemma3_text": dict(num_hidden_layers=6),
@@ -70,7 +78,7 @@ def picture(model):
     ids = torch.tensor([[3, 4, 42, *[40] * 6, 43, 5, 6, 7]])
     channels = getattr(vision, "in_channels", 3) * vision.temporal_patch_size * vision.patch_size**2
     inputs = dict(pixel_values=torch.randn(6 * merge**2, channels), image_grid_thw=grid)
-    if V5:
+    if "mm_token_type_ids" in inspect.signature(model.forward).parameters:
         inputs["mm_token_type_ids"] = (ids == 40).int()
     return ids, inputs
 

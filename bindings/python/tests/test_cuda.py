@@ -12,8 +12,9 @@ module = pytest.importorskip("posenc_cuda", reason="posenc_cuda is not installed
 import posenc  # noqa: E402
 import posenc.torch as pt  # noqa: E402
 from posenc import cuda  # noqa: E402
+from posenc.torch_rotation import HAS_OPERATORS  # noqa: E402
 
-if not pt.HAS_OPERATORS:
+if not HAS_OPERATORS:
     pytest.skip("torch.library.custom_op came with PyTorch 2.4", allow_module_level=True)
 
 # What docs/cuda.md promises of cosines, beside the rounding of the type.

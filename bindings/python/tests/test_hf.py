@@ -12,7 +12,7 @@ transformers = pytest.importorskip("transformers")
 import live_census  # noqa: E402
 import live_planting  # noqa: E402
 from live_bugs import BUGS  # noqa: E402
-from live_models import FAMILIES, PICTURES, SCALED, V5, built, codes, picture, run  # noqa: E402
+from live_models import CACHE, FAMILIES, KEPT, PICTURES, SCALED, V5, built, codes, picture, run  # noqa: E402
 
 import posenc  # noqa: E402
 import posenc.hf as hf  # noqa: E402
@@ -54,8 +54,8 @@ def test_healthy_windows_with_padding_and_a_cache_have_nothing(family, implement
     mask = torch.ones(2, 24, dtype=torch.long)
     mask[0, :5] = 0
     with torch.no_grad(), hf.capture(model, layers="all") as seen:
-        cache = model(ids[:, :16], attention_mask=mask[:, :16], use_cache=True).past_key_values
-        model(ids[:, 16:], attention_mask=mask, past_key_values=cache)
+        cache = model(ids[:, :16], attention_mask=mask[:, :16], use_cache=True)[CACHE]
+        model(ids[:, 16:], attention_mask=mask, **{CACHE: cache})
     assert seen.attended
     assert not codes(seen), str(seen.check())
 
@@ -213,12 +213,12 @@ def test_padding_that_is_counted_on_the_left_is_a_note(llama):
 def test_positions_that_start_again_in_a_second_chunk(llama):
     ids = torch.randint(3, 50, (1, 24))
     with torch.no_grad():
-        cache = llama(ids[:, :12], use_cache=True).past_key_values
-    good, _ = run(llama, ids[:, 12:], past_key_values=cache)
+        cache = llama(ids[:, :12], use_cache=True)[CACHE]
+    good, _ = run(llama, ids[:, 12:], **{CACHE: cache})
     assert not good.check().findings
     with torch.no_grad():
-        cache = llama(ids[:, :12], use_cache=True).past_key_values
-    bad, _ = run(llama, ids[:, 12:], past_key_values=cache, position_ids=torch.arange(12)[None])
+        cache = llama(ids[:, :12], use_cache=True)[CACHE]
+    bad, _ = run(llama, ids[:, 12:], **{CACHE: cache}, position_ids=torch.arange(12)[None])
     assert bad.check().findings
 
 
@@ -371,6 +371,7 @@ def same_steps(model, ids, tokens) -> bool:
     return bool((ours - anew).abs().max() < 2e-5 * anew.abs().max())
 
 
+@KEPT
 def test_decoding_under_dynamic_ntk_is_a_recompute():
     model = stretched(built("llama"), 16)
     assert same_steps(model, torch.randint(3, 50, (2, 12)), 12)

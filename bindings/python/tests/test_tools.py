@@ -36,7 +36,7 @@ def test_doctor(tmp_path):
     config, log = tmp_path / "config.json", tmp_path / "server.log"
     config.write_text(json.dumps({**YARN, "rope_theta": 1e4}))
     log.write_text("print_info: freq_base_train = 10000.0\n")
-    report = posenc.doctor(YARN, config, log, "vllm serve m --max-model-len 262144", at=131072, engines="vllm")
+    report = posenc.doctor(YARN, config, log, "vllm serve m --max-model-len 262144", at=131072, engine="vllm")
     assert [each.kind for each in report.evidence] == ["model", "model", "log", "command"]
     assert not report and str(report).startswith(report.verdict) and report.verdict in report._repr_html_()
     base = next(each for each in report.findings if each.code == "rope_theta" and each.where == str(config))

@@ -6,8 +6,9 @@ torch = pytest.importorskip("torch")
 
 import posenc  # noqa: E402
 import posenc.torch as pt  # noqa: E402
+from posenc.torch_rotation import HAS_OPERATORS  # noqa: E402
 
-operators = pytest.mark.skipif(not pt.HAS_OPERATORS, reason="torch.library.custom_op came with PyTorch 2.4")
+operators = pytest.mark.skipif(not HAS_OPERATORS, reason="torch.library.custom_op came with PyTorch 2.4")
 YARN = posenc.Rope(scaling=posenc.Yarn(factor=4, original_max_position_embeddings=64))
 
 
@@ -91,7 +92,7 @@ def test_attention_and_its_gradients():
     rope = posenc.plan(posenc.Rope(), head_dim=8)
     expected = (
         torch.nn.functional.scaled_dot_product_attention(pt.rotate(rope, q), pt.rotate(rope, k), v, is_causal=True)
-        if pt.HAS_OPERATORS
+        if HAS_OPERATORS
         else None
     )
     if expected is not None:
@@ -180,3 +181,73 @@ def test_verbs_without_gradients_refuse_what_needs_one(plan):
             refused()
     with torch.no_grad():
         assert torch.equal(plan.rotate_inverse(plan.rotate(x)), plan.rotate_inverse(plan.rotate(x.detach())))
+
+
+# --- torch.func -----------------------------------------------------------------------------------------------------
+
+transforms = pytest.mark.skipif(not hasattr(torch, "func"), reason="torch.func came with PyTorch 2.0")
+
+
+def cubed(plan):
+    ids = torch.arange(3)
+    return lambda x: pt.rotate(plan, x, ids).pow(3).sum()
+
+
+@transforms
+def test_func_grad_is_the_gradient(plan):
+    x = tensor(1, 2, 3, 16).requires_grad_()
+    cubed(plan)(x).backward()
+    assert torch.allclose(torch.func.grad(cubed(plan))(x.detach()), x.grad)
+
+
+@transforms
+def test_func_grad_has_that_by_the_frequency(plan):
+    x, frequency = tensor(1, 2, 3, 16), pt.frequencies(plan).requires_grad_()
+
+    def loss(frequency):
+        return pt.rotate(plan, x, torch.arange(3), frequency=frequency).pow(3).sum()
+
+    loss(frequency).backward()
+    assert torch.allclose(torch.func.grad(loss)(frequency.detach()), frequency.grad)
+
+
+@transforms
+def test_a_rotation_is_its_own_forward_derivative(plan):
+    x, tangent = tensor(1, 2, 3, 16), tensor(1, 2, 3, 16, seed=1)
+    _, made = torch.func.jvp(lambda x: pt.rotate(plan, x), (x,), (tangent,))
+    assert torch.allclose(made, pt.rotate(plan, tangent))
+
+
+@operators
+def test_func_takes_gradients_of_each_example(plan):
+    x = tensor(4, 1, 2, 3, 16)
+    each = torch.func.vmap(torch.func.grad(cubed(plan)))(x)
+    assert torch.allclose(each, torch.func.grad(lambda x: sum(cubed(plan)(one) for one in x))(x))
+
+
+@transforms
+def test_func_has_second_derivatives(plan):
+    x = tensor(1, 1, 2, 16)
+    ids = torch.arange(2)
+
+    def loss(x):
+        return pt.rotate(plan, x, ids).pow(3).sum()
+
+    assert torch.allclose(torch.func.hessian(loss)(x), torch.autograd.functional.hessian(loss, x))
+
+
+@transforms
+def test_func_grad_goes_through_attention(plan):
+    x = tensor(1, 2, 3, 16).requires_grad_()
+    pt.attention(x, x, x, plan).pow(2).sum().backward()
+    made = torch.func.grad(lambda x: pt.attention(x, x, x, plan).pow(2).sum())(x.detach())
+    assert torch.allclose(made, x.grad)
+
+
+def test_a_second_derivative_of_attention_is_refused(plan):
+    x = tensor(1, 2, 3, 16).requires_grad_()
+    (first,) = torch.autograd.grad(pt.attention(x, x, x, plan).pow(2).sum(), x, create_graph=True)
+    with pytest.raises(
+        posenc.Error, match=r"posenc\.torch\.attention: the derivative is a first one, got a second; use"
+    ):
+        first.sum().backward()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 
 from ..errors import Error
+from ..models import bare
 from ..torch import attention
 
 
@@ -37,9 +39,10 @@ def _attend(
     return made.transpose(1, 2).contiguous(), None
 
 
-def use_attention(model) -> None:
+def use_attention(model: Any) -> None:
     """Switches a model on the CPU to posenc's attention; model.set_attn_implementation("sdpa") switches back. Padding is told by
     the mask that the model is called with; gradients flow."""
+    model = bare(model)
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 

@@ -24,13 +24,27 @@ class Checks:
         self.seen = seen
 
     def report(self) -> Report:
-        findings = [*ids_findings(self.seen), *self._rotary(), *self._layers(), *self._replaced()]
+        findings = [*self._unseen(), *ids_findings(self.seen), *self._rotary(), *self._layers(), *self._replaced()]
         order = {"error": 0, "warning": 1, "note": 2}
         findings.sort(key=lambda each: order[each["severity"]])
         seen = self.seen
         return Report(
             json.dumps({"model": seen.said.name, "layers": sorted(seen.layers), "findings": findings}), "capture"
         )
+
+    def _unseen(self):
+        """What never ran is not right by that."""
+        seen = self.seen
+        if not seen.calls:
+            yield finding(
+                "nothing_seen", [], "The model was not called while it was watched, so that nothing of it is known.",
+                "call it within the with block, in this process: a copy and a worker's model are others",
+            )  # fmt: skip
+        elif not (seen.rotary or seen.applied or seen.attended or seen.cached):
+            yield finding(
+                "nothing_seen", [], "The model was called, and none of its layers showed anything.",
+                "call it with use_cache=True; where its layers are code of its own, posenc.identify takes their tensors",
+            )  # fmt: skip
 
     def _layers_of(self, record) -> list[int]:
         return layers_of(self.seen.model.config, record["layer_type"] or record["name"])
@@ -194,7 +208,7 @@ class Checks:
                 str(len(records)),
             )
             return
-        if plan.grows:
+        if "growth" in plan.features:
             return
         for which, before, after in zip(("queries", "keys"), first["before"], last["after"], strict=True):
             found = rotation_finding(plan, layer, which, before, after, ids)

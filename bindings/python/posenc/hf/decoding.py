@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from .. import models
@@ -31,12 +33,13 @@ class Decoder:
     them rotate by the plan of the length that the text has by now, whereas transformers' own cache mixes keys of several bases.
     What earlier steps made of earlier tokens stays: a text computed anew from its beginning differs by that."""
 
-    def __init__(self, model) -> None:
+    def __init__(self, model: Any) -> None:
         from transformers import AttentionInterface, AttentionMaskInterface
         from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 
+        model = models.bare(model)
         self.model, self.said, self.length = model, models.read(model), 0
-        self._caches: dict = {}
+        self._caches: dict[int, Any] = {}
         self._before = {name: each for name, each in rotary_modules(model).items() if not tower(name)}
         self._attention = model.config._attn_implementation
         for name, own in self._before.items():
@@ -59,13 +62,14 @@ class Decoder:
         return made.transpose(1, 2).contiguous(), None
 
     @torch.no_grad()
-    def __call__(self, ids):
+    def __call__(self, ids: torch.Tensor) -> torch.Tensor:
         """The logits [batch, tokens, vocabulary] of the next tokens of each sequence."""
         first, self.length = self.length, self.length + ids.shape[1]
         at = torch.arange(first, self.length)[None]
-        return self.model(ids, position_ids=at, use_cache=False).logits
+        logits: torch.Tensor = self.model(ids, position_ids=at, use_cache=False).logits
+        return logits
 
-    def generate(self, ids, max_new_tokens: int):
+    def generate(self, ids: torch.Tensor, max_new_tokens: int) -> torch.Tensor:
         """ids and the most likely tokens behind them."""
         text = ids
         for _ in range(max_new_tokens):
@@ -83,10 +87,10 @@ class Decoder:
     def __enter__(self) -> Decoder:
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
-def decode(model) -> Decoder:
+def decode(model: torch.nn.Module) -> Decoder:
     """Decodes through posenc.KvCache: `with posenc.hf.decode(model) as decoder: text = decoder.generate(ids, 100)`."""
     return Decoder(model)

@@ -29,9 +29,7 @@ class Told:
 
     def rotation(self, channels: int) -> pt.Rotation:
         """The rotation of what a model hands to its function: whole heads, or the channels that rotate alone."""
-        known = getattr(self.plan, "_by_channels", None)
-        if known is None:
-            known = self.plan._by_channels = {}
+        known: dict[int, pt.Rotation] = vars(self.plan).setdefault("_by_channels", {})
         if channels not in known:
             known[channels] = pt.Rotation(slice_plan(self.plan, channels))
         return known[channels]
@@ -50,8 +48,8 @@ class Kernels:
     """The rotating functions of a model's files, wrapped: where a table says how it was made, posenc-cuda rotates. Before a function is
     passed over for the first time it is tried on the CPU with a few numbers, and stays where it does anything else."""
 
-    def __init__(self, model, backend: str | None) -> None:
-        self.model, self.backend = model, backend
+    def __init__(self, backend: str | None) -> None:
+        self.backend = backend
         self.taken: set[str] = set()  # functions that posenc-cuda did the work of
         self._layouts: dict = {}
         self._wrapped: list = []
@@ -63,9 +61,13 @@ class Kernels:
         if plain and not _compiling() and _is_there(table, self.backend):
             setattr(table, TOLD, Told(self, plan, ids, style))
 
-    def install(self) -> None:
-        """Wraps the functions, once for all models that are patched."""
-        for name in {type(module).__module__ for module in attention_modules(self.model).values()}:
+    def __getstate__(self) -> dict:
+        """Of a copy: it wraps no function, so that it has none to give back; those of its model's files may well be wrapped."""
+        return {"backend": self.backend, "taken": set(), "_layouts": {}, "_wrapped": []}
+
+    def install(self, model) -> None:
+        """Wraps the functions of a model's files, once for all models that are patched."""
+        for name in {type(module).__module__ for module in attention_modules(model).values()}:
             home = sys.modules[name]
             for each in filter(rotates, list(vars(home))):
                 function = getattr(home, each)

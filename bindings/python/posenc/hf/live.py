@@ -20,9 +20,9 @@ def tower(name: str) -> bool:
     return any(part in name.lower() for part in ("vision", "visual", "audio"))
 
 
-def rotary_modules(model) -> dict:
+def rotary_modules(model: torch.nn.Module) -> dict[str, torch.nn.Module]:
     """The modules that make cos and sin, by name."""
-    found = {}
+    found: dict[str, torch.nn.Module] = {}
     for name, module in model.named_modules():
         buffers = [buffer for buffer, _ in module.named_buffers(recurse=False)]
         if isinstance(module, RotaryEmbedding) or (
@@ -38,9 +38,9 @@ def replace(model, name: str, module) -> None:
     setattr(model.get_submodule(parent), last, module)
 
 
-def attention_modules(model) -> dict:
+def attention_modules(model: torch.nn.Module) -> dict[int, torch.nn.Module]:
     """The self-attention of each layer of text: {layer: module}."""
-    found: dict = {}
+    found: dict[int, torch.nn.Module] = {}
     for name, module in model.named_modules():
         layer = getattr(module, "layer_idx", None)
         if isinstance(layer, int) and "Attention" in type(module).__name__ and not tower(name):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from .. import cuda, models
@@ -14,9 +16,11 @@ class Patched:
     """What patch() did: `changes`, one a rotary module, and how to undo it. `kernels.taken` names the rotating functions that
     posenc-cuda has done the work of so far."""
 
-    def __init__(self, model, backend: str | None = None) -> None:
-        self.model, self.changes, self._before = model, [], {}
-        self.kernels = Kernels(model, backend)
+    def __init__(self, model: torch.nn.Module, backend: str | None = None) -> None:
+        self.model = model
+        self.changes: list[dict[str, Any]] = []
+        self._before: dict[str, torch.nn.Module] = {}
+        self.kernels = Kernels(backend)
 
     def unpatch(self) -> None:
         """Puts the model's own modules and functions back."""
@@ -28,7 +32,7 @@ class Patched:
     def __enter__(self) -> Patched:
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: object) -> None:
         self.unpatch()
 
     def __str__(self) -> str:
@@ -83,18 +87,25 @@ def _compared(module, exact: RotaryEmbedding, length: int) -> float:
     return largest
 
 
-def patch(model, backend: str | None = None) -> Patched:
+def patch(model: Any, backend: str | None = None) -> Patched:
     """Replaces a model's rotary modules by posenc.torch.RotaryEmbedding: frequencies in float64 that no cast reaches, exact
     angles. What cannot be replaced (a tower's own) is left, and said. On a CUDA device with posenc-cuda its kernels rotate the
     queries and keys where the model's function is found to do what the plan says. Everything else stays.
 
     backend="emulated": those kernels in a loop on the host, for tests.
     """
+    model = models.bare(model)
     done, said = Patched(model, backend), models.read(model)
     for name, module in rotary_modules(model).items():
         if isinstance(module, RotaryEmbedding):
             continue
-        change = {"module": name, "class": type(module).__name__, "left": "", "largest_difference": None, "length": 0}
+        change: dict[str, Any] = {
+            "module": name,
+            "class": type(module).__name__,
+            "left": "",
+            "largest_difference": None,
+            "length": 0,
+        }
         done.changes.append(change)
         try:
             if tower(name):
@@ -111,5 +122,5 @@ def patch(model, backend: str | None = None) -> Patched:
     if backend:
         cuda.needed("posenc.hf.patch", backend)
     if done._before and cuda.available(backend or "device"):
-        done.kernels.install()
+        done.kernels.install(model)
     return done

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from .. import tools
@@ -21,7 +23,9 @@ def tolerance(dtype, length: int, plan: Plan) -> float:
     return (4 * epsilon + 2.0**-22 * length) * max(1.0, plan.attention_factor)
 
 
-def finding(code, layers, message, cure, expected="", found="", *, severity="error", pair=None, position=None) -> dict:
+def finding(
+    code, layers, message, cure, expected="", found="", *, severity="error", pair=None, position=None
+) -> dict[str, Any]:
     return {
         "code": code, "severity": severity, "stack": "text", "layers": list(layers), "pair": pair, "position": position,
         "expected": expected, "found": found, "message": message, "cure": cure,
@@ -65,19 +69,19 @@ def rotation_finding(plan: Plan, layer: int, which: str, before, after, ids, dty
             "none",
         )
     heads = [each if layout == "bhsd" else each.transpose(1, 2) for each in (before, after)]
-    found = _identified(*heads, ids)
+    found = _identified(heads[0], heads[1], ids)
     if mine.pairing == "interleaved" and found["verdict"] != "rotation":
         neighbours = torch.stack(heads[1].chunk(2, -1), -1).flatten(-2)
-        again = _identified(heads[0], neighbours, ids)
-        found = again if again["verdict"] == "rotation" else found
+        other = _identified(heads[0], neighbours, ids)
+        found = other if other["verdict"] == "rotation" else found
     return _named(found, mine, layer, which, f"off by {off_by(after, exact):.2g} of {size:.2g}")
 
 
-def _identified(before, after, ids) -> dict:
+def _identified(before, after, ids) -> dict[str, Any]:
     return tools.identify(after[0].float(), before=before[0].float(), position_ids=ids.flatten(0, -2)[0]).to_dict()
 
 
-def _named(found: dict, mine: Plan, layer: int, which: str, off: str) -> dict:
+def _named(found: dict[str, Any], mine: Plan, layer: int, which: str, off: str) -> dict[str, Any]:
     """What identify() tells of a rotation that is not the plan's, as a finding. Of several axes it sees the first alone."""
     if found["verdict"] == "not a rotation" and mine.axes == 1:
         return finding(

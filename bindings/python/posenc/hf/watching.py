@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
+from collections.abc import Iterable
+from typing import Any
 
 import torch
 
 from .. import models
+from ..errors import Error
 from ..reports import Report
 from .live import attention_modules, rotary_modules, rotates, text_config, tower
 
@@ -16,30 +20,34 @@ class Capture:
     modules (ids, cos, sin, buffers), its rotating function (queries and keys before and after, layer by layer), its attention
     (what it is given, layer by layer), and the keys of its cache."""
 
-    def __init__(self, model, layers="one per group") -> None:
-        self.model = model
-        self.said = models.read(model)
+    def __init__(self, model: torch.nn.Module, layers: str | Iterable[int] = "one per group") -> None:
+        self.model: Any = models.bare(model)
+        self.said = models.read(self.model)
         self.layers = self._wanted(layers)
-        self.calls: list[dict] = []
-        self.rotary: list[dict] = []
-        self.applied: list[dict] = []
-        self.attended: list[dict] = []
-        self.cached: list[dict] = []
+        self.calls: list[dict[str, Any]] = []
+        self.rotary: list[dict[str, Any]] = []
+        self.applied: list[dict[str, Any]] = []
+        self.attended: list[dict[str, Any]] = []
+        self.cached: list[dict[str, Any]] = []
         self.replaced: dict[str, str] = {}
         self._layer: int | None = None
         self._depth = 0  # one rotating function may call another
-        self._undo: list = []
+        self._undo: list[Any] = []
 
-    def _wanted(self, layers) -> set[int]:
+    def _wanted(self, layers: str | Iterable[int]) -> set[int]:
         if layers == "all":
             return set(attention_modules(self.model))
         if layers == "one per group":
             return {group.layers[0] for group in self.said.groups if group.stack in ("text", "decoder")}
+        if isinstance(layers, str):
+            rule = "layers must be 'one per group', 'all' or numbers"
+            raise Error(f"posenc.hf.capture: {rule}, got {layers!r}", "posenc.hf.capture", rule, repr(layers))
         return set(layers)
 
     # --- taps
 
     def __enter__(self) -> Capture:
+        self._run_eagerly()
         self._undo.append(self.model.register_forward_pre_hook(self._called, with_kwargs=True).remove)
         self._undo.append(self.model.register_forward_hook(self._returned).remove)
         for name, module in rotary_modules(self.model).items():
@@ -57,13 +65,21 @@ class Capture:
             self._wrap_attention(sys.modules[name])
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: object) -> None:
         while self._undo:
             self._undo.pop()()
 
+    def _run_eagerly(self) -> None:
+        """A compiled graph that was made before calls no hook, so that nothing would be seen of it."""
+        compiler: Any = getattr(torch, "compiler", None)
+        if hasattr(compiler, "set_stance"):
+            stance = compiler.set_stance("force_eager")
+            self._undo.append(lambda: stance.__exit__(None, None, None))
+
     def _called(self, module, args, kwargs):
-        cache = kwargs.get("past_key_values")
-        tokens = _kept(kwargs.get("input_ids", args[0] if args else None))
+        kwargs = {**dict(zip(inspect.signature(module.forward).parameters, args)), **kwargs}  # noqa: B905
+        cache = cache_of(kwargs.get)
+        tokens = _kept(kwargs.get("input_ids"))
         grids = {name: _kept(kwargs.get(name)) for name in ("image_grid_thw", "video_grid_thw")}
         self.calls.append(
             {
@@ -79,9 +95,10 @@ class Capture:
         )
 
     def _returned(self, module, args, output):
-        if self.calls and getattr(output, "past_key_values", None) is not None:
-            self.calls[-1]["cache"] = id(output.past_key_values)  # made by the call, or handed to it
-        layers = getattr(getattr(output, "past_key_values", None), "layers", [])
+        cache = cache_of(lambda name: getattr(output, name, None))
+        if self.calls and cache is not None:
+            self.calls[-1]["cache"] = id(cache)  # made by the call, or handed to it
+        layers = getattr(cache, "layers", [])
         for layer in self.layers:
             keys = getattr(layers[layer], "keys", None) if layer < len(layers) else None
             if isinstance(keys, torch.Tensor) and keys.dim() == 4:
@@ -203,10 +220,14 @@ class Capture:
 
         report = Checks(self).report()
         if strict and not report.ok:
-            from ..errors import Error
-
             raise Error(str(report), "posenc.hf.capture")
         return report
+
+
+def cache_of(get):
+    """The cache among a call's arguments or in what it gives: `cache` from transformers 5.24 on, which warns at the older name."""
+    cache = get("cache")
+    return get("past_key_values") if cache is None else cache
 
 
 def _kept(tensor, axes: int | None = None):
@@ -221,15 +242,16 @@ def _one_token(ids) -> bool:
     return isinstance(ids, torch.Tensor) and ids.dim() == 2 and ids.shape[1] > 1 and bool((ids == ids[:, :1]).all())
 
 
-def capture(model, layers="one per group") -> Capture:
-    """Watches a model while it runs. layers: "one per group" of layers that treat position alike, "all", or numbers."""
+def capture(model: torch.nn.Module, layers: str | Iterable[int] = "one per group") -> Capture:
+    """Watches a model while it runs, also through what wraps it (DataParallel, DDP, FSDP, torch.compile, which runs eagerly
+    meanwhile). layers: "one per group" of layers that treat position alike, "all", or numbers."""
     return Capture(model, layers)
 
 
-def probe(model, tokens: int = 64) -> Report:
+def probe(model: torch.nn.Module, tokens: int = 64) -> Report:
     """Runs a model on one token, repeated, and checks what it did. The keys of its cache alone then show how they were rotated,
     whatever code rotates them."""
-    said = text_config(model.config)
+    said = text_config(models.bare(model).config)
     special = {getattr(said, name, None) for name in ("pad_token_id", "bos_token_id", "eos_token_id")}
     token = next(each for each in range(3, 100) if each not in special)
     device = next(model.parameters()).device
