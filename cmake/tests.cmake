@@ -1,7 +1,7 @@
 # posenc_tests (every *_test.cc), the checks of the house, and the examples as programs that must run.
 include(CheckCXXSourceCompiles)
 include(GoogleTest)
-find_package(GTest REQUIRED)
+need_googletest()
 
 set(root ${CMAKE_CURRENT_SOURCE_DIR})
 set(repo ${root}/tests/repo)
@@ -13,7 +13,7 @@ if(NOT TARGET posenc_commands)
   list(FILTER test_sources EXCLUDE REGEX "/cli/")
 endif()
 if(test_sources)
-  find_package(fmt REQUIRED)
+  need_fmt()
   # Of what only WebAssembly needs the mathematics runs anywhere.
   add_executable(posenc_tests ${test_sources} src/wasm/small_math.cc src/wasm/decimal.cc)
   target_include_directories(posenc_tests PRIVATE ${root})
@@ -204,6 +204,8 @@ if(NOT POSENC_SANITIZE)
   set_tests_properties(api_reference PROPERTIES SKIP_RETURN_CODE 77)
   add_test(NAME library_without_exceptions COMMAND ${repo}/symbols.sh $<TARGET_FILE:posenc> $<TARGET_FILE:posenc_claims>
            $<TARGET_FILE:posenc_harness>)
-  add_test(NAME install COMMAND ${repo}/install.sh ${PROJECT_BINARY_DIR} ${root}
-           ${CMAKE_COMMAND} ${CMAKE_CXX_COMPILER} ${CMAKE_C_COMPILER})
+  if(POSENC_INSTALL)
+    add_test(NAME install COMMAND ${repo}/install.sh ${PROJECT_BINARY_DIR} ${root}
+             ${CMAKE_COMMAND} ${CMAKE_CXX_COMPILER} ${CMAKE_C_COMPILER})
+  endif()
 endif()
