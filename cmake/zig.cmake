@@ -30,6 +30,9 @@ set(CMAKE_CXX_COMPILER ${zig_tools}/c++)
 set(CMAKE_AR ${zig_tools}/ar)
 set(CMAKE_RANLIB ${zig_tools}/ranlib)
 
+# zig's libc++ comes with what debuggers read: 28 MB a wheel.
+add_link_options(-s)
+
 # Setting the system is what makes CMake take a build for a cross one. The machine's own is left native where it can run what it
 # makes: stubs and manuals come of it.
 cmake_host_system_information(RESULT zig_host QUERY OS_PLATFORM)

