@@ -172,6 +172,8 @@ if(NOT POSENC_SANITIZE)
   set_tests_properties(words PROPERTIES SKIP_RETURN_CODE 77)
   add_test(NAME warnings_are_documented COMMAND ${repo}/warning_codes.sh ${root})
   add_test(NAME missing_packages COMMAND ${repo}/missing_packages.sh)
+  add_test(NAME without_packages COMMAND ${repo}/dependencies.sh ${PROJECT_BINARY_DIR} ${root} ${CMAKE_COMMAND} ${CMAKE_CXX_COMPILER})
+  set_tests_properties(without_packages PROPERTIES SKIP_RETURN_CODE 77)
   # Every public header compiles alone, c.h also as C99: the build shows it.
   file(GLOB_RECURSE headers RELATIVE ${root}/include/posenc CONFIGURE_DEPENDS include/posenc/*.h)
   set(alone ${PROJECT_BINARY_DIR}/headers)
