@@ -6,7 +6,7 @@ say() { echo "bare: $* ($(date +%H:%M:%S))"; }
 for pair in hwy:HWY nlohmann_json:NLOHMANN_JSON CLI11:CLI11 fmt:FMT utf8proc:UTF8PROC; do
   named="${named:-} -DFETCHCONTENT_SOURCE_DIR_${pair#*:}=/work/sources/${pair%%:*}"
 done
-export CMAKE_ARGS="$named"
+export CMAKE_ARGS="$named" SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt  # uv else takes its own list of authorities
 ! command -v cmake ninja >/dev/null || { echo "the root is not bare"; exit 1; }
 
 check() {  # $1: a folder of programs

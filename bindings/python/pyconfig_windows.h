@@ -1,5 +1,5 @@
-// Python's pyconfig.h for 64-bit Windows, as far as the limited API reads it: wheels for it are built elsewhere, where Python's headers
-// come with another system's.
+// Python's pyconfig.h for 64-bit Windows, as far as the limited API reads it: wheels for it are
+// built elsewhere, where Python's headers come with another system's.
 #pragma once
 
 #define MS_WINDOWS

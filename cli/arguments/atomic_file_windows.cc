@@ -6,8 +6,8 @@
 #include <cstdio>
 
 #include "cli/arguments/atomic_file.h"
-#include "src/files/disk.h"
-#include "src/files/wide.h"
+#include "src/core/disk.h"
+#include "src/core/wide.h"
 
 namespace posenc::cli {
 namespace {

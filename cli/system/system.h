@@ -16,8 +16,8 @@ std::size_t terminal_columns();
 // Whether text may hold more than ASCII.
 bool speaks_utf8();
 
-// The program's arguments without its name, as UTF-8. Before it anything else is done: what it reads and prints are bytes, and a file
-// that is lost while it is mapped is told.
+// The program's arguments without its name, as UTF-8. Called first: from then on what is read and
+// printed are bytes, and a mapped file that is lost ends the program with a sentence.
 std::vector<std::string> begin(int argc, char** argv);
 
 }  // namespace posenc::cli

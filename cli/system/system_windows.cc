@@ -9,7 +9,7 @@
 #include <cstdio>
 
 #include "cli/system/system.h"
-#include "src/files/wide.h"
+#include "src/core/wide.h"
 
 namespace posenc::cli {
 

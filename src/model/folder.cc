@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "posenc/files.h"
+#include "src/core/disk.h"
 #include "src/core/try.h"
-#include "src/files/disk.h"
 #include "src/model/bundled.h"
 #include "src/model/compare.h"
 #include "src/model/params.h"

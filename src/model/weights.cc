@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "posenc/files.h"
+#include "src/core/disk.h"
 #include "src/core/try.h"
-#include "src/files/disk.h"
 #include "src/model/tables.h"
 #include "src/text/json.h"
 

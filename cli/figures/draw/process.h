@@ -14,7 +14,8 @@ struct Drawn {
   int signal = 0;              // that ended it, 0: none
 };
 
-// Runs `gnuplot --default-settings` on a script. Errors: there is none; it cannot be started; no room for temporary files.
+// Runs `gnuplot --default-settings` on a script. Errors: there is none; it cannot be started; no
+// room for temporary files.
 Expected<Drawn> run_gnuplot(std::string_view script);
 
 }  // namespace posenc::cli

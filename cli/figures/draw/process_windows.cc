@@ -3,8 +3,8 @@
 #include <windows.h>
 
 #include "cli/figures/draw/process.h"
-#include "src/files/disk.h"
-#include "src/files/wide.h"
+#include "src/core/disk.h"
+#include "src/core/wide.h"
 
 namespace posenc::cli {
 namespace {

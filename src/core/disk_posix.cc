@@ -6,7 +6,7 @@
 #include <cstring>
 #include <memory>
 
-#include "src/files/disk.h"
+#include "src/core/disk.h"
 
 namespace posenc::detail {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "src/files/disk.h"
-#include "src/files/wide.h"
+#include "src/core/disk.h"
+#include "src/core/wide.h"
 
 namespace posenc::detail {
 namespace {
