@@ -41,6 +41,8 @@ if(NOT (zig_system STREQUAL linux AND CMAKE_HOST_SYSTEM_NAME STREQUAL Linux AND 
   string(REPLACE "linux" "Linux" CMAKE_SYSTEM_NAME ${zig_system})
   string(REPLACE "windows" "Windows" CMAKE_SYSTEM_NAME ${CMAKE_SYSTEM_NAME})
   string(REPLACE "macos" "Darwin" CMAKE_SYSTEM_NAME ${CMAKE_SYSTEM_NAME})
+  # A program that is only tried would have zig build its libc++ once more, unoptimized: minutes.
+  set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
 endif()
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)

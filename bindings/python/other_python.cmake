@@ -25,3 +25,12 @@ if(WIN32)
   target_link_libraries(Python::SABIModule INTERFACE ${Python_SABI_LIBRARY})
   set(SKBUILD_SOSABI "")
 endif()
+
+# zig's linker for macOS makes no bundle, and takes no file of the names that Python will have: a library will do, in which any name may
+# be left open.
+function(link_by_zig module)
+  get_target_property(options ${module} LINK_OPTIONS)
+  list(FILTER options EXCLUDE REGEX "darwin-ld-")
+  set_target_properties(${module} PROPERTIES LINK_OPTIONS "${options};LINKER:-undefined,dynamic_lookup")
+  set(CMAKE_SHARED_MODULE_CREATE_CXX_FLAGS -dynamiclib PARENT_SCOPE)
+endfunction()

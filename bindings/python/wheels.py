@@ -88,6 +88,7 @@ def settings(at: Platform) -> dict[str, str]:
         "build-dir": str(BUILD / at.tag),
         "wheel.tags": f"{PYTHON}-abi3-{at.tag}",
         "wheel.py-api": PYTHON,
+        "install.strip": "false",  # the machine's own would not know the others' files
         "cmake.toolchain-file": str(ROOT / "cmake" / "zig.cmake"),
     }
     define = {
