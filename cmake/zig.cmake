@@ -19,8 +19,9 @@ set(zig_tools ${CMAKE_CURRENT_LIST_DIR}/../build/zig/${ZIG_TARGET})
 foreach(tool IN ITEMS cc c++ ar ranlib)
   set(with_target "")
   if(tool MATCHES "^c")
-    # zig traps undefined behaviour where nothing else is said.
-    set(with_target " -target ${ZIG_TARGET} -fno-sanitize=undefined")
+    # zig traps undefined behaviour where nothing else is said, and would build its libc++ once more, for minutes, where the compiler
+    # is asked its name without optimization.
+    set(with_target " -target ${ZIG_TARGET} -fno-sanitize=undefined -O1")
   endif()
   file(CONFIGURE OUTPUT ${zig_tools}/${tool} CONTENT "#!/bin/sh\nexec '${ZIG}' ${tool}${with_target} \"$@\"\n" @ONLY)
   file(CHMOD ${zig_tools}/${tool} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)

@@ -140,7 +140,9 @@ def check(wheel: Path) -> None:
         if f"posenc/{wanted}" not in names:
             fail(f"{wheel.name} must have posenc/{wanted}", "none", f"remove {BUILD} and build again")
     if wheel.stat().st_size > LARGEST:
-        fail(f"{wheel.name} must have at most {LARGEST} bytes", str(wheel.stat().st_size), "look at what grew: unzip -lv")
+        fail(
+            f"{wheel.name} must have at most {LARGEST} bytes", str(wheel.stat().st_size), "look at what grew: unzip -lv"
+        )
 
 
 def without_backend(wheel: Path) -> None:
@@ -158,7 +160,18 @@ def without_backend(wheel: Path) -> None:
 def build(at: Platform, dist: Path) -> Path:
     made = BUILD / f"{at.tag}.wheel"
     shutil.rmtree(made, ignore_errors=True)
-    command = [sys.executable, "-m", "pip", "wheel", str(ROOT), "--no-deps", "--no-build-isolation", "-v", "-w", str(made)]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        str(ROOT),
+        "--no-deps",
+        "--no-build-isolation",
+        "-v",
+        "-w",
+        str(made),
+    ]
     for name, value in settings(at).items():
         command += ["-C", f"{name}={value}"]
     run(at.tag, command, BUILD / f"{at.tag}.log")
@@ -188,7 +201,11 @@ def main() -> None:
     BUILD.mkdir(parents=True, exist_ok=True)
     Path(dist).mkdir(parents=True, exist_ok=True)
     for at in PLATFORMS:
-        if names and at.tag not in names and not (at.here and not (BUILD / at.tag / "bindings/python/values.pyi").exists()):
+        if (
+            names
+            and at.tag not in names
+            and not (at.here and not (BUILD / at.tag / "bindings/python/values.pyi").exists())
+        ):
             continue
         wheel = build(at, Path(dist))
         print(f"{wheel}: {wheel.stat().st_size / 1e6:.2f} MB", flush=True)
