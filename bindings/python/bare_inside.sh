@@ -11,7 +11,7 @@ export CMAKE_ARGS="$named" SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt  # u
 
 check() {  # $1: a folder of programs
   "$1/posenc" explain llama-3.1-8b | grep -q 'RoPE, halves, Llama-3 scaling'
-  (cd / && "$1/python" -c 'import posenc; assert posenc.plan(posenc.Rope(theta=1e4), head_dim=8).inv_freq[1] == 0.1')
+  (cd / && "/work/$1/python" -c 'import posenc; assert posenc.plan(posenc.Rope(theta=1e4), head_dim=8).inv_freq[1] == 0.1')
 }
 python3 -m venv pip-venv
 pip-venv/bin/pip install -q -U pip uv
