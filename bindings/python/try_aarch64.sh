@@ -39,4 +39,4 @@ chmod +x "$program"
 quick='not notebook'
 [ -n "${SLOW:-}" ] || quick='not (docs or live or census or fork or notebook)'
 cd "$here/../.."
-PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$dir/site exec qemu-aarch64-static -L "$root" "$root/usr/bin/python3.13" -m pytest -p no:cacheprovider -q -k "$quick" "$@"
+PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 PYTHONPATH=$dir/site exec qemu-aarch64-static -L "$root" "$root/usr/bin/python3.13" -m pytest -p no:cacheprovider -q -k "$quick" "$@"
