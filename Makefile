@@ -5,7 +5,7 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := run
 .DELETE_ON_ERROR:
-.PHONY: run build test bench fleet peers pictures lab models wasm site serve web-test npm deb python asan tsan fuzz soak distributed cuda cuda-wheel lint format docs pages install uninstall clean help
+.PHONY: run build test bench fleet peers pictures lab models wasm site serve web-test npm deb python wheels sources bare asan tsan fuzz soak distributed cuda cuda-wheel lint format docs pages install uninstall clean help
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -146,6 +146,22 @@ python: site  ## the Python package: a wheel in dist/, installed and tested (PEE
 	@backends/cuda/python/emulated.sh $(python)/bin build/python
 	@$(python)/bin/pytest
 	@bindings/python/debian_torch.sh $(python)/bin dist
+
+# Only what differs is compiled again; without PLATFORMS, all seven. Python 3.12 or newer makes them, whatever this machine calls it.
+wheels_python := build/wheels-venv
+wheels: site  ## wheels for Linux, macOS and Windows in dist/, built by zig (PLATFORMS="musllinux_1_2_aarch64 win_amd64": some of them)
+	@cmake/need.sh "to build wheels" cmake:cmake ninja:ninja-build python3:python3 python3-venv
+	@[ -x $(wheels_python)/bin/python ] || bindings/python/new_python.sh -m venv $(wheels_python)
+	@$(wheels_python)/bin/pip install -q -r bindings/python/requirements-wheels.txt
+	@$(wheels_python)/bin/python bindings/python/wheels.py dist $(PLATFORMS)
+
+sources: build/sources/done  ## Debian's sources of what posenc is built of, in build/sources/: a test then builds without its packages
+build/sources/done:
+	@cmake/debian_sources.sh build/sources
+
+bare: sources  ## pip, uv and CMake install posenc from its sources on a Debian that has g++ and Python alone (debootstrap: half an hour)
+	@cmake/need.sh "to make a bare Debian" debootstrap:debootstrap python3:python3 python3-venv
+	@bindings/python/bare.sh build/bare
 
 web/node_modules/.package-lock.json: web/package-lock.json
 	@cmake/need.sh "to build the playground" node:nodejs npm:npm

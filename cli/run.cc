@@ -2,21 +2,19 @@
 // exit codes.
 #include "cli/run.h"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
 #include <string>
 #include <vector>
+#include <fmt/format.h>
 
 #include "cli/arguments/flags.h"
 #include "cli/command.h"
 #include "cli/pages/manual.h"
 #include "cli/pages/terminal.h"
+#include "cli/system/system.h"
 #include "src/core/try.h"
 
 namespace posenc::cli {
@@ -215,14 +213,6 @@ Manual manual_of(const Command& command, const std::string& name) {
   return manual(name, command.about, app);
 }
 
-// A file that is cut short while it is mapped, or whose disk fails, is a signal and no error.
-void tell_lost_file(int) {
-  constexpr char text[] =
-      "posenc: a file was cut short or lost while it was read; try again when nothing writes it\n";
-  (void)!write(STDERR_FILENO, text, sizeof text - 1);
-  _exit(2);
-}
-
 }  // namespace
 
 std::vector<Manual> all_manuals() {
@@ -250,10 +240,9 @@ Expected<void> parsed(std::vector<std::string> arguments) {
 }
 
 int run_program(int argc, char** argv) {
-  std::signal(SIGBUS, tell_lost_file);
   int code = 2;
   try {
-    code = run({argv + 1, argv + argc});
+    code = run(begin(argc, argv));
   } catch (const std::bad_alloc&) {
     return report("memory: must hold all of it; ask for fewer positions");
   } catch (const std::exception& error) {

@@ -35,7 +35,7 @@ target_include_directories(posenc_mpi PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_S
 target_link_libraries(posenc_mpi PUBLIC posenc MPI::MPI_CXX)
 
 if(POSENC_TESTS)
-  find_package(GTest REQUIRED)
+  need_googletest()
   set(mpirun ${CMAKE_CURRENT_SOURCE_DIR}/backends/distributed/run.sh)
   set(mpi_test_scripts ${CMAKE_CURRENT_SOURCE_DIR}/backends/distributed/tests)
   file(GLOB mpi_tests CONFIGURE_DEPENDS backends/distributed/*_test.cc)

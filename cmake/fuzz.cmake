@@ -22,7 +22,8 @@ set(fuzz_eval_callback_longest 8192)
 set(fuzz_cli_longest 256)
 
 # What a target has of the command's own code.
-set(fuzz_cli_code cli/arguments/parse.cc cli/arguments/npy.cc cli/arguments/atomic_file.cc)
+set(fuzz_cli_code cli/arguments/parse.cc cli/arguments/npy.cc cli/arguments/atomic_file_posix.cc
+    cli/system/system_posix.cc)
 set(fuzz_request_code cli/playground/answer.cc)
 
 # The words of the readers, for fuzzers that make JSON: always those that the code knows.

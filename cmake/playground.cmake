@@ -15,7 +15,9 @@ set(POSENC_PLAYGROUND AUTO CACHE STRING
 set_property(CACHE POSENC_PLAYGROUND PROPERTY STRINGS AUTO ON OFF)
 
 set(playground FALSE)
-if(POSENC_PLAYGROUND)
+if(WIN32)
+  set(playground_note "its server is for POSIX alone")
+elseif(POSENC_PLAYGROUND)
   set(site ${CMAKE_CURRENT_SOURCE_DIR}/web/dist/site)
   file(GLOB_RECURSE site_files CONFIGURE_DEPENDS ${site}/*)
   if(NOT ${site}/index.html IN_LIST site_files)

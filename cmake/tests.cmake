@@ -1,7 +1,7 @@
 # posenc_tests (every *_test.cc), the checks of the house, and the examples as programs that must run.
 include(CheckCXXSourceCompiles)
 include(GoogleTest)
-find_package(GTest REQUIRED)
+need_googletest()
 
 set(root ${CMAKE_CURRENT_SOURCE_DIR})
 set(repo ${root}/tests/repo)
@@ -13,7 +13,7 @@ if(NOT TARGET posenc_commands)
   list(FILTER test_sources EXCLUDE REGEX "/cli/")
 endif()
 if(test_sources)
-  find_package(fmt REQUIRED)
+  need_fmt()
   # Of what only WebAssembly needs the mathematics runs anywhere.
   add_executable(posenc_tests ${test_sources} src/wasm/small_math.cc src/wasm/decimal.cc)
   target_include_directories(posenc_tests PRIVATE ${root})
@@ -172,6 +172,8 @@ if(NOT POSENC_SANITIZE)
   set_tests_properties(words PROPERTIES SKIP_RETURN_CODE 77)
   add_test(NAME warnings_are_documented COMMAND ${repo}/warning_codes.sh ${root})
   add_test(NAME missing_packages COMMAND ${repo}/missing_packages.sh)
+  add_test(NAME without_packages COMMAND ${repo}/dependencies.sh ${PROJECT_BINARY_DIR} ${root} ${CMAKE_COMMAND} ${CMAKE_CXX_COMPILER})
+  set_tests_properties(without_packages PROPERTIES SKIP_RETURN_CODE 77)
   # Every public header compiles alone, c.h also as C99: the build shows it.
   file(GLOB_RECURSE headers RELATIVE ${root}/include/posenc CONFIGURE_DEPENDS include/posenc/*.h)
   set(alone ${PROJECT_BINARY_DIR}/headers)
@@ -204,6 +206,8 @@ if(NOT POSENC_SANITIZE)
   set_tests_properties(api_reference PROPERTIES SKIP_RETURN_CODE 77)
   add_test(NAME library_without_exceptions COMMAND ${repo}/symbols.sh $<TARGET_FILE:posenc> $<TARGET_FILE:posenc_claims>
            $<TARGET_FILE:posenc_harness>)
-  add_test(NAME install COMMAND ${repo}/install.sh ${PROJECT_BINARY_DIR} ${root}
-           ${CMAKE_COMMAND} ${CMAKE_CXX_COMPILER} ${CMAKE_C_COMPILER})
+  if(POSENC_INSTALL)
+    add_test(NAME install COMMAND ${repo}/install.sh ${PROJECT_BINARY_DIR} ${root}
+             ${CMAKE_COMMAND} ${CMAKE_CXX_COMPILER} ${CMAKE_C_COMPILER})
+  endif()
 endif()

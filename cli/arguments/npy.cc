@@ -1,7 +1,5 @@
 #include "cli/arguments/npy.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -14,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/arguments/atomic_file.h"
+#include "cli/system/system.h"
 #include "posenc/files.h"
 #include "src/core/try.h"
 
@@ -42,12 +41,6 @@ std::optional<std::size_t> bytes_needed(NpyType type, std::span<const std::int64
     if (extent > 0 && __builtin_mul_overflow(bytes, extent, &bytes)) return {};
   }
   return empty ? 0 : static_cast<std::size_t>(bytes);
-}
-
-// Beyond it the system would end the process instead of refusing.
-std::size_t machine_memory() {
-  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
-         static_cast<std::size_t>(sysconf(_SC_PAGE_SIZE));
 }
 
 }  // namespace

@@ -1,14 +1,12 @@
 #include "cli/pages/terminal.h"
 
-#include <langinfo.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <clocale>
 #include <cstdlib>
 #include <random>
 
+#include "cli/system/system.h"
 #include "posenc/error.h"
 
 namespace posenc::cli {
@@ -33,10 +31,8 @@ std::size_t columns_given() {
     const unsigned long number = std::strtoul(said, nullptr, 10);
     if (number > 0) return number;
   }
-  winsize size{};
-  if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-    return size.ws_col;
-  return 100;
+  const std::size_t there = terminal_columns();
+  return there > 0 ? there : 100;
 }
 
 // The first `most` columns of a text, in bytes.
@@ -88,10 +84,9 @@ Terminal terminal(bool no_color) {
   Terminal out;
   out.colour = !no_color && (!refused || !*refused) && isatty(STDOUT_FILENO) && term &&
                std::string_view(term) != "dumb";
-  std::setlocale(LC_CTYPE, "");
   // The console of Linux has no braille.
-  out.unicode = std::string_view(nl_langinfo(CODESET)) == "UTF-8" &&
-                !(term && isatty(STDOUT_FILENO) && std::string_view(term) == "linux");
+  out.unicode =
+      speaks_utf8() && !(term && isatty(STDOUT_FILENO) && std::string_view(term) == "linux");
   return out;
 }
 

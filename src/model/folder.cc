@@ -3,18 +3,13 @@
 // weights are listed.
 #include "src/model/folder.h"
 
-#include <dirent.h>
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "posenc/files.h"
+#include "src/core/disk.h"
 #include "src/core/try.h"
 #include "src/model/bundled.h"
 #include "src/model/compare.h"
@@ -27,22 +22,21 @@ namespace {
 
 // Only plain files are opened: a pipe or a device would hang.
 Expected<void> check_plain(const std::string& path) {
-  struct stat own = {}, target = {};
-  if (lstat(path.c_str(), &own) != 0)
-    return fail(path, "cannot be read", std::strerror(errno), "check the path");
-  if (stat(path.c_str(), &target) != 0) {
-    const int why = errno;
-    if (!S_ISLNK(own.st_mode))
-      return fail(path, "cannot be read", std::strerror(why), "check the path");
+  const Entry own = look_at(path), target = look_through(path);
+  if (own.kind == EntryKind::missing)
+    return fail(path, "cannot be read", words_of_error(own.error), "check the path");
+  if (target.kind == EntryKind::missing) {
+    if (own.kind != EntryKind::link)
+      return fail(path, "cannot be read", words_of_error(target.error), "check the path");
     return fail(path,
-                why == ELOOP ? "is a symbolic link that leads in a circle"
-                             : "is a symbolic link to what is not there",
-                why == ELOOP || why == ENOENT ? "" : std::strerror(why),
+                target.circle ? "is a symbolic link that leads in a circle"
+                              : "is a symbolic link to what is not there",
+                target.circle || target.nothing ? "" : words_of_error(target.error),
                 "mend the link, or give the file itself");
   }
-  if (S_ISREG(target.st_mode)) return {};
+  if (target.kind == EntryKind::file) return {};
   return fail(path, "must be a regular file",
-              S_ISDIR(target.st_mode) ? "a folder" : "a pipe, socket or device",
+              target.kind == EntryKind::folder ? "a folder" : "a pipe, socket or device",
               "give the model's folder, or its config.json, params.json or .gguf file");
 }
 
@@ -59,17 +53,8 @@ Expected<std::string> read_text(const std::string& path) {
 }
 
 std::string base_name(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path.substr(path.find_last_of('/') + 1);
-}
-
-Expected<std::vector<std::string>> names_in(const std::string& folder) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> open(opendir(folder.c_str()), closedir);
-  if (!open) return fail(folder, "cannot be opened", std::strerror(errno), "check its permissions");
-  std::vector<std::string> names;
-  while (const dirent* entry = readdir(open.get())) names.emplace_back(entry->d_name);
-  std::ranges::sort(names);
-  return names;
+  while (path.size() > 1 && separators.contains(path.back())) path.pop_back();
+  return path.substr(path.find_last_of(separators) + 1);
 }
 
 // Of a GGUF file in parts the first one holds the description; a picture's projector has none.
@@ -101,15 +86,9 @@ std::vector<ModelFile> files_of(const std::string& folder, const std::vector<std
 }
 
 // Also a symbolic link that leads nowhere: its own error says so, where a bundled name would not.
-bool exists(const std::string& path) {
-  struct stat status = {};
-  return lstat(path.c_str(), &status) == 0;
-}
+bool exists(const std::string& path) { return look_at(path).kind != EntryKind::missing; }
 
-bool is_folder(const std::string& path) {
-  struct stat status = {};
-  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-}
+bool is_folder(const std::string& path) { return look_through(path).kind == EntryKind::folder; }
 
 }  // namespace
 
@@ -143,7 +122,7 @@ void read_sentence_length(Model& model, const std::string& folder) {
 
 Expected<Model> read_folder(const std::string& path) {
   std::string folder = path;
-  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  while (folder.size() > 1 && separators.contains(folder.back())) folder.pop_back();
   POSENC_TRY(names, names_in(folder));
   std::vector<ModelFile> files = files_of(folder, names);
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "posenc/files.h"
+#include "src/core/disk.h"
 #include "src/core/try.h"
 #include "src/model/tables.h"
 #include "src/text/json.h"
@@ -32,7 +33,7 @@ Expected<std::set<std::string>> shards_with_tables(Model& model, const std::stri
   std::set<std::string> shards;
   for (const JsonMember& member : *map->get<Json::Object>()) {
     const auto* shard = member.value.get<std::string>();
-    if (!shard || shard->contains('/'))
+    if (!shard || shard->find_first_of(separators) != shard->npos)
       return fail(index, "weight_map must name files beside it", member.value.text(),
                   "download it again");
     if (may_hold_table(model, member.key)) shards.insert(*shard);

@@ -10,6 +10,10 @@ PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "posen
 
 
 def main() -> None:
+    if os.name == "nt":  # where execv ends this process at once, and a shell does not wait for the other
+        import subprocess
+
+        sys.exit(subprocess.call([PROGRAM + ".exe", *sys.argv[1:]]))
     os.execv(PROGRAM, ["posenc", *sys.argv[1:]])
 
 

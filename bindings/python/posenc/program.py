@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 def program() -> str:
     """The path of the posenc command that this package carries."""
-    return str(Path(__file__).parent / "bin" / "posenc")
+    return str(Path(__file__).parent / "bin" / ("posenc.exe" if os.name == "nt" else "posenc"))
 
 
 def command(*arguments: str, stdin: bytes | None = None, check: bool = False) -> subprocess.CompletedProcess[str]:

@@ -1,21 +1,55 @@
 #include "evidence/bench/harness/blas.h"
 
+#ifdef _WIN32
+#define NOMINMAX
+#define WIN32_LEAN_AND_MEAN
+#include <windows.h>
+#else
 #include <dlfcn.h>
+#endif
 
 #include <cstdlib>
 
 namespace posenc::detail {
+namespace {
+
+#ifdef _WIN32
+
+void choose_core(const char* core) {
+  if (std::getenv("OPENBLAS_CORETYPE") == nullptr) _putenv_s("OPENBLAS_CORETYPE", core);
+}
+void* opened() { return reinterpret_cast<void*>(LoadLibraryW(L"libopenblas.dll")); }
+void* function_of(void* library, const char* name) {
+  return reinterpret_cast<void*>(GetProcAddress(static_cast<HMODULE>(library), name));
+}
+
+#else
+
+#ifdef __APPLE__
+constexpr const char* openblas = "libopenblas.dylib";
+#else
+constexpr const char* openblas = "libopenblas.so.0";
+#endif
+
+void choose_core(const char* core) { setenv("OPENBLAS_CORETYPE", core, 0); }
+void* opened() { return dlopen(openblas, RTLD_NOW | RTLD_LOCAL); }
+void* function_of(void* library, const char* name) { return dlsym(library, name); }
+
+#endif
+
+}  // namespace
 
 const Blas* Blas::found(std::string_view instruction_set) {
   static const Blas blas = [&] {
     Blas made;
     // Of processors newer than itself OpenBLAS believes the least; it is told what posenc uses.
-    if (instruction_set.starts_with("AVX3")) setenv("OPENBLAS_CORETYPE", "SkylakeX", 0);
-    if (instruction_set == "AVX2") setenv("OPENBLAS_CORETYPE", "Haswell", 0);
-    void* const library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+    if (instruction_set.starts_with("AVX3")) choose_core("SkylakeX");
+    if (instruction_set == "AVX2") choose_core("Haswell");
+    void* const library = opened();
     if (library == nullptr) return made;
-    made.sgemm_ = reinterpret_cast<Sgemm>(dlsym(library, "cblas_sgemm"));
-    made.set_threads_ = reinterpret_cast<void (*)(int)>(dlsym(library, "openblas_set_num_threads"));
+    made.sgemm_ = reinterpret_cast<Sgemm>(function_of(library, "cblas_sgemm"));
+    made.set_threads_ =
+        reinterpret_cast<void (*)(int)>(function_of(library, "openblas_set_num_threads"));
     return made;
   }();
   return blas.sgemm_ != nullptr && blas.set_threads_ != nullptr ? &blas : nullptr;

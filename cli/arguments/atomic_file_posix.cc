@@ -18,6 +18,10 @@
 
 #include "cli/arguments/ending_signals.h"
 
+#ifndef O_PATH  // macOS
+#define O_PATH O_RDONLY
+#endif
+
 namespace posenc::cli {
 namespace {
 

@@ -1,0 +1,23 @@
+// What the command asks of the system that it runs on.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace posenc::cli {
+
+// Bytes of memory. Beyond it the system would end the process instead of refusing.
+std::size_t machine_memory();
+
+// Of the terminal on standard output: 0 where there is none.
+std::size_t terminal_columns();
+
+// Whether text may hold more than ASCII.
+bool speaks_utf8();
+
+// The program's arguments without its name, as UTF-8. Called first: from then on what is read and
+// printed are bytes, and a mapped file that is lost ends the program with a sentence.
+std::vector<std::string> begin(int argc, char** argv);
+
+}  // namespace posenc::cli

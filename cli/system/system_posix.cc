@@ -1,0 +1,45 @@
+#include <langinfo.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <clocale>
+#include <csignal>
+#include <string_view>
+
+#include "cli/system/system.h"
+
+namespace posenc::cli {
+namespace {
+
+// A file that is cut short while it is mapped, or whose disk fails, is a signal and no error.
+void tell_lost_file(int) {
+  constexpr char text[] =
+      "posenc: a file was cut short or lost while it was read; try again when nothing writes it\n";
+  (void)!write(STDERR_FILENO, text, sizeof text - 1);
+  _exit(2);
+}
+
+}  // namespace
+
+std::size_t machine_memory() {
+  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
+         static_cast<std::size_t>(sysconf(_SC_PAGE_SIZE));
+}
+
+std::size_t terminal_columns() {
+  winsize size{};
+  if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) return size.ws_col;
+  return 0;
+}
+
+bool speaks_utf8() {
+  std::setlocale(LC_CTYPE, "");
+  return std::string_view(nl_langinfo(CODESET)) == "UTF-8";
+}
+
+std::vector<std::string> begin(int argc, char** argv) {
+  std::signal(SIGBUS, tell_lost_file);
+  return {argv + 1, argv + argc};
+}
+
+}  // namespace posenc::cli
