@@ -171,7 +171,7 @@ Run define_lint(CLI::App& app) {
       "  posenc lint config.json --engine vllm --at 128k\n"
       "  posenc lint config.json --fix && diff config.json config.fixed.json\n"
       "  posenc lint checkpoints/*/config.json --sarif > position.sarif\n"
-      "  find hub -name config.json | posenc lint --from - --jsonl --engine vllm > fleet.jsonl");
+      "  posenc lint --from names.txt --jsonl --engine vllm > fleet.jsonl");
   return [flags, &app]() -> Expected<int> {
     for (const std::string& engine : flags->options.engines) POSENC_CHECK(find_engine(engine));
     if (flags->fix && std::ranges::find(flags->files, "-") != flags->files.end())
