@@ -457,7 +457,10 @@ Expected<std::vector<Finding>> command_differences(const Model& model, std::stri
       findings.push_back(
           {.code = std::string(name(note.kind)), .severity = Severity::note, .message = note.what});
   }
-  std::ranges::stable_sort(findings, {}, &Finding::severity);
+  // What older builds do stands behind what this one does.
+  std::ranges::stable_sort(findings, {}, [](const Finding& one) {
+    return std::pair(one.severity, one.code == "version_needed");
+  });
   return findings;
 }
 

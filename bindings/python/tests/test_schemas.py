@@ -16,7 +16,9 @@ models = sorted(path.stem for path in (root / "models").glob("*.json"))
 
 
 def printed(*words):
-    made = subprocess.run([sys.executable, "-m", "posenc", *words], capture_output=True, text=True, check=False, cwd=root)
+    made = subprocess.run(
+        [sys.executable, "-m", "posenc", *words], capture_output=True, text=True, check=False, cwd=root
+    )
     assert made.returncode in (0, 1), made.stderr
     return made.stdout
 
@@ -57,7 +59,11 @@ def test_check_positions():
 @pytest.mark.parametrize("file", reports, ids=lambda path: path.name)
 def test_doctor_of_what_people_reported(file):
     made = subprocess.run(
-        [sys.executable, "-m", "posenc", "doctor", file, "--json"], capture_output=True, text=True, check=False, cwd=root
+        [sys.executable, "-m", "posenc", "doctor", file, "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=root,
     )
     if made.returncode != 2:
         check("doctor", made.stdout)
