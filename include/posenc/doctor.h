@@ -35,7 +35,7 @@ struct Exhibit {
   ExhibitKind kind = ExhibitKind::unusable;
   std::string as = {};  // one line: how it is taken
   std::optional<Model> model = {};
-  std::string text = {};  // of what is no model
+  std::string text = {};  // set where it is no model
   bool used = true;       // false: `as` says why not
 };
 Exhibit model_exhibit(std::string name, Model model);
@@ -68,7 +68,7 @@ struct Diagnosed {
 struct Diagnosis {
   std::vector<Exhibit> evidence = {};
   std::string verdict = {};              // one sentence
-  std::vector<Diagnosed> findings = {};  // by their effect up to the length
+  std::vector<Diagnosed> findings = {};  // ordered by their effect within `length`
   std::int64_t length = 0;               // that it was judged for; 0: nobody says
   std::string next = {};                 // the command to run next
 };
@@ -79,8 +79,8 @@ std::string to_json(const Diagnosis& diagnosis);
 // Errors: no evidence at all, no such engine, a negative length.
 Expected<Diagnosis> diagnose(std::vector<Exhibit> evidence, const DoctorOptions& options = {});
 
-// Frequencies as somebody printed them (numbers in a text, tensor([…]) around them): what made
-// them. Each is known as far as its last digit. Errors: fewer than four numbers, more than 65,536.
+// Frequencies as somebody printed them (numbers in a text, tensor([…]) around them). Each is known
+// as far as its last digit. Errors: fewer than four numbers, more than 65,536.
 Expected<std::vector<double>> read_printed_frequencies(std::string_view text,
                                                        std::vector<double>* resolution = nullptr);
 

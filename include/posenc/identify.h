@@ -19,15 +19,15 @@ struct RotationDump {
   Tensor after = {};         // as they enter the products
   Tensor before = {};        // as they left the projection; absent: `after` is all there is
   Positions positions = {};  // of the tokens; of pictures several axes
-  // Every token is the same one, so that keys before rotation were equal: what `after` alone needs.
-  // Its first position then stands for the vectors before.
+  // Every token is the same one, so that keys before rotation were equal. Required where `before` is
+  // absent; the first position then stands for the vectors before.
   bool repeated = false;
 };
 
 enum class Rotated {
   rotation,
   no_rotation,     // nothing changes with position
-  not_a_rotation,  // something does, and no pairs of channels rotate
+  not_a_rotation,  // vectors change with position, but not by rotating pairs
   cannot_tell,     // this dump does not show it; `cannot_tell` says which would
 };
 constexpr std::string_view name(Rotated verdict) {
@@ -50,7 +50,7 @@ struct FrequencyFit {
 struct IdentifiedPair {
   std::int64_t a = 0, b = 0;  // channels
   double frequency = 0;       // radians per position; negative: the other way round
-  double resolution = 0;      // of it; larger than itself: too slow to be seen in this dump
+  double resolution = 0;      // uncertainty of it; above it: too slow to be seen here
   std::int64_t axis = 0;      // of the positions; -1: it turns too little to be told
 };
 
@@ -79,8 +79,8 @@ struct Identified {
   // How the angles were formed, as posenc precision names it: all ways that explain them ("exact",
   // "hf_float", "float_product" …); empty: none that is known.
   std::vector<std::string> angles = {};
-  // Slips that explain what is seen: what no rotation is (interleaved_table, head_index …), or one
-  // too many (rotated_twice). docs/codes.md has every code.
+  // Slips that explain what is seen: no rotation at all (interleaved_table, head_index …), or one
+  // applied twice (rotated_twice). docs/codes.md has every code.
   std::vector<Finding> findings = {};
   std::vector<std::string> cannot_tell = {};  // sentences
   std::int64_t dim = 0;                       // channels of the dump
@@ -101,7 +101,7 @@ constexpr std::string_view name(TableColumns columns) {
 // What tables of cosines and sines are made of.
 struct IdentifiedTable {
   TableColumns columns = TableColumns::pairs;
-  bool exchanged = false;   // what was given as cosines are sines
+  bool exchanged = false;   // cosines and sines were given the other way round
   DType kept = DType::f32;  // the narrowest type that holds every number
   Identified rotation =
       {};  // its pairs are those of the table; `offset` is the position of the first row
@@ -149,13 +149,13 @@ struct PrintedRotation {
   std::vector<std::int64_t> heads = {}, tokens = {}, channels = {};  // that were printed
   std::vector<double> before = {}, after = {};                       // [head][token][channel]
 };
-// Of all that it printed, each result of ROPE with its source. Errors: none, numbers that are not
+// Every result of ROPE in the text, with its source. Errors: none, numbers that are not
 // finite.
 Expected<std::vector<PrintedRotation>> read_eval_callback(std::string_view text,
                                                           std::string_view where);
 
-// Tokens are taken to stand where they are counted. Only neighbours can be told: `cannot_tell` says
-// so.
+// Token indices are taken for positions. Only interleaved pairing can be recognized: `cannot_tell`
+// says so.
 Expected<Identified> identify(const PrintedRotation& printed);
 
 // Which pairs of channels an engine rotated, by which angles, from tensors alone. Errors: shapes
@@ -163,9 +163,10 @@ Expected<Identified> identify(const PrintedRotation& printed);
 // numbers that are not finite.
 Expected<Identified> identify(const RotationDump& dump);
 
-// Where that is not what the model's own plan does in a layer (of its text), compiled for `length`
-// (0: as constructed): slips that are known (rotated_twice, backwards, other_layers, denominator …)
-// before others. docs/codes.md has every code. Errors: no such layer, what compile() says.
+// Findings where `found` differs from the model's own plan in a layer of its text, compiled for
+// `length` (0: as constructed): slips that are known (rotated_twice, backwards, other_layers,
+// denominator …) before others. docs/codes.md has every code. Errors: no such layer, what compile()
+// says.
 Expected<std::vector<Finding>> beside_model(const Identified& found, const Model& model,
                                             std::int64_t layer = 0, std::int64_t length = 0);
 
@@ -177,7 +178,7 @@ struct SolvedPositions {
 
 // Positions of a dump's tokens, if the model's own plan of the layer rotated them and they stand
 // elsewhere than dump.positions says: caches put together, ring buffers, padding on the left,
-// prefixes of another text. Nothing: they stand where they are said to, or the plan does not
+// prefixes of another text. nullopt: they stand where they are said to, or the plan does not
 // explain every token. Errors: those of identify() and compile().
 Expected<std::optional<SolvedPositions>> solve_positions(const RotationDump& dump,
                                                          const Model& model, std::int64_t layer = 0,

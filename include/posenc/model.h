@@ -29,8 +29,8 @@ enum class Origin {
 };
 std::string_view name(Origin origin);
 
-// What mixes the tokens of a layer. Only attention has positions of its own: where it is not, a
-// scheme, a window, a scale of logits say nothing.
+// What mixes the tokens of a layer. Only attention has positions of its own: the others ignore
+// schemes, window and the scale of logits.
 enum class Mixer {
   attention,
   recurrence,   // a state of fixed size carries the order (Mamba, linear attention, RG-LRU)
@@ -81,11 +81,10 @@ struct LayerGroup {
   bool chunked = false;  // the window does not slide: a token sees its own chunk (Mask::chunk)
   bool causal = true;
   std::optional<std::int64_t> behind =
-      {};  // of a window that is not causal: the tokens that it shows before the query
-           // (the others are ahead), where that is not half of them
+      {};  // of a window that is not causal: its tokens before the query, where that is not half
   std::int64_t compressed =
-      0;  // tokens that a key stands for behind the window (DeepSeek-V4); 0: none stands there
-  std::optional<Picked> picked = {};  // of those keys, or of all where there are none
+      0;  // tokens that each key beyond the window summarizes (DeepSeek-V4); 0: there are none
+  std::optional<Picked> picked = {};  // from the compressed keys, else from all
   std::vector<Scheme> schemes = {};   // the main one first; several act at different places
   Logits logits = {};                 // the attention's own scale, merged into the plan
   std::string logits_note = {};       // who asks for it: "query_pre_attn_scalar 144"
@@ -96,7 +95,7 @@ struct LayerGroup {
       // are there
       false;
   bool added_each_layer =
-      false;  // to what queries and keys are projected from (DETR), and not once to the embedding
+      false;  // to the input of the projections of queries and keys (DETR), not once to the embedding
   std::int64_t cache_elements = 0;  // numbers a token adds to the key-value cache, per layer
   std::string cache_note = {};      // "2 · 8 kv heads · 128", "compressed: 512 + 64 (MLA)"
   std::vector<CachePart> cache_beside = {};
@@ -145,8 +144,8 @@ Expected<Plan> compile(const LayerGroup& group, std::int64_t length = 0,
 // Bytes of a number in the model's dtype, 2 where the file does not say it.
 std::int64_t bytes_of_number(const Model& model);
 
-// Bytes that all layers of the group cache of a text of so many tokens: those that its window
-// shows, and what stands beside them.
+// Bytes that all layers of the group cache for a text of `tokens` tokens: those in its window, and
+// cache_beside.
 std::int64_t cached_bytes(const Model& model, const LayerGroup& group, std::int64_t tokens);
 
 // The group that holds a layer of a stack; null if none does.
