@@ -15,17 +15,17 @@ fi
 for file in /etc/resolv.conf /etc/hosts /etc/pip.conf /etc/ssl/certs/ca-certificates.crt; do
   [ ! -e "$file" ] || { mkdir -p "$root${file%/*}" && cp -L "$file" "$root$file"; }
 done
-rm -rf "$root/work"
-mkdir -p "$root/work"
-cp -r "$here/build/sources" "$root/work/sources"
-git clone -q "$here" "$root/work/clone"
+rm -rf "$root/try"
+mkdir -p "$root/try"
+cp -r "$here/build/sources" "$root/try/sources"
+git clone -q "$here" "$root/try/clone"
 python3 -m venv "$dir/venv"
 "$dir/venv/bin/pip" install -q build
-(cd "$here" && "$dir/venv/bin/python" -m build --sdist -o "$root/work" . >"$dir/sdist.log" 2>&1) || { tail -5 "$dir/sdist.log"; exit 1; }
+(cd "$here" && "$dir/venv/bin/python" -m build --sdist -o "$root/try" . >"$dir/sdist.log" 2>&1) || { tail -5 "$dir/sdist.log"; exit 1; }
 
 mkdir -p "$root/proc" "$root/dev"
 mount -t proc proc "$root/proc"
 mount --bind /dev "$root/dev"
 trap 'umount "$root/proc" "$root/dev"' EXIT
-cp "$(dirname "$0")/bare_inside.sh" "$root/work/inside.sh"
-chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 PARTS="${PARTS:-pip uv cmake}" sh /work/inside.sh
+cp "$(dirname "$0")/bare_inside.sh" "$root/try/inside.sh"
+chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 PARTS="${PARTS:-pip uv cmake}" sh /try/inside.sh

@@ -8,20 +8,15 @@
 #include <utility>
 
 #include "cli/arguments/npy.h"
+#include "src/core/trimmed.h"
 #include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
 
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
-}
-
 template <class T>
 bool read_whole(std::string_view text, T& value) {
-  text = trimmed(text);
+  text = detail::trimmed(text, " ");
   if (text.starts_with('+')) text.remove_prefix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc{} && end == text.data() + text.size();
@@ -30,10 +25,10 @@ bool read_whole(std::string_view text, T& value) {
 template <class T>
 Expected<std::vector<T>> list(std::string_view text, std::string_view where,
                               Expected<T> (*one)(std::string_view, std::string_view)) {
-  text = trimmed(text);
+  text = detail::trimmed(text, " ");
   if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
   std::vector<T> out;
-  if (trimmed(text).empty()) return out;
+  if (detail::trimmed(text, " ").empty()) return out;
   for (const std::string_view part : split(text, ',')) {
     POSENC_TRY(value, one(part, where));
     out.push_back(value);
@@ -66,7 +61,7 @@ namespace {
 // "128k" (128 · 1024), "1M" (1024 · 1024) or "1e6", where it is whole and not negative.
 std::optional<std::int64_t> counted(std::string_view text) {
   constexpr double most = 0x1p40;
-  std::string_view digits = trimmed(text);
+  std::string_view digits = detail::trimmed(text, " ");
   double unit = 1, value = 0;
   if (digits.ends_with('k') || digits.ends_with('K')) unit = 1024;
   if (digits.ends_with('m') || digits.ends_with('M')) unit = 1024 * 1024;

@@ -4,14 +4,10 @@
 #include <utility>
 #include <vector>
 
+#include "src/core/trimmed.h"
+
 namespace posenc::cli {
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
-}
 
 // A cell without Markdown: `code` and [words](link) as their words.
 std::string plain(std::string_view cell) {
@@ -32,7 +28,7 @@ std::vector<std::string_view> cells_of(std::string_view row) {
   row.remove_prefix(1);
   while (!row.empty()) {
     const std::size_t end = std::min(row.find('|'), row.size());
-    cells.push_back(trimmed(row.substr(0, end)));
+    cells.push_back(detail::trimmed(row.substr(0, end)));
     row.remove_prefix(std::min(end + 1, row.size()));
   }
   return cells;

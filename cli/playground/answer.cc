@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "src/core/trimmed.h"
+
 namespace posenc::cli {
 namespace {
 
@@ -45,12 +47,6 @@ std::string lowered(std::string_view text) {
   for (char& c : out)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   return out;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") + 1 - first);
 }
 
 struct Request {
@@ -100,7 +96,7 @@ std::optional<Request> read_head(std::string_view head) {
                                     : name == "accept-encoding" ? &request.accept_encoding
                                     : name == "if-none-match"   ? &request.if_none_match
                                                                 : nullptr;
-    if (value && value->empty()) *value = trimmed(header.substr(colon + 1));
+    if (value && value->empty()) *value = detail::trimmed(header.substr(colon + 1), " \t");
   }
   return request;
 }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "posenc/identify.h"
+#include "src/core/trimmed.h"
 #include "src/identify/dump.h"
 #include "src/identify/frequency_fit.h"
 
@@ -37,24 +38,18 @@ struct PrintedHeader {
   std::int64_t extent[4] = {};
 };
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
-
 std::optional<PrintedHeader> header_of(std::string_view line) {
   const std::size_t type = line.find(" = ("), result = line.rfind(") = {");
   if (type == line.npos || result == line.npos || result < type) return {};
-  PrintedHeader header{.name = trimmed(line.substr(0, type))};
+  PrintedHeader header{.name = detail::trimmed(line.substr(0, type))};
   if (const std::size_t colon = header.name.rfind(": "); colon != line.npos)
-    header.name = trimmed(header.name.substr(colon + 2));
+    header.name = detail::trimmed(header.name.substr(colon + 2));
   const std::size_t behind = line.find(')', type), open = line.find('(', behind);
   if (behind == line.npos || open == line.npos) return {};
-  header.operation = trimmed(line.substr(behind + 1, open - behind - 1));
+  header.operation = detail::trimmed(line.substr(behind + 1, open - behind - 1));
   const std::size_t brace = line.find('{', open);
   if (brace == line.npos) return {};
-  header.source = trimmed(line.substr(open + 1, brace - open - 1));
+  header.source = detail::trimmed(line.substr(open + 1, brace - open - 1));
   const char* at = line.data() + result + 5;
   const char* const end = line.data() + line.size();
   for (std::int64_t& extent : header.extent) {

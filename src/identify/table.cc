@@ -165,8 +165,9 @@ IdentifiedTable not_of_numbers(std::vector<std::int64_t> columns, std::int64_t a
 std::optional<Finding> one_speed(const Numbers& cos, const Numbers& sin) {
   for (std::int64_t c = 1; c < cos.columns; ++c)
     if (!cos.same(0, c) || !sin.same(0, c)) return {};
-  const double speed =
+  const double turned =
       std::atan2(sin.at(1, 0), cos.at(1, 0)) - std::atan2(sin.at(0, 0), cos.at(0, 0));
+  const double speed = std::remainder(turned, 6.283185307179586);
   if (cos.columns < 4 || speed == 0) return {};
   return Finding{.code = "frequencies_alike",
                  .expected = "each pair slower than the one before",

@@ -296,11 +296,10 @@ class Flags {
   // Values that stand alone are put into the object that the line may have besides.
   Expected<void> put_overrides() {
     if (overrides_.empty()) return {};
-    DottedObject whole;
     const std::string name(dotted_override.substr(0, dotted_override.size() - 1));
-    if (const CommandFlag* flag = line_.find(name)) POSENC_CHECK(whole.put_all(flag->value, name));
-    POSENC_CHECK(whole.put_all(overrides_.text(), name));
-    put(name, whole.text());
+    if (const CommandFlag* flag = line_.find(name))
+      POSENC_CHECK(overrides_.put_below(flag->value, name));
+    put(name, overrides_.text());
     return {};
   }
 

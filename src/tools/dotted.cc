@@ -60,11 +60,12 @@ void DottedObject::put(std::string_view path, std::string_view value) {
   members_ = std::get<Json::Object>(std::move(all.value));
 }
 
-Expected<void> DottedObject::put_all(std::string_view object, std::string_view name) {
+Expected<void> DottedObject::put_below(std::string_view object, std::string_view name) {
   POSENC_TRY(json, parse_json(object, name));
-  const auto* members = json.get<Json::Object>();
-  if (!members) return fail(name, "must be a JSON object", json.kind());
-  for (const JsonMember& member : *members) merge(member_of(members_, member.key), member.value);
+  if (!json.get<Json::Object>()) return fail(name, "must be a JSON object", json.kind());
+  Json all = std::move(json);
+  merge(all, Json{std::move(members_)});
+  members_ = std::get<Json::Object>(std::move(all.value));
   return {};
 }
 

@@ -13,8 +13,8 @@ class DottedObject {
  public:
   // Later values stand above earlier ones. A value that is no JSON is a word.
   void put(std::string_view path, std::string_view value);
-  // All of an object that is JSON, as if each of its values had been put. Errors: no JSON object.
-  Expected<void> put_all(std::string_view object, std::string_view name);
+  // An object that is JSON, below what has been put. Errors: no JSON object.
+  Expected<void> put_below(std::string_view object, std::string_view name);
 
   bool empty() const { return members_.empty(); }
   std::string text() const;  // as JSON

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/core/trimmed.h"
 #include "src/explain/text.h"
 #include "src/text/json.h"
 
@@ -18,13 +19,6 @@ namespace posenc::detail {
 namespace {
 
 constexpr std::size_t longest_line = std::size_t{1} << 20, longest_value = std::size_t{1} << 16;
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blank = " \t\r";
-  const std::size_t first = text.find_first_not_of(blank);
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(blank) - first + 1);
-}
 
 std::string small(std::string_view line) {
   std::string out(line.substr(0, 400));

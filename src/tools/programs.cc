@@ -8,7 +8,11 @@ namespace {
 constexpr std::string_view file_alone =
     "give the model's file, and the line of the engine that serves what was made";
 
-constexpr std::string_view webui = "server.py";  // beside --loader
+constexpr std::string_view shares_memory =
+    "--max-seq-len shares out memory; positions are what the file says";
+constexpr std::string_view embedder =
+    "it takes prompts up to the file's max_position_embeddings, less what a table keeps in front; "
+    "--auto-truncate cuts longer ones";
 
 constexpr Program programs[] = {
     {.word = "vllm", .engine = "vllm", .is_package = true},
@@ -87,29 +91,19 @@ constexpr Program programs[] = {
      .advice = "--max_req_total_len must cover prompt and answer; it scales nothing, which the "
                "config.json alone does",
      .is_package = true},
-    {.word = "mistralrs-server",
-     .title = "mistral.rs",
-     .advice = "--max-seq-len shares out memory; positions are what the file says"},
-    {.word = "mistralrs",
-     .title = "mistral.rs",
-     .advice = "--max-seq-len shares out memory; positions are what the file says",
-     .is_package = true},
+    {.word = "mistralrs-server", .title = "mistral.rs", .advice = shares_memory},
+    {.word = "mistralrs", .title = "mistral.rs", .advice = shares_memory, .is_package = true},
     {.word = "candle-vllm", .title = "candle-vllm", .advice = "give the model's file"},
-    {.word = "text-embeddings-router",
-     .title = "Text Embeddings Inference",
-     .advice = "it takes prompts up to the file's max_position_embeddings, less what a table keeps "
-               "in front; --auto-truncate cuts longer ones"},
-    {.word = "text-embeddings-inference",
-     .title = "Text Embeddings Inference",
-     .advice = "it takes prompts up to the file's max_position_embeddings, less what a table keeps "
-               "in front; --auto-truncate cuts longer ones"},
+    {.word = "text-embeddings-router", .title = "Text Embeddings Inference", .advice = embedder},
+    {.word = "text-embeddings-inference", .title = "Text Embeddings Inference", .advice = embedder},
     {.word = "infinity_emb",
      .title = "Infinity",
      .advice = "it cuts prompts at the tokenizer's model_max_length"},
-    {.word = webui,
+    {.word = "server.py",
      .title = "text-generation-webui",
      .advice = "its loader decides: --ctx-size, --rope-freq-base as of llama-server; max_seq_len, "
-               "alpha_value as of ExLlama (posenc doctor reads a config.yml of tabbyAPI)"},
+               "alpha_value as of ExLlama (posenc doctor reads a config.yml of tabbyAPI)",
+     .beside = "--loader"},
     {.word = "dynamo",
      .title = "NVIDIA Dynamo",
      .advice = "it hands flags on: give the line as that of vllm serve or sglang.launch_server",
@@ -175,7 +169,8 @@ std::optional<StartedProgram> started_program(std::span<const std::string> words
     const auto* const program = std::ranges::find(programs, core, &Program::word);
     if (core == "trl" && i + 1 < words.size() && words[i + 1] == "vllm-serve") continue;
     if (program == std::end(programs)) continue;
-    if (core == webui && std::ranges::find(words, "--loader") == words.end()) continue;
+    const std::string_view flag = program->beside;
+    if (!flag.empty() && std::ranges::find(words, flag) == words.end()) continue;
     if (is_module) return StartedProgram{program, i + 1};
     const bool is_plain = core.size() == word.size();
     const bool is_value = is_plain && before.starts_with("--") && before != "--entrypoint" &&

@@ -107,7 +107,10 @@ TEST(Remote, DeepSeekWithoutLatentHeadsIsAsLlama) {
 TEST(Remote, WhatAnEngineMakesOfThemIsNotKnown) {
   const Model model = remote_model("arctic", R"("rope_theta": 1e6)");
   EXPECT_TRUE(model.known_family);
-  EXPECT_TRUE(model.own_code);
+  const auto found = engine_differences(model, "vllm");
+  ASSERT_TRUE(found);
+  ASSERT_EQ(found->findings.size(), 1);
+  EXPECT_EQ(found->findings.front().code, "not_known");
 }
 
 TEST(Remote, AnUnknownFamilysListOfLayersIsSaid) {
