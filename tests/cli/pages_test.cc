@@ -1,4 +1,4 @@
-// Runs the pages of docs/: every `$ posenc ...` line of a ```console block prints what stands under
+// Runs README and the pages of docs/: every `$ posenc ...` line of a ```console block prints what stands under
 // it.
 #include <algorithm>
 #include <set>
@@ -23,8 +23,11 @@ struct Line {
 
 fs::path docs() { return posenc::test::data_path("../../docs"); }
 
+constexpr std::string_view readme = "../README";
+
+// By their paths from docs/, without the ending.
 std::vector<std::string> pages() {
-  std::vector<std::string> names;
+  std::vector<std::string> names{std::string(readme)};
   for (const auto& file : fs::directory_iterator(docs())) {
     if (file.path().extension() == ".md") names.push_back(file.path().stem().string());
   }
@@ -32,8 +35,10 @@ std::vector<std::string> pages() {
   return names;
 }
 
+fs::path path_of(const std::string& page) { return docs() / (page + ".md"); }
+
 std::string page_text(const std::string& page) {
-  std::ifstream in(docs() / (page + ".md"));
+  std::ifstream in(path_of(page));
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
@@ -101,10 +106,11 @@ bool script_draws(const std::string& text, const std::string& name) {
   });
 }
 
-// The pictures that a text shows from `folder`.
-std::vector<std::string> pictures_of(const std::string& text, const std::string& folder) {
+// The pictures of docs/pictures that a page shows.
+std::vector<std::string> pictures_of(const std::string& page) {
   std::vector<std::string> names;
-  const std::string begin = "](" + folder;
+  const std::string text = page_text(page),
+                    begin = page == readme ? "](docs/pictures/" : "](pictures/";
   for (std::size_t at = text.find(begin); at != text.npos; at = text.find(begin, at + 1))
     names.push_back(text.substr(at + begin.size(), text.find(')', at) - at - begin.size()));
   return names;
@@ -131,13 +137,14 @@ TEST_P(Page, ItsLinksLeadSomewhere) {
     const std::string target = text.substr(at + 2, text.find(')', at) - at - 2);
     if (target.starts_with("http") || target.contains(' ')) continue;  // elsewhere; C++
     const std::string file = target.substr(0, target.find('#'));
-    EXPECT_TRUE(file.empty() || fs::exists(docs() / file)) << GetParam() << ".md: " << target;
+    EXPECT_TRUE(file.empty() || fs::exists(path_of(GetParam()).parent_path() / file))
+        << GetParam() << ".md: " << target;
   }
 }
 
 TEST_P(Page, ItsPicturesAreDrawnByTheCommandsUnderThem) {
   const std::string page = page_text(GetParam());
-  for (const std::string& name : pictures_of(page, "pictures/")) {
+  for (const std::string& name : pictures_of(GetParam())) {
     EXPECT_TRUE(fs::exists(docs() / "pictures" / name)) << name;
     std::string command = command_of(page, name);
     if (command.empty() && script_draws(page, name)) continue;
@@ -159,22 +166,14 @@ TEST_P(Page, ItsPicturesAreDrawnByTheCommandsUnderThem) {
 
 INSTANTIATE_TEST_SUITE_P(Docs, Page, testing::ValuesIn(pages()), [](const auto& page) {
   std::string name = page.param;
-  std::ranges::replace(name, '-', '_');
+  std::ranges::replace_if(name, [](char c) { return c == '-' || c == '.' || c == '/'; }, '_');
   return name;
 });
 
 TEST(Pages, ShowEveryPictureThatIsKept) {
   std::set<std::string> shown;
   for (const std::string& page : pages())
-    for (const std::string& name : pictures_of(page_text(page), "pictures/")) shown.insert(name);
-  const std::string readme = page_text("../README");
-  for (const std::string& name : pictures_of(readme, "docs/pictures/")) {
-    shown.insert(name);
-    EXPECT_TRUE(fs::exists(docs() / "pictures" / name)) << name;
-    EXPECT_TRUE(command_of(readme, name) != "" ||
-                readme.contains("\n    node web/browser/picture.mjs docs/pictures/" + name + "\n"))
-        << "README does not say how it drew " << name;
-  }
+    for (const std::string& name : pictures_of(page)) shown.insert(name);
   for (const auto& file : fs::directory_iterator(docs() / "pictures"))
     EXPECT_TRUE(shown.contains(file.path().filename().string())) << file.path();
 }

@@ -126,6 +126,28 @@ TEST_F(Plot, HeatMapsNumbersAreTheTables) {
   }
 }
 
+// Moved together, the score stays; alone, it is that of the distance. An angle below 16 rad is
+// rounded by up to 9e-16.
+TEST_F(Plot, TheLockedScoreStandsStill) {
+  const auto table = numbers("lock --query 9 --key 6 --turn 24");
+  ASSERT_EQ(table.size(), 1u + 2 * 25);
+  for (std::size_t i = 1; i < table.size(); i++) {
+    const double moved = table[i][0] == "both" ? 0 : std::stod(table[i][1]);
+    EXPECT_NEAR(std::stod(table[i][2]), std::cos((3 + moved) * std::numbers::pi / 12), 2e-15) << i;
+  }
+}
+
+TEST_F(Plot, TheLockMovesInAnSvgUnlessMotionIsUnwanted) {
+  ASSERT_EQ(posenc("plot lock lock.svg").code, 0);
+  const std::string svg = text("lock.svg");
+  EXPECT_LT(svg.size(), 60000u);
+  for (const char* part : {"@keyframes qt", "prefers-reduced-motion", "prefers-color-scheme:dark",
+                           "their score stays 0.7071"})
+    EXPECT_TRUE(has(svg, part)) << part;
+  for (const char* outside : {"href", "<script", "url("})
+    EXPECT_FALSE(has(svg, outside)) << outside;
+}
+
 TEST_F(Plot, WavelengthsAreTwoPiOverTheLibrarysFrequencies) {
   const auto table = numbers("wavelengths --scalings yarn --factor 16 --trained 4096");
   const auto scaled = posenc::rope_frequencies<double>(
@@ -217,6 +239,7 @@ TEST_F(Plot, BadFlagsSayTheCure) {
       {"plot bias x.png --scheme t5", "--table"},
       {"plot turns x.png --pairs 32", "0 to 31"},
       {"plot turns x.png --scheme alibi", "rotates nothing"},
+      {"plot lock x.svg --turn 49", "2 to 48"},
       {"plot channels x.png --channels ''", "at least one"},
       {"plot wavelengths x.png --model none-such", "none-such"},
       {"plot wavelengths x.png --model gpt2", "nothing rotates"},

@@ -1,4 +1,5 @@
-// node web/browser/picture.mjs FILE.png [LINK]: the built playground as the README shows it, in light, from the top.
+#!/usr/bin/env node
+// picture.mjs FILE.png [LINK]: the built playground as docs/playground.md shows it, in light, from the top.
 import { rename } from 'node:fs/promises'
 import { chromium } from 'playwright-core'
 import { here } from './run.mjs'

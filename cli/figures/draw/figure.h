@@ -95,6 +95,7 @@ struct Figure {
   bool square = false;       // one unit is as long on both axes
   ColourScale scale = {};    // of all matrices that have none of their own
   double height = 300;       // points, of a picture 504 points (7 inches) wide
+  std::string moving = {};   // an .svg that the kind writes itself, since gnuplot's stand still
 };
 
 }  // namespace posenc::cli

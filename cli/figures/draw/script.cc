@@ -320,6 +320,7 @@ std::string script(const Figure& figure, Format format, const Size& size) {
 }
 
 Expected<std::string> picture(const Figure& figure, Format format, const Size& size) {
+  if (format == Format::svg && !figure.moving.empty()) return figure.moving;
   POSENC_TRY(bytes, gnuplot(script(figure, format, size)));
   constexpr std::string_view magic[] = {"\x89PNG", "<?xml", "%PDF-"};
   if (!bytes.starts_with(magic[static_cast<std::size_t>(format)]))
