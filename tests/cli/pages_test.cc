@@ -1,5 +1,5 @@
-// Runs README and the pages of docs/: every `$ posenc ...` line of a ```console block prints what stands under
-// it.
+// Runs README and the pages of docs/: every `$ posenc ...` line of a ```console block prints what
+// stands under it.
 #include <algorithm>
 #include <set>
 #include <span>
