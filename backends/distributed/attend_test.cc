@@ -357,5 +357,25 @@ TEST(DistributedErrors, MoreRanksThanKeyHeadsAreNoHeads) {
   EXPECT_NE(result.message.find("use Strategy::ring"), std::string::npos) << result.message;
 }
 
+// As a later posenc writes a plan. One rank's file may be newer than the others'.
+TEST(DistributedErrors, WhatNoRankKnowsIsRefusedByAll) {
+  WholeText text{.plan = compiled(Rope{})};
+  text.filled();
+  const Layout layout = *Layout::contiguous(41, test_ranks());
+  WholeText own = text.part(layout.tokens_of(test_rank()));
+  for (const Strategy strategy : {Strategy::ring, Strategy::gather, Strategy::heads}) {
+    auto distributed = DistributedText::make(MPI_COMM_WORLD, layout, text.positions, strategy);
+    ASSERT_TRUE(distributed);
+    for (const bool everywhere : {true, false}) {
+      Plan plan = text.plan;
+      if (everywhere || test_rank() == 0) plan.unknown = {"rotate.hologram"};
+      const auto done = distributed->attend(own.inputs(), plan, own.out.view());
+      ASSERT_FALSE(done);
+      EXPECT_NE(done.error().message().find("rotate.hologram"), std::string::npos)
+          << done.error().message();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace posenc

@@ -179,5 +179,20 @@ TEST(DistributedBackward, ARingNeedsWhatAttendLeft) {
   EXPECT_NE(done.error().message().find("give attend log_sums"), std::string::npos);
 }
 
+TEST(DistributedBackward, WhatNoRankKnowsIsRefusedByAll) {
+  WholeText text{.plan = compiled_plan(Rope{})};
+  text.filled();
+  const Layout layout = *Layout::contiguous(41, test_ranks());
+  auto distributed = DistributedText::make(MPI_COMM_WORLD, layout, text.positions);
+  WholeText own = text.part(layout.tokens_of(test_rank()));
+  Gradients to = Gradients::of(own);
+  text.plan.unknown = {"rotate.hologram"};
+  const auto done = distributed->attend_backward(own.inputs(), text.plan, own.out.view(), {},
+                                                 own.out_gradient.view(), to.views(own));
+  ASSERT_FALSE(done);
+  EXPECT_NE(done.error().message().find("rotate.hologram"), std::string::npos)
+      << done.error().message();
+}
+
 }  // namespace
 }  // namespace posenc

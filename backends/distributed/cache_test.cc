@@ -129,5 +129,21 @@ TEST(DistributedCache, ARankWithoutAPageIsAnErrorOnAllAndNobodyKeepsTheTokens) {
   EXPECT_EQ(*parts.tokens(0), 0);
 }
 
+TEST(DistributedCache, WhatNoRankKnowsIsRefusedByAll) {
+  BothCaches both = BothCaches::made(CachedKeys::rotated, DType::f32, cache_plan(), 3);
+  both.append(DType::f32, 7);
+  Plan plan = cache_plan();
+  plan.unknown = {"rotate.hologram"};
+  const Numbers x(DType::f32, 2, cache_kv_heads, 1, cache_dim, 1),
+      q(DType::f32, 2, cache_heads, 1, cache_dim, 2), out = q;
+  const auto appended = both.parts.append(both.sequences, x.view(), x.view(), plan);
+  ASSERT_FALSE(appended);
+  EXPECT_NE(appended.error().message().find("rotate.hologram"), std::string::npos);
+  EXPECT_EQ(*both.parts.tokens(0), 7);
+  const auto attended = both.parts.attend(both.sequences, q.view(), plan, {}, out.view());
+  ASSERT_FALSE(attended);
+  EXPECT_NE(attended.error().message().find("rotate.hologram"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace posenc

@@ -161,7 +161,11 @@ Expected<void> check_takes(const Room& room, FeatureSet of, std::string_view whe
 }
 
 Expected<void> check_takes(const Room& room, const Plan& plan, std::string_view where) {
-  return check_takes(room, features(plan), where);
+  Expected<void> taken = check_takes(room, features(plan), where);
+  // Of what nobody here knows, its name in the plan says more than that it is unknown.
+  if (!taken && taken.error().got == info(Feature::unknown).name && !plan.unknown.empty())
+    taken.error().got = plan.unknown.front();
+  return taken;
 }
 
 }  // namespace posenc
