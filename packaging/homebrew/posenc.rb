@@ -1,8 +1,8 @@
-# URL and sha256 are those of the released archive.
+# make release prints the archive's sha256.
 class Posenc < Formula
   desc "Positional encodings of transformers: computed exactly, explained, checked in models"
-  homepage "URL"
-  url "URL/archive/v0.1.0.tar.gz"
+  homepage "https://example.org/posenc"
+  url "https://example.org/posenc/archive/v0.1.0.tar.gz"
   sha256 "0" * 64
   license "Apache-2.0"
 
