@@ -20,6 +20,7 @@
 #include "cli/pages/progress.h"
 #include "cli/pages/terminal.h"
 #include "evidence/lab/train/report.h"
+#include "evidence/lab/train/weights.h"
 #include "src/core/try.h"
 
 namespace posenc::cli {
@@ -28,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct CellFlags {
-  std::string preset, experiment, cell, out, text, results;
+  std::string preset, experiment, cell, out, text, results, weights;
   std::vector<std::string> arms;
   std::uint64_t seeds = 0;
   int jobs = 1;
@@ -79,8 +80,13 @@ Expected<lab::Corpus> corpus(const std::string& folder) {
 }
 
 Expected<void> run_to(const lab::Cell& cell, const lab::Corpus& text, const std::string& path,
-                      const std::function<void(double)>& told) {
-  POSENC_TRY(line, lab::run_cell(cell, text, told));
+                      const std::function<void(double)>& told, const std::string& weights = {}) {
+  const auto keep = [&](lab::Decoder& decoder) -> Expected<void> {
+    if (weights.empty()) return {};
+    POSENC_TRY(bytes, lab::weights_of(cell, decoder));
+    return write_whole(weights, {bytes});
+  };
+  POSENC_TRY(line, lab::run_cell(cell, text, told, 10, keep));
   return write_whole(path, {line, "\n"});
 }
 
@@ -160,9 +166,10 @@ Expected<int> run_one(const CellFlags& flags, const lab::Corpus& text) {
   POSENC_TRY(json, named_text(flags.cell, longest));
   POSENC_TRY(cell, lab::read_cell(json, flags.cell));
   Progress progress("lab", 1);
-  POSENC_CHECK(run_to(cell, text, flags.out, [&](double part) {
+  const auto told = [&](double part) {
     progress.tell_share(part, fmt::format("{} {}, seed {}", cell.experiment, cell.arm, cell.seed));
-  }));
+  };
+  POSENC_CHECK(run_to(cell, text, flags.out, told, flags.weights));
   return 0;
 }
 
@@ -191,6 +198,9 @@ Run define_run(CLI::App& app) {
                  "The result's file; of a preset a folder, in which results that "
                  "are there are not run again")
       ->required();
+  app.add_option("--weights", flags->weights,
+                 "Write what the cell has learned there, for `posenc lab say` (.safetensors)")
+      ->type_name("FILE");
   add_text(app, *flags);
   app.add_option("--jobs", flags->jobs, "Cells side by side, each on one thread")
       ->check(CLI::Range(1, 256));
@@ -204,6 +214,8 @@ Run define_run(CLI::App& app) {
     if (flags->cell.empty() == flags->preset.empty())
       return fail("lab run", "takes either --cell or --preset",
                   flags->cell.empty() ? "neither" : "both", "write --preset quick");
+    if (!flags->weights.empty() && flags->cell.empty())
+      return fail("--weights", "is of one cell", "--preset", "name the cell by --cell");
     POSENC_TRY(text, corpus(flags->text));
     return flags->cell.empty() ? run_preset(*flags, text) : run_one(*flags, text);
   };

@@ -46,10 +46,11 @@ Expected<Cell> read_cell(std::string_view json, std::string_view where);
 std::string name_of(const Cell& cell);
 
 // `told` hears how far it is, from 0 to 1. With fewer than ten tenths training stops there, and
-// nothing is tested.
+// nothing is tested. `trained` is given the decoder before it is tested and changed.
 Expected<std::string> run_cell(const Cell& cell, const Corpus& corpus,
                                const std::function<void(double)>& told = {},
-                               std::int64_t tenths = 10);
+                               std::int64_t tenths = 10,
+                               const std::function<Expected<void>(Decoder&)>& trained = {});
 
 // What a line says of one cell.
 struct Measurement {

@@ -164,6 +164,7 @@ struct Decoder::State {
   Expected<void> backward(Layer& layer);
   void forward_said(Layer& layer);
   void backward_said(Layer& layer);
+  Expected<void> run(const Batch& batch);  // up to the logits
   double score(const Batch& batch);
   Expected<double> forward(const Batch& batch);
   Expected<void> backward(const Batch& batch);
@@ -308,13 +309,18 @@ double Decoder::State::score(const Batch& batch) {
   return sum / std::max(1.0, static_cast<double>(scored));
 }
 
-Expected<double> Decoder::State::forward(const Batch& batch) {
+Expected<void> Decoder::State::run(const Batch& batch) {
   POSENC_CHECK(begin(batch));
   for (Layer& layer : layers) POSENC_CHECK(forward(layer));
   normed.resize(x.size());
   normalize_rows(x, *last_norm, normed);
   logits.resize(count(rows() * shape.vocabulary));
   linear(normed, *head, logits, shape.width);
+  return {};
+}
+
+Expected<double> Decoder::State::forward(const Batch& batch) {
+  POSENC_CHECK(run(batch));
   return score(batch);
 }
 
@@ -382,6 +388,11 @@ Expected<double> Decoder::learn(const Batch& batch) {
   POSENC_TRY(loss, state_->forward(batch));
   POSENC_CHECK(state_->backward(batch));
   return std::move(loss);
+}
+
+Expected<std::span<const float>> Decoder::logits(const Batch& batch) {
+  POSENC_CHECK(state_->run(batch));
+  return state_->logits;
 }
 
 std::span<const float> Decoder::losses() const { return state_->losses; }

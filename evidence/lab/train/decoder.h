@@ -40,6 +40,8 @@ class Decoder {
   Expected<double> loss(const Batch& batch);
   // The same, and the gradient by every parameter, written.
   Expected<double> learn(const Batch& batch);
+  // The logits [text][position][token] of a batch, whose targets are not read; until the next call.
+  Expected<std::span<const float>> logits(const Batch& batch);
   // Of the last batch, [text][position]: nats (0 where not scored), and whether the likeliest token
   // was the target.
   std::span<const float> losses() const;

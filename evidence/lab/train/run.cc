@@ -25,11 +25,13 @@ constexpr double share_with_facts = 0.75;
 class Runner {
  public:
   Runner(const Cell& cell, const Corpus& corpus, Decoder decoder,
-         const std::function<void(double)>& told, std::int64_t tenths)
+         const std::function<void(double)>& told, std::int64_t tenths,
+         const std::function<Expected<void>(Decoder&)>& trained)
       : cell_(cell),
         corpus_(corpus),
         decoder_(std::move(decoder)),
         told_(told),
+        trained_(trained),
         order_(cell.seed),
         tenths_(tenths) {
     all_ = cell.steps * tenths / 10;
@@ -41,6 +43,7 @@ class Runner {
     Json measured = Json::array();
     POSENC_CHECK(probe(0, measured));
     POSENC_CHECK(train(measured));
+    if (trained_) POSENC_CHECK(trained_(decoder_));
     if (tenths_ < 10) return measured;
     POSENC_CHECK(test(cell_.arm, cell_.steps, measured));
     POSENC_CHECK(probe(cell_.steps, measured));
@@ -291,6 +294,7 @@ class Runner {
   const Corpus& corpus_;
   Decoder decoder_;
   const std::function<void(double)>& told_;
+  const std::function<Expected<void>(Decoder&)>& trained_;
   Random order_;
   std::int64_t tenths_;
   std::int64_t done_ = 0, all_ = 0;
@@ -299,14 +303,15 @@ class Runner {
 }  // namespace
 
 Expected<std::string> run_cell(const Cell& cell, const Corpus& corpus,
-                               const std::function<void(double)>& told, std::int64_t tenths) {
+                               const std::function<void(double)>& told, std::int64_t tenths,
+                               const std::function<Expected<void>(Decoder&)>& trained) {
   POSENC_TRY(scheme, parse_scheme(cell.scheme));
   DecoderShape shape = cell.shape;
   shape.causal = cell.task != "masked";
   POSENC_TRY(decoder, Decoder::make(shape, std::move(scheme), cell.seed));
   const std::int64_t parameters = decoder.parameters().size();
   const auto begin = std::chrono::steady_clock::now();
-  Runner runner(cell, corpus, std::move(decoder), told, tenths);
+  Runner runner(cell, corpus, std::move(decoder), told, tenths, trained);
   POSENC_TRY(measured, runner.run());
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   const BenchMachine machine = bench_machine();
