@@ -126,15 +126,17 @@ export function vectors(engine: Engine, scheme: Scheme, d: number, where: number
 }
 
 // A vector of the page, as C++ has it too: drawn by a seed, with some channels set by hand and all divided; one number in every
-// channel; or written out.
-export type Vector = { seed: number; but?: Record<number, number>; over?: string } | { all: number } | number[]
+// channel but some; or written out.
+export type Vector =
+  | { seed: number; but?: Record<number, number>; over?: string }
+  | { all: number; but?: Record<number, number> }
+  | number[]
 function declared(name: string, of: Vector, d: number): string[] {
-  if ('all' in of) return [`std::vector<double> ${name}(${d}, ${of.all});`]
-  if (!('seed' in of)) return [`std::vector<double> ${name} = {${of.join(', ')}};`]
+  if (!('all' in of || 'seed' in of)) return [`std::vector<double> ${name} = {${of.join(', ')}};`]
   return [
-    `auto ${name} = posenc::normals(${of.seed}, ${d});`,
+    'all' in of ? `std::vector<double> ${name}(${d}, ${of.all});` : `auto ${name} = posenc::normals(${of.seed}, ${d});`,
     ...Object.entries(of.but ?? {}).map(([channel, x]) => `${name}[${channel}] = ${x};`),
-    ...(of.over ? [`for (double& y : ${name}) y /= ${of.over};`] : []),
+    ...('over' in of && of.over ? [`for (double& y : ${name}) y /= ${of.over};`] : []),
   ]
 }
 

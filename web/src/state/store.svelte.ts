@@ -5,13 +5,14 @@ import { clamp, defaults, fields, format, parse, type Key, type Settings, type V
 export const values: Values = $state(defaults())
 export const encoding = $state({ scheme: {} as Settings, scaling: {} as Settings })
 export const page = $state({
-  panel: 'order',
+  panel: 'start',
   embed: false, // in a frame of another page
   figure: 0, // of an embedded panel, counted from 1; 0 for all of them
   present: false, // large, for a room
   theme: '' as '' | 'light' | 'dark',
   playing: '' as '' | Key,
   reduced: false,
+  finding: false, // the palette is open
 })
 export const probe = $state({
   position: null as number | null,
