@@ -116,7 +116,13 @@ const shows = {
     },
   },
   rope: {
-    views: ['m=40&n=3', 'm=9&n=90&content=equal&scaling=yarn&trained=4096&pairing=interleaved&theta=1000000'],
+    views: [
+      'm=40&n=3',
+      'm=9&n=6&dials=one&arrows=unit&lock=1',
+      'm=50&n=6&dials=all&arrows=opposite',
+      'm=7&n=4&dials=one&pair=2&seed=3&pairing=interleaved',
+      'm=9&n=90&content=equal&scaling=yarn&trained=4096&pairing=interleaved&theta=1000000',
+    ],
     numbers: async ({ at, page }) => {
       const shown = Number((await page.textContent('.score output')).replace('−', '-'))
       const logit = at('logits.npy')[0][0]
