@@ -100,6 +100,13 @@ export async function layout(session) {
         ['base', 'theta'],
         ['share what posenc', ''],
         ['gguf', 'docs gguf'],
+        ['padding', 'Left padding'],
+        ['bug', 'Is there a bug'],
+        ['how does rope work', 'How does RoPE work'],
+        ['rotary', 'How does RoPE work'],
+        ['context', 'Extend'],
+        ['distance', 'RoPE'],
+        ['wavelength', 'word frequency'],
         ['model llama-3.1', 'llama-3.1-8b'],
       ]) {
         await desk.keyboard.press('/')

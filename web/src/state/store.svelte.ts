@@ -99,6 +99,7 @@ export const openings: Record<string, Partial<Values>> = {
   extend: { scaling: 'yarn' },
   rope: { m: 9, n: 6, lock: true, dials: 'one', arrows: 'unit' },
   pairs: { pairing: 'interleaved' },
+  pictures: { m: 41 }, // row 3, column 5 of 8 × 12
 }
 const visited = new Set<string>()
 export function visit(panel: string, bare = false): void {
