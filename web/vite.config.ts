@@ -40,7 +40,9 @@ function panels(): Plugin {
     const text = readFileSync(new URL(file, folder), 'utf8')
     const [, entry] = /export const entry = {([^}]*)}/.exec(text) ?? []
     if (!entry) throw new Error(`${file} exports no entry`)
-    return `{ file: './${file}', ${entry} }`
+    // What the panel says first, where it is one text.
+    const [, lead = ''] = /^ {2}lead="([^"]*)"/m.exec(text) ?? []
+    return `{ file: './${file}', lead: ${JSON.stringify(lead)}, ${entry} }`
   }
   return {
     name: 'panels',
@@ -90,7 +92,17 @@ function about(single: boolean): Plugin {
         name,
         what: what.replaceAll('`', ''),
       }))
+      // `- **word**: what it means.` Of several words in one entry the first is its name.
+      const entry = /^- \*\*(.*?)\*\*(.*(?:\n {2}.*)*)/gm
+      const words = [...readFileSync(new URL('glossary.md', docs), 'utf8').matchAll(entry)].map(([, name, rest]) => ({
+        name,
+        what: rest
+          .replace(/\s+/g, ' ')
+          .replace(/[*`]/g, '')
+          .replace(/^[:, ]+/, ''),
+      }))
       return `export const version = ${JSON.stringify(version)}
+        export const words = ${JSON.stringify(words)}
         export const docs = ${JSON.stringify(single ? '' : 'docs/')}
         export const pages = ${JSON.stringify(pages)}`
     },

@@ -15,6 +15,7 @@ import { panel } from './panel.mjs'
 import { printed } from './printed.mjs'
 import { assert, here, run } from './run.mjs'
 import { serve } from './serve.mjs'
+import { start } from './start.mjs'
 import { tour } from './tour.mjs'
 import { widths } from './widths.mjs'
 
@@ -59,6 +60,7 @@ const jobs = {
   layout: within => layout(within),
   drop: within => drop(within, panels),
   doctored: within => doctor(within),
+  first_screen: within => start(within, panels),
   tour_by_keys: within => tour(within, panels),
   content: within => content(within),
   printed: within => printed(within),

@@ -52,6 +52,7 @@ export async function content({ check, open, quiet }) {
   const map = name => page.locator(`[aria-label^="${name}"]`)
   await check('compare: those that read the content are chosen beside each other', async () => {
     await page.selectOption('.pick select', 'cope')
+    await page.locator('.beside button').click()
     const beside = page.locator('.choice input[type=checkbox]:checked')
     // The page compares four at once.
     for (const chosen of [
@@ -59,7 +60,7 @@ export async function content({ check, open, quiet }) {
       ['fire', 'forgetting', 'stick_breaking'],
     ]) {
       while (await beside.count()) await beside.first().uncheck()
-      for (const name of chosen) await page.locator('.choice label', { hasText: name }).click()
+      for (const name of chosen) await page.locator(`.choice [data-scheme=${name}]`).click()
       await settled(page)
       for (const name of chosen) assert((await map(name).count()) > 0, `the map of ${name} is missing`)
       assert((await page.locator('.here tr').count()) === chosen.length + 1, 'a row is missing')

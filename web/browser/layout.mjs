@@ -11,7 +11,37 @@ const box = (page, selector) => page.locator(selector).first().boundingBox()
 
 export async function layout(session) {
   const { check, open, quiet, url } = session
-  const desk = await open('rope', { viewport: { width: 1400, height: 900 } })
+  const desk = await open('rope?v=1&length=128', { viewport: { width: 1400, height: 900 } })
+  await check(
+    'RoPE opens on one pair of equal arrows, locked, with its point, its trace and its peak at 0',
+    async () => {
+      const first = await open('rope', { viewport: { width: 1400, height: 900 } })
+      const hash = await settled(first)
+      for (const said of ['lock=1', 'dials=one', 'arrows=unit']) assert(hash.includes(said), hash)
+      assert(/^0\.58/.test(await first.textContent('.score output')), await first.textContent('.score output'))
+      const chart = first.locator('.chart', { hasText: 'Score against distance' })
+      assert((await chart.locator('svg circle').count()) === 1, 'no point stands on the curve')
+      const at_zero = await chart.locator('svg g > path').first().getAttribute('d')
+      const down = at_zero.match(/[\d.]+(?=L|$)/g).map(Number)
+      assert(Math.min(...down) === down[0], 'the peak is elsewhere')
+      assert((await first.locator('.trace path').count()) === 2, 'no trace is drawn')
+      const words = (await first.innerText('main')).trim().split(/\s+/).length
+      assert(words <= 250, `${words} words`)
+      assert((await first.locator('.unfold button', { hasText: 'reset' }).count()) === 0, 'reset is offered')
+      await first.locator('.unfold [aria-expanded=false]').click()
+      await first.locator('.controls button', { hasText: '−0.990' }).click()
+      assert(/^−0\.9899/.test(await first.textContent('.score output')), await first.textContent('.score output'))
+      await first.context().close()
+    },
+  )
+  await check('what RoPE opens with stays there, and is there again', async () => {
+    const there = await open('rope')
+    await there.keyboard.press(']')
+    assert(!/lock|arrows|dials/.test(await settled(there)), await settled(there))
+    await there.keyboard.press('[')
+    assert(/lock=1.*dials=one&arrows=unit/.test(await settled(there)), await settled(there))
+    await there.context().close()
+  })
   await check('the score against distance stands above the fold, with its dial', async () => {
     const chart = desk.locator('.chart', { hasText: 'Score against distance' }).locator('svg').first()
     await chart.waitFor({ state: 'attached' })
@@ -54,7 +84,7 @@ export async function layout(session) {
   })
   await check('reset is offered once something has moved, and brings it back', async () => {
     await desk.locator('.unfold button', { hasText: 'reset' }).click()
-    assert(!(await settled(desk)).includes('&'), await settled(desk))
+    assert(/v=1&m=9&n=6&lock=1&dials=one&arrows=unit$/.test(await settled(desk)), await settled(desk))
     assert((await desk.locator('.unfold button', { hasText: 'reset' }).count()) === 0, 'it is still offered')
   })
   await check('Extend, opened with a scaling that has bands, offers no reset of it', async () => {
@@ -70,6 +100,13 @@ export async function layout(session) {
         ['base', 'theta'],
         ['share what posenc', ''],
         ['gguf', 'docs gguf'],
+        ['padding', 'Left padding'],
+        ['bug', 'Is there a bug'],
+        ['how does rope work', 'How does RoPE work'],
+        ['rotary', 'How does RoPE work'],
+        ['context', 'Extend'],
+        ['distance', 'RoPE'],
+        ['wavelength', 'word frequency'],
         ['model llama-3.1', 'llama-3.1-8b'],
       ]) {
         await desk.keyboard.press('/')
@@ -165,6 +202,7 @@ export async function layout(session) {
 
   const tablet = await open('rope', { viewport: { width: 820, height: 1180 } })
   await check('a tablet has one column', async () => {
+    await tablet.locator('.unfold [aria-expanded=false]').click()
     const [stage, side] = [await box(tablet, '.stage'), await box(tablet, '.side')]
     assert(stage.width > 700 && side.y >= stage.y + stage.height, `stage ${stage.width} px wide`)
   })
@@ -178,7 +216,8 @@ export async function layout(session) {
     assert(dial.y < track.y, 'no figure is seen')
     await small.locator('.transport input[type=range]').focus()
     await small.keyboard.press('ArrowRight')
-    assert((await settled(small)).includes('m=12'), await settled(small))
+    const hash = await settled(small)
+    assert(hash.includes('m=10') && hash.includes('n=7'), hash)
     await small.selectOption('.transport select', 'pair')
     await small.locator('.transport input[type=range]').focus()
     await small.keyboard.press('ArrowRight')

@@ -8,7 +8,7 @@ import { assert, close, frame, phone, reload, settled } from './run.mjs'
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 // All of its rules, or those named.
-async function accessible(page, rules) {
+export async function accessible(page, rules) {
   if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe)
   const found = await page.evaluate(
     rules => globalThis.axe.run(document, { resultTypes: ['violations'], ...(rules ? { runOnly: rules } : {}) }),

@@ -105,8 +105,24 @@ const shows = {
       ]
     },
   },
+  start: {
+    views: ['scene=rotate&moved=5&alone=1', 'scene=dials&waves=8'],
+    numbers: async ({ at, page }) => {
+      await page.locator('.guesses button', { hasText: 'next' }).waitFor() // answered: its number stands there
+      const shown = Number((await page.textContent('.scene .number')).replace('−', '-'))
+      const score = Math.sqrt(at('q.npy')[0].length) * at('logits.npy')[0][0]
+      assert(Math.abs(score - shown) < 6e-4, `${score}, not ${shown}`)
+      return [[score], [score]]
+    },
+  },
   rope: {
-    views: ['m=40&n=3', 'm=9&n=90&content=equal&scaling=yarn&trained=4096&pairing=interleaved&theta=1000000'],
+    views: [
+      'm=40&n=3',
+      'm=9&n=6&dials=one&arrows=unit&lock=1',
+      'm=50&n=6&dials=all&arrows=opposite',
+      'm=7&n=4&dials=one&pair=2&seed=3&pairing=interleaved',
+      'm=9&n=90&content=equal&scaling=yarn&trained=4096&pairing=interleaved&theta=1000000',
+    ],
     numbers: async ({ at, page }) => {
       const shown = Number((await page.textContent('.score output')).replace('−', '-'))
       const logit = at('logits.npy')[0][0]
@@ -128,6 +144,7 @@ const shows = {
 }
 // Their tensors are the reader's own.
 const open_ended = {
+  start: ['', 'position=1'],
   order: ['', 'position=1&scheme=sinusoidal', 'position=1&scheme=alibi&causal=1'],
   compare: ['', 'scheme=fire', 'scheme=cope&tokens=different', 'scheme=forgetting', 'scheme=learned'],
   check: ['', 'scheme=alibi&property=bounded', 'scheme=sinusoidal&property=unique'],
@@ -149,6 +166,7 @@ export async function printed({ check, open, quiet }) {
     // Its table is fetched.
     if (hash.startsWith('#/learned'))
       await page.waitForFunction(() => /needs row/.test(document.querySelector('.refusal').textContent))
+    await page.evaluate(() => document.querySelectorAll('details:has(.reproduce)').forEach(e => (e.open = true)))
     for (const button of await page.locator('.tensors button').all()) {
       const [download] = await Promise.all([page.waitForEvent('download'), button.click()])
       await download.saveAs(join(folder, download.suggestedFilename()))
@@ -183,6 +201,12 @@ export async function printed({ check, open, quiet }) {
     assert(told && said.includes(told), `${why}, not ${said}`)
   })
 
+  for (const view of ['', '&swapped=1&position=1'])
+    await check(`start${view}: the printed command gives what attention gives the word`, async () => {
+      await type(`#/start?v=1${view}`)
+      const shown = column(await rows(page, 'What attention gives'), 2)
+      return within(apart(shown, at('out.npy')[2]), 1e-6) // its floats
+    })
   for (const view of shows.pairs.views.map(view => view && '&' + view))
     await check(`pairs${view}: the printed commands give vector and matrix`, async () => {
       await type(`#/pairs?v=1${view}`)

@@ -15,7 +15,7 @@ export async function tour({ check, open, quiet }, entries) {
     }
     assert(words.test(await page.textContent('.tour p')), `no step says ${words}`)
   }
-  await check('the tour goes through every panel by →', async () => {
+  await check('the tour goes through every panel but the first screen by →', async () => {
     const seen = new Set()
     const [, count] = await place()
     for (let i = 1; i <= count; i++) {
@@ -24,7 +24,7 @@ export async function tour({ check, open, quiet }, entries) {
       await page.keyboard.press('ArrowRight')
       await frame(page)
     }
-    assert(seen.size >= entries.length - 1, `${seen.size} of ${entries.length - 1} panels`)
+    assert(seen.size >= entries.length - 2, `${seen.size} of ${entries.length - 2} panels`)
     return `${count} steps`
   })
   await check('a link to a step opens it', async () => {

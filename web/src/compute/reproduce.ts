@@ -126,15 +126,27 @@ export function vectors(engine: Engine, scheme: Scheme, d: number, where: number
 }
 
 // A vector of the page, as C++ has it too: drawn by a seed, with some channels set by hand and all divided; one number in every
-// channel; or written out.
-export type Vector = { seed: number; but?: Record<number, number>; over?: string } | { all: number } | number[]
+// channel but some; or written out.
+export type Vector =
+  | { seed: number; but?: Record<number, number>; over?: string; only?: number[] }
+  | { all: number; but?: Record<number, number>; only?: number[] }
+  | number[]
+// `only`: the channels that are left, the others being 0. `over` is C++; what it divides by is not written here.
+export function written(engine: Engine, of: Vector, d: number): Float64Array {
+  if (!('all' in of || 'seed' in of)) return Float64Array.from(of)
+  const made = 'all' in of ? new Float64Array(d).fill(of.all) : engine.normals(of.seed, d)
+  for (const [channel, x] of Object.entries(of.but ?? {})) made[Number(channel)] = x
+  return of.only ? made.map((x, i) => (of.only!.includes(i) ? x : 0)) : made
+}
 function declared(name: string, of: Vector, d: number): string[] {
-  if ('all' in of) return [`std::vector<double> ${name}(${d}, ${of.all});`]
-  if (!('seed' in of)) return [`std::vector<double> ${name} = {${of.join(', ')}};`]
+  if (!('all' in of || 'seed' in of)) return [`std::vector<double> ${name} = {${of.join(', ')}};`]
   return [
-    `auto ${name} = posenc::normals(${of.seed}, ${d});`,
+    'all' in of ? `std::vector<double> ${name}(${d}, ${of.all});` : `auto ${name} = posenc::normals(${of.seed}, ${d});`,
     ...Object.entries(of.but ?? {}).map(([channel, x]) => `${name}[${channel}] = ${x};`),
-    ...(of.over ? [`for (double& y : ${name}) y /= ${of.over};`] : []),
+    ...(of.only
+      ? [`for (int i = 0; i < ${d}; ++i)`, `  if (${of.only.map(c => `i != ${c}`).join(' && ')}) ${name}[i] = 0;`]
+      : []),
+    ...('over' in of && of.over ? [`for (double& y : ${name}) y /= ${of.over};`] : []),
   ]
 }
 

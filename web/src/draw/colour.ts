@@ -54,6 +54,8 @@ export const lines = {
   light: ['#0b5cad', '#b34700', '#4a7a00', '#8a2f8f', '#6b5900', '#00726b', '#a1123f', '#4d4d4d'],
   dark: ['#6cb6ff', '#ffa657', '#a5d65a', '#e39be6', '#e3c85b', '#5fd6cb', '#ff8fa9', '#c0c0c0'],
 }
+// One thing has one colour, from the first screen to every panel.
+export const roles = { query: 0, key: 1, score: 2 } as const
 export const dashes = ['', '6 3', '2 3', '8 3 2 3', '12 4', '4 2 1 2', '1 4', '10 2']
 
 // Values to pixels: domain [low, high] over the map; −∞ and NaN become `hidden`.

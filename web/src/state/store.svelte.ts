@@ -5,13 +5,14 @@ import { clamp, defaults, fields, format, parse, type Key, type Settings, type V
 export const values: Values = $state(defaults())
 export const encoding = $state({ scheme: {} as Settings, scaling: {} as Settings })
 export const page = $state({
-  panel: 'order',
+  panel: 'start',
   embed: false, // in a frame of another page
   figure: 0, // of an embedded panel, counted from 1; 0 for all of them
   present: false, // large, for a room
   theme: '' as '' | 'light' | 'dark',
   playing: '' as '' | Key,
   reduced: false,
+  finding: false, // the palette is open
 })
 export const probe = $state({
   position: null as number | null,
@@ -55,8 +56,8 @@ export function choose(which: 'scheme' | 'scaling', name: string): void {
 
 // Whether this view is another than its panel is opened with, and back to that one.
 export const moved = () => {
-  const said = link().split('&').slice(1)
-  return said.some(each => !(page.panel === 'extend' && each === `scaling=${shown}`))
+  const at_first = { ...defaults(), ...openings[page.panel] }
+  return link() !== format({ panel: page.panel, values: at_first, scheme: {}, scaling: {} })
 }
 export function reset(): void {
   page.playing = ''
@@ -92,25 +93,45 @@ export function link(): string {
   return format(view())
 }
 
-// A panel that is opened for the first time, or by its bare name, is seen at its best: Extend with a scaling that has bands.
-const shown = 'yarn'
+// A panel that is opened for the first time, or by its bare name, is seen at its best; a link that names fields means what it
+// names. Extend has a scaling with bands; RoPE one pair of equal arrows, locked.
+export const openings: Record<string, Partial<Values>> = {
+  extend: { scaling: 'yarn' },
+  rope: { m: 9, n: 6, lock: true, dials: 'one', arrows: 'unit' },
+  pairs: { pairing: 'interleaved' },
+  pictures: { m: 41 }, // row 3, column 5 of 8 × 12
+}
 const visited = new Set<string>()
 export function visit(panel: string, bare = false): void {
   const first = !visited.has(panel)
   visited.add(panel)
-  if (panel === 'extend' && (bare || first) && values.scaling === fields.scaling.default) values.scaling = shown
+  if (!bare && !first) return
+  for (const [key, value] of Object.entries(openings[panel] ?? {}))
+    if (values[key as Key] === fields[key as Key].default) Object.assign(values, { [key]: value })
+}
+// What only its own panel means so stays there: another panel has no lock that nobody set. Extend's scaling is the whole page's.
+const kept = new Map<string, Partial<Values>>()
+function leave(panel: string): void {
+  if (panel === 'extend' || !openings[panel]) return
+  const own = Object.keys(openings[panel]) as Key[]
+  kept.set(panel, Object.fromEntries(own.map(key => [key, values[key]])))
+  for (const key of own) if (values[key] === openings[panel][key]) Object.assign(values, { [key]: fields[key].default })
 }
 
 export function open(panel: string): void {
   if (panel === page.panel) return
   page.playing = ''
   unhover()
+  leave(page.panel)
   page.panel = panel
+  Object.assign(values, kept.get(panel))
   visit(panel)
   history.pushState(null, '', link())
 }
 
 export function restore(hash: string): void {
+  page.playing = ''
+  kept.clear()
   const { panel, values: given, scheme, scaling } = parse(hash)
   Object.assign(values, given)
   encoding.scheme = scheme
