@@ -5,7 +5,7 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := run
 .DELETE_ON_ERROR:
-.PHONY: run build test bench fleet peers pictures lab models wasm site serve web-test npm deb release python wheels sources bare asan tsan fuzz soak distributed cuda cuda-wheel lint format docs pages install uninstall clean help
+.PHONY: run build test bench fleet peers pictures lab models wasm site serve web-test npm deb release python wheels sources bare asan tsan fuzz soak distributed cuda cuda-wheel lint format docs docs-site pages install uninstall clean help
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -244,6 +244,16 @@ docs:  ## the API reference: build/docs/html/, a page a header; and build/docs/p
 	@cmake/reference/make.sh $(CURDIR)/build/docs
 	@ls build/docs/html/index.html
 	@[ ! -x $(python)/bin/pdoc ] || { $(python)/bin/python cmake/reference/python.py build/docs/python && ls build/docs/python/posenc.html; }
+
+# What `make docs` and `make python` made is a part of it.
+docs_python := build/docs-venv
+docs-site: site build/release/build.ninja  ## the documentation as a site with search, a page a scheme and the playground: build/docs-site/
+	@$(call ninja,release,posenc_command)
+	@cmake/need.sh "to make the site of the documentation" python3:python3 python3-venv
+	@[ -x $(docs_python)/bin/mkdocs ] || { python3 -m venv $(docs_python) && \
+	  $(docs_python)/bin/pip install -q --require-hashes -r docs/site/requirements.txt; }
+	@NO_MKDOCS_2_WARNING=1 $(docs_python)/bin/mkdocs build -q -f docs/site/mkdocs.yml
+	@ls build/docs-site/index.html
 
 install: build/release/build.ninja  ## into PREFIX (/usr/local), below DESTDIR when that is set
 	@$(call ninja,release)

@@ -3,6 +3,7 @@
 // one fails, 77 where there is nothing to run it with. --brief leaves the sweeps out: every model, every slider, every width.
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { article } from './article.mjs'
 import { budgets } from './budgets.mjs'
 import { conduct } from './conduct.mjs'
 import { content } from './content.mjs'
@@ -62,6 +63,7 @@ const jobs = {
   doctored: within => doctor(within),
   first_screen: within => start(within, panels),
   tour_by_keys: within => tour(within, panels),
+  article_figures: within => article(within, panels),
   content: within => content(within),
   printed: within => printed(within),
   ...(values.untimed ? { budgets: weigh } : {}),

@@ -1,0 +1,377 @@
+"""Hooks of mkdocs.yml: pages that are made and not written, links out of docs/, and a policy that allows no inline script.
+
+A page for each scheme and scaling comes from `posenc schemes --json` and `posenc explain LINK`; its figure is the playground's,
+below play/ of the same site. POSENC names the command (build/release/posenc)."""
+
+import hashlib
+import html
+import json
+import os
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = os.environ.get("POSENC", str(ROOT / "build/release/posenc"))
+BUILT = {
+    "play": ROOT / "build/site",
+    "api/cpp": ROOT / "build/docs/html",
+    "api/python": ROOT / "build/docs/python",
+}
+KINDS = {"scheme": "Schemes", "scaling": "Scalings", "content": "Content schemes"}
+
+
+def posenc(*arguments):
+    environment = {**os.environ, "COLUMNS": "96"}
+    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, env=environment)
+
+
+def described():
+    """What the library says of each scheme, and its row of schemes.md: what it acts on, and the page of its family."""
+    listed = posenc("schemes", "--json")
+    if listed.returncode:
+        raise PluginError(f"{COMMAND} schemes --json: {listed.stderr}")
+    rows = {}
+    for line in (ROOT / "docs/schemes.md").read_text().splitlines():
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)]
+        if len(cells) > 3 and re.fullmatch(r"`\w+`", cells[1]):
+            link = re.search(r"\]\(([^)]*\.md[^)]*)\)", cells[-2])
+            rows[cells[1].strip("`")] = link[1] if link else "schemes.md"
+    return [one for one in json.loads(listed.stdout) if one.get("kind") in KINDS], rows
+
+
+def structs():
+    """C++ names, which Python has too, by the name of the scheme."""
+    found = {}
+    for header in (ROOT / "include/posenc").rglob("*.h"):
+        for struct, name in re.findall(
+            r"^struct (\w+)[^;{]*\{(?:(?!^struct ).)*?\bname = \"(\w+)\"", header.read_text(), re.M | re.S
+        ):
+            found.setdefault(name, struct)
+    return found
+
+
+# Of pictures, or with tensors that come beside queries and keys: no panel draws them.
+UNDRAWN = {
+    "profiles", "transformer_xl", "grid_bias", "log_cpb", "decomposed", "axis_buckets", "fourier_features",
+}  # fmt: skip
+
+
+def figure(kind, name):
+    """The view of the playground that shows it, and which of its figures."""
+    if kind == "scaling":
+        return f"extend?v=1&scaling={name}", 1
+    if name in UNDRAWN:
+        return None, 0
+    if name in ("axial", "mixed"):
+        return f"pictures?v=1&scheme={name}", 2 if name == "axial" else 3
+    return f"compare?v=1&scheme={name}&with=nope", 1
+
+
+def frame(view, number):
+    source = html.escape(f"../play/index.html?embed=1&figure={number}#/{view}")
+    return (
+        f'<iframe src="{source}" title="the figure, alive" loading="lazy"></iframe>\n\n'
+        f'<a href="{html.escape(f"../play/index.html#/{view}")}">The whole panel</a>'
+    )
+
+
+def formula(text):
+    """f_r and b^(…) with their pieces below and above the line, as the playground writes them."""
+    text = html.escape(text, quote=False)
+    text = re.sub(r"(?<=[^\W\d_])_([^\W\d_]+|\d+)", r"<sub>\1</sub>", text)
+    return re.sub(r"\^\(((?:[^()]|\([^()]*\))*)\)", r"<sup>\1</sup>", text)
+
+
+def cell(value):
+    if value in ("", None, []):
+        return ""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return f"`{text}`".replace("|", "\\|")
+
+
+def code(scheme, struct):
+    kind, name = scheme["kind"], scheme["name"]
+    if kind == "content":
+        return f"""```python
+scheme = posenc.{struct}()   # its fields as keywords; posenc.attend takes it
+```
+
+```cpp
+posenc::{struct} scheme;  // its fields; attend() of posenc/content.h takes it beside a plan
+```"""
+    inner = f"posenc::Rope{{.scaling = posenc::{struct}{{}}}}" if kind == "scaling" else f"posenc::{struct}{{}}"
+    value = f"posenc.Rope(scaling=posenc.{struct}())" if kind == "scaling" else f"posenc.{struct}()"
+    json_value = {"type": "rope", "scaling": {"type": name}} if kind == "scaling" else {"type": name}
+    return f"""```sh
+posenc schemes {name}
+```
+
+```python
+plan = posenc.plan({value}, width=512, heads=8, head_dim=64)
+```
+
+```cpp
+auto plan = posenc::compile({inner}, {{.width = 512, .heads = 8, .head_dim = 64}});
+```
+
+```js
+const plan = engine.plan({json.dumps(json_value)}, {{ width: 512, heads: 8, head_dim: 64 }})
+```"""
+
+
+def page(scheme, struct, family):
+    kind, name, title = scheme["kind"], scheme["name"], scheme["title"]
+    paper = scheme["paper"]
+    what = {"scheme": "a scheme", "scaling": "a scaling of RoPE", "content": "a scheme that reads the content"}[kind]
+    lines = [
+        f"# {name}",
+        "",
+        f"For someone who looks up **{html.escape(title)}**, {what}: formula, figure, fields, code. What it is for, who uses it and "
+        f"what goes wrong with it: [{family.split('.md')[0]}](../{family}).",
+        "",
+        f'<p class="formula">{formula(scheme["formula"])}</p>',
+        "",
+    ]
+    if scheme["aliases"]:
+        lines += [f"Also named {', '.join(f'`{alias}`' for alias in scheme['aliases'])}.", ""]
+    if paper:
+        lines += [f"Paper: [arXiv {paper}](https://arxiv.org/abs/{paper}).", ""]
+    view, number = figure(kind, name)
+    lines += ["## Its figure", ""]
+    lines += (
+        [frame(view, number)]
+        if view
+        else ["No panel draws it: it takes positions or tensors that a line of text has not."]
+    )
+    if view:
+        told = posenc("explain", f"#/{view}").stdout
+        at = re.search(r"^layers? \S+: ", told, re.M)
+        if at:
+            lines += ["", "## Explained", "", f"`posenc explain '#/{view}'` says:", ""]
+            lines += ["```text", told[at.start() :].strip(), "```"]
+    fields = scheme["fields"]
+    lines += ["", "## Fields", ""]
+    if not fields:
+        lines += ["None."]
+    else:
+        lines += ["| field | default | kind | what |", "|---|---|---|---|"]
+        for field in fields:
+            choices = ", ".join(field.get("choices") or [])
+            also = f" Also {', '.join(f'`{a}`' for a in field['aliases'])}." if field["aliases"] else ""
+            unit = f" [{field['unit']}]" if field.get("unit") else ""
+            doc = html.escape(field["doc"], quote=False).replace("|", "\\|") + unit + "." + also
+            lines.append(f"| `{field['name']}` | {cell(field['default'])} | {choices or field['kind']} | {doc} |")
+    lines += ["", "## Code", "", code(scheme, struct), ""]
+    return "\n".join(lines)
+
+
+def command_page():
+    top = posenc("--help").stdout
+    names = [
+        line.split()[0] for line in top.splitlines() if re.match(r"  [a-z-]+  ", line) and "posenc" not in line[:9]
+    ]
+    lines = [
+        "# Every flag",
+        "",
+        "For someone who types `posenc`: every command with all of its flags, as `--help-all` prints them.",
+        "",
+        "```text",
+        top.strip(),
+        "```",
+    ]
+    for name in names:
+        made = posenc(name, "--help-all")
+        if made.returncode == 0:
+            lines += ["", f"## posenc {name}", "", "```text", made.stdout.strip(), "```"]
+    return "\n".join(lines)
+
+
+def cpp_page():
+    headers = sorted((ROOT / "include/posenc").glob("*.h"))
+    lines = [
+        "# C++ headers",
+        "",
+        "For someone who links the library: the public headers, whose comments are the manual.",
+        "",
+        '<a href="api/cpp/index.html">The reference, a page a header</a>'
+        if BUILT["api/cpp"].is_dir()
+        else "`make docs` makes the reference, a page a header; this site was built without it.",
+        "",
+        "| header | about |",
+        "|---|---|",
+    ]
+    for header in headers:
+        comment = re.match(r"(?://[^\n]*\n)+", header.read_text())
+        text = " ".join(line.lstrip("/ ") for line in comment[0].splitlines()) if comment else ""
+        first = re.split(r"(?<=[.:]) ", text)[0].replace("|", "\\|")
+        lines.append(f"| `posenc/{header.name}` | {html.escape(first, quote=False)} |")
+    return "\n".join(lines)
+
+
+ARTICLE = """# Position, explained
+
+For someone who wants to understand position from its beginning: an article with nine figures, one slider each. <a
+href="play/index.html#/article">It has a page of its own, too.</a>
+
+<iframe class="article" src="play/index.html?embed=1#/article" title="Position, explained"></iframe>
+"""
+
+
+def on_config(config):
+    schemes, _ = described()
+    config.extra["has_cpp"] = BUILT["api/cpp"].is_dir()
+    config.watch += [str(ROOT / "docs")]
+    reference = next(section["Reference"] for section in config.nav if "Reference" in section)
+    pages = {
+        title: [f"{kind}/{scheme['name']}.md" for scheme in schemes if scheme["kind"] == kind]
+        for kind, title in KINDS.items()
+    }
+    reference[1:1] = [{title: names} for title, names in pages.items()]
+    return config
+
+
+def on_files(files, config):
+    schemes, families = described()
+    names = structs()
+
+    def made(path, content):
+        files.append(File.generated(config, path, content=content))
+
+    for scheme in schemes:
+        kind, name = scheme["kind"], scheme["name"]
+        made(f"{kind}/{name}.md", page(scheme, names[name], families.get(name, "schemes.md")))
+    made("flags.md", command_page())
+    made("cpp.md", cpp_page())
+    made("article.md", ARTICLE)
+    javascript = (ROOT / "bindings/npm/README.md").read_text()
+    title, rest = javascript.split("\n", 1)
+    made("javascript.md", f"{title}\n\nFor someone who writes for Node or a browser.\n{rest}")
+    made("stylesheets/posenc.css", (ROOT / "docs/site/site.css").read_text())
+    for picture in sorted((ROOT / "evidence/lab/results").glob("*.png")):
+        path = f"evidence/lab/results/{picture.name}"
+        files.append(File.generated(config, path, abs_src_path=str(picture)))
+    return files
+
+
+def title_of(path):
+    """A page is named by its heading, where the repository names its file."""
+    file = ROOT / path
+    heading = re.match(r"# (.*)", file.read_text()) if file.is_file() else None
+    return heading and heading[1]
+
+
+def on_page_markdown(markdown, page, config, files):
+    source = page.file.src_uri
+    if source in config.extra["whom"]:
+        title, rest = markdown.split("\n", 1)
+        markdown = f"{title}\n\n{config.extra['whom'][source]}\n\n{rest.lstrip()}"
+    folder = Path("bindings/npm" if source == "javascript.md" else Path("docs") / Path(source).parent)
+
+    def follow(match):
+        text, target = match[1], match[2]
+        if re.match(r"[a-z]+:|#|.* ", target):
+            return match[0]
+        path, _, anchor = target.partition("#")
+        if text.endswith(".md"):
+            text = title_of(os.path.normpath(folder / path)) or text
+        at = os.path.normpath(folder / path)
+        if at == "bindings/npm/README.md":
+            return f"[{text}](javascript.md)"
+        if at.startswith("evidence/lab/results/") and at.endswith(".png"):
+            return f"[{text}]({at})"
+        if source == "javascript.md" and at.startswith("docs/"):
+            return f"[{text}]({at[5:]}{'#' + anchor if anchor else ''})"
+        if at.startswith("docs/"):
+            return f"[{text}]({target})"
+        if not (ROOT / at).exists():
+            raise PluginError(f"{source} links to {target}, which is not there")
+        if config.extra["source"]:
+            kind = "tree" if (ROOT / at).is_dir() else "blob"
+            return f"[{text}]({config.extra['source']}/{kind}/main/{at}{'#' + anchor if anchor else ''})"
+        return text if text.startswith("`") else f"`{text}`" if re.search(r"[/.]", text) else text
+
+    parts = re.split(r"(^```.*?^```|`[^`\n]*`(?!\]))", markdown, flags=re.M | re.S)
+    link = re.compile(r"(?<!!)\[([^\]\[]*)\]\(([^)\s]+)\)|(?<=!)\[([^\]]*)\]\((\.\./[^)\s]+)\)")
+
+    def shown(match):
+        if match[3] is None:
+            return follow(match)
+        return f"[{match[3]}]({os.path.normpath(folder / match[4])})"
+
+    return "".join(part if i % 2 else link.sub(shown, part) for i, part in enumerate(parts))
+
+
+def on_post_page(output, page, config):
+    """Scripts of a page become files: `posenc serve` allows none within it."""
+
+    def moved(match):
+        attributes, text = match[1], match[2]
+        if "src=" in attributes or "application/json" in attributes or not text.strip():
+            return match[0]
+        name = f"assets/inline/{hashlib.sha256(text.encode()).hexdigest()[:16]}.js"
+        target = Path(config.site_dir) / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+        up = "../" * page.file.dest_uri.count("/")
+        return f'<script{attributes} src="{up}{name}"></script>'
+
+    return re.sub(r"<script([^>]*)>(.*?)</script>", moved, output, flags=re.S)
+
+
+class Links(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.ids, self.links, self.loaded = set(), [], []
+
+    def handle_starttag(self, tag, attributes):
+        values = dict(attributes)
+        self.ids |= {values[key] for key in ("id", "name") if values.get(key)}
+        if tag == "a" and values.get("href"):
+            self.links.append(values["href"])
+        for key in ("src", "href"):
+            if values.get(key) and tag != "a" and not (tag == "link" and values.get("rel") == "canonical"):
+                self.loaded.append(values[key])
+
+
+def on_post_build(config):
+    """The playground and the references beside the pages; then every link leads somewhere, and nothing is fetched from afar."""
+    site = Path(config.site_dir)
+    for name, folder in BUILT.items():
+        if folder.is_dir():
+            shutil.copytree(folder, site / name, dirs_exist_ok=True)
+    if not (site / "play/index.html").is_file():
+        raise PluginError(f"there is no playground in {BUILT['play']}: make site builds it")
+    # These want to know the site's address.
+    for name in ("sitemap.xml", "sitemap.xml.gz", "404.html"):
+        (site / name).unlink(missing_ok=True)
+    pages = {}
+    for path in site.rglob("*.html"):
+        at = path.relative_to(site).as_posix()
+        if not at.startswith(("play/", "api/")):
+            pages[at] = Links()
+            pages[at].feed(path.read_text())
+    wrong = []
+    for at, found in pages.items():
+        for link in found.links + found.loaded:
+            if re.match(r"(https?|mailto|data|javascript):|//", link):
+                if link in found.loaded:
+                    wrong.append(f"{at} loads {link}")
+                continue
+            path, _, anchor = link.partition("#")
+            path = unquote(path.partition("?")[0])
+            target = os.path.normpath(Path(at).parent / path) if path else at
+            if target == "." or (site / target).is_dir():
+                target = os.path.normpath(Path(target) / "index.html")
+            if not (site / target).is_file():
+                wrong.append(f"{at}: {link} leads nowhere")
+            elif anchor and target in pages and unquote(anchor) not in pages[target].ids:
+                wrong.append(f"{at}: {link} has no such place")
+    if wrong:
+        raise PluginError("\n".join(sorted(set(wrong))))
