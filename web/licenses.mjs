@@ -14,7 +14,9 @@ function list(name, withImports = true) {
   const file = readdirSync(folder).find(each => /^licen[cs]e/i.test(each))
   listed.add(name)
   console.log(`${'='.repeat(72)}\n${name} ${version}: ${license}\n`)
-  console.log(file ? readFileSync(new URL(file, folder), 'utf8').trim() : `Its package has no text beside the word ${license}.`)
+  console.log(
+    file ? readFileSync(new URL(file, folder), 'utf8').trim() : `Its package has no text beside the word ${license}.`,
+  )
   console.log()
   if (withImports) Object.keys(dependencies).forEach(each => list(each, each !== 'd3-dsv'))
 }

@@ -60,17 +60,18 @@ export type Setting = { slip: Slip; scaling?: object; length?: number }
 
 // One text on its way through the model: what has been read stays, as in a server's cache.
 export class Passage {
+  private readonly of: Weights
+  private readonly setting: Setting
+  private readonly most: number
   private readonly plan: Plan
   private readonly cache: { k: Float32Array; v: Float32Array }[]
   private tokens = 0
 
   // `most` bytes are as many as it will read.
-  constructor(
-    engine: Engine,
-    private readonly of: Weights,
-    private readonly setting: Setting,
-    private readonly most: number,
-  ) {
+  constructor(engine: Engine, of: Weights, setting: Setting, most: number) {
+    this.of = of
+    this.setting = setting
+    this.most = most
     const { width, heads, layers } = of.shape
     const scheme: Scheme = {
       type: 'rope',
