@@ -74,7 +74,7 @@ def formula(text):
     text = re.sub(r"_\{([^{}]*)\}", r"<sub>\1</sub>", text)
     text = re.sub(r"\^\{([^{}]*)\}", r"<sup>\1</sup>", text)
     text = re.sub(r"(?<=[^\W\d_])_([^\W\d_]+|\d+)", r"<sub>\1</sub>", text)
-    return re.sub(r"\^\(((?:[^()]|\([^()]*\))*)\)", r"<sup>\1</sup>", text)
+    return re.sub(r"\^(?:\(((?:[^()]|\([^()]*\))*)\)|(\w))", r"<sup>\1\2</sup>", text)
 
 
 def cell(value):
