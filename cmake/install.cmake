@@ -62,3 +62,5 @@ install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md CITATION.cff SECURI
         DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
 install(FILES bindings/npm/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/bindings/npm OPTIONAL)
 install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
+# Where `make docs-site` has run: `posenc serve` finds it there.
+install(DIRECTORY build/docs-site/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/site OPTIONAL)

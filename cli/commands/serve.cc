@@ -17,13 +17,18 @@ Run define_serve(CLI::App& app) {
           ->check(CLI::Range(0, 65535));
   app.add_option("--host", serving->host,
                  "Address to listen on; any but the default shows the playground to others");
+  app.add_option("--docs", serving->docs,
+                 "Site of the documentation, shown below /docs/ (default: build/docs-site beside "
+                 "the build, or the installed one)")
+      ->type_name("FOLDER");
   app.add_flag("--open", serving->open)->description("Open it in a browser (xdg-open)");
   app.footer(
       "Serves the playground from the command itself, to this machine alone, until Ctrl-C.\n"
       "Nothing leaves the machine: files dropped on a panel are read in the browser.\n"
       "Examples:\n"
       "  posenc serve\n"
-      "  posenc serve --open --port 0");
+      "  posenc serve --open --port 0\n"
+      "  posenc serve --docs build/docs-site");
   return [serving, port]() -> Expected<int> {
     serving->exact = port->count() > 0;
     return serve(*serving);

@@ -13,7 +13,7 @@ constexpr std::string_view always =
     "Connection: close\r\n"
     "Content-Security-Policy: default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; "
     "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self'; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'\r\n"
+    "connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'\r\n"
     "X-Content-Type-Options: nosniff\r\n"
     "Referrer-Policy: no-referrer\r\n"
     "Cross-Origin-Opener-Policy: same-origin\r\n"
@@ -159,7 +159,7 @@ std::string_view type_of(std::string_view path) {
 }
 
 Answer send(const SiteFile& file, const Request& request) {
-  const bool gzip = takes_gzip(request.accept_encoding);
+  const bool gzip = !file.gzip.text().empty() && takes_gzip(request.accept_encoding);
   // A name under assets/ holds a hash of the bytes.
   const bool immutable = file.path.starts_with("/assets/");
   const std::string tag = '"' + std::string(file.hash) + (gzip ? "-gzip\"" : "\"");
@@ -184,7 +184,8 @@ Answer answer_head(std::string_view head, std::string_view host, std::span<const
   if (request->method != "GET" && request->method != "HEAD")
     return say("405 Method Not Allowed", "The playground only answers GET and HEAD.\n",
                header("Allow", "GET, HEAD"));
-  const std::string_view path = request->path == "/" ? "/index.html" : request->path;
+  std::string path(request->path);
+  if (path.ends_with('/')) path += "index.html";
   const auto file = std::ranges::find(files, path, &SiteFile::path);
   Answer answer = file == files.end()
                       ? say("404 Not Found", "There is no such page; the playground is at /.\n")

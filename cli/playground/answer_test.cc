@@ -56,6 +56,16 @@ TEST(ServeAnswer, OnlyAPageThatAsksForItMayStandInAFrame) {
     EXPECT_TRUE(unframed(target)) << target;
 }
 
+TEST(ServeAnswer, AFileThatIsNotKeptCompressedIsSentAsItIs) {
+  const SiteFile plain[] = {{"/docs/index.html", "4567", {page, page + 4}, {}}};
+  const auto out = answer(
+      asked("GET /docs/ HTTP/1.1", "Host: localhost\r\nAccept-Encoding: gzip\r\n"), "", plain);
+  ASSERT_TRUE(out);
+  EXPECT_EQ(out->body, "page");
+  EXPECT_FALSE(out->head.contains("Content-Encoding")) << out->head;
+  EXPECT_TRUE(out->head.contains("\"4567\"")) << out->head;
+}
+
 TEST(ServeAnswer, HeadIsGetWithoutTheBody) {
   const std::string whole = answered(asked("GET / HTTP/1.1"));
   EXPECT_EQ(answered(asked("HEAD / HTTP/1.1")), whole.substr(0, whole.size() - 4));

@@ -16,11 +16,15 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/pages/terminal.h"
+#include "cli/playground/answer.h"
 #include "cli/playground/connections.h"
+#include "cli/playground/docs_folder.h"
 #include "src/core/try.h"
 
 namespace posenc::cli {
@@ -101,12 +105,30 @@ bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
+// Where `make docs-site` puts it beside a build, and `make install` beside the command.
+Expected<DocsFolder> documents(const std::string& named) {
+  namespace fs = std::filesystem;
+  if (!named.empty()) return DocsFolder::read(named);
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const char* place : {"../docs-site", "../share/doc/posenc/site"}) {
+    const fs::path folder = (self / place).lexically_normal();
+    if (error || !fs::is_regular_file(folder / "index.html", error)) continue;
+    if (Expected<DocsFolder> docs = DocsFolder::read(folder)) return docs;
+    write_error("posenc: warning: the documentation in {} could not be read\n", folder.string());
+  }
+  return DocsFolder();
+}
+
 volatile std::sig_atomic_t ended = 0;
 
 }  // namespace
 
 Expected<int> serve(const Serving& how) {
+  POSENC_TRY(docs, documents(how.docs));
   POSENC_TRY(listener, listening(how));
+  std::vector<SiteFile> files(site().begin(), site().end());
+  files.insert(files.end(), docs.files().begin(), docs.files().end());
 
   // The signals come while the loop waits, and at no other time: none is missed.
   sigset_t ends, before, waiting;
@@ -125,14 +147,14 @@ Expected<int> serve(const Serving& how) {
     write_error("posenc: warning: {} shows the playground to everyone who can reach it\n",
                 how.host);
   write_out("{}\n", address);
+  if (!docs.files().empty()) write_out("{}docs/\n", address);
   if (isatty(STDOUT_FILENO)) write_out("Ctrl-C ends it.\n");
   std::fflush(stdout);
   if (how.open) open_browser(address, before);
 
   const bool answered = answer_all(
-      listener.socket,
-      [&how](std::string_view received) { return answer(received, how.host, site()); }, ended,
-      waiting);
+      listener.socket, [&](std::string_view received) { return answer(received, how.host, files); },
+      ended, waiting);
   if (!answered)
     return fail("serve", "must be given connections by the system", std::strerror(errno),
                 "ulimit -n sets how many");

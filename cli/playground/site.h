@@ -14,7 +14,7 @@ struct SiteBytes {
 struct SiteFile {
   std::string_view path;  // "/index.html"
   std::string_view hash;  // of the bytes, 16 digits
-  SiteBytes plain, gzip;
+  SiteBytes plain, gzip;  // gzip: empty where it is not kept
 };
 
 std::span<const SiteFile> site();

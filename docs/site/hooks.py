@@ -1,15 +1,12 @@
-"""Hooks of mkdocs.yml: pages that are made and not written, links out of docs/, and a policy that allows no inline script.
-
-A page for each scheme and scaling comes from `posenc schemes --json` and `posenc explain LINK`; its figure is the playground's,
-below play/ of the same site. POSENC names the command (build/release/posenc)."""
+"""Hooks of mkdocs.yml: pages that are made and not written (pages.py), links out of docs/, the playground and the references beside the
+pages, scripts as files, and a check of every link."""
 
 import hashlib
 import html
-import json
 import os
 import re
 import shutil
-import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
@@ -17,159 +14,14 @@ from urllib.parse import unquote
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
-ROOT = Path(__file__).resolve().parents[2]
-COMMAND = os.environ.get("POSENC", str(ROOT / "build/release/posenc"))
+sys.path.insert(0, str(Path(__file__).parent))
+from pages import KINDS, ROOT, described, page, posenc, structs
+
 BUILT = {
     "play": ROOT / "build/site",
     "api/cpp": ROOT / "build/docs/html",
     "api/python": ROOT / "build/docs/python",
 }
-KINDS = {"scheme": "Schemes", "scaling": "Scalings", "content": "Content schemes"}
-
-
-def posenc(*arguments):
-    environment = {**os.environ, "COLUMNS": "96"}
-    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, env=environment)
-
-
-def described():
-    """What the library says of each scheme, and its row of schemes.md: what it acts on, and the page of its family."""
-    listed = posenc("schemes", "--json")
-    if listed.returncode:
-        raise PluginError(f"{COMMAND} schemes --json: {listed.stderr}")
-    rows = {}
-    for line in (ROOT / "docs/schemes.md").read_text().splitlines():
-        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)]
-        if len(cells) > 3 and re.fullmatch(r"`\w+`", cells[1]):
-            link = re.search(r"\]\(([^)]*\.md[^)]*)\)", cells[-2])
-            rows[cells[1].strip("`")] = link[1] if link else "schemes.md"
-    return [one for one in json.loads(listed.stdout) if one.get("kind") in KINDS], rows
-
-
-def structs():
-    """C++ names, which Python has too, by the name of the scheme."""
-    found = {}
-    for header in (ROOT / "include/posenc").rglob("*.h"):
-        for struct, name in re.findall(
-            r"^struct (\w+)[^;{]*\{(?:(?!^struct ).)*?\bname = \"(\w+)\"", header.read_text(), re.M | re.S
-        ):
-            found.setdefault(name, struct)
-    return found
-
-
-# Of pictures, or with tensors that come beside queries and keys: no panel draws them.
-UNDRAWN = {
-    "profiles", "transformer_xl", "grid_bias", "log_cpb", "decomposed", "axis_buckets", "fourier_features",
-}  # fmt: skip
-
-
-def figure(kind, name):
-    """The view of the playground that shows it, and which of its figures."""
-    if kind == "scaling":
-        return f"extend?v=1&scaling={name}", 1
-    if name in UNDRAWN:
-        return None, 0
-    if name in ("axial", "mixed"):
-        return f"pictures?v=1&scheme={name}", 2 if name == "axial" else 3
-    return f"compare?v=1&scheme={name}&with=nope", 1
-
-
-def frame(view, number):
-    source = html.escape(f"../play/index.html?embed=1&figure={number}#/{view}")
-    return (
-        f'<iframe src="{source}" title="the figure, alive" loading="lazy"></iframe>\n\n'
-        f'<a href="{html.escape(f"../play/index.html#/{view}")}">The whole panel</a>'
-    )
-
-
-def formula(text):
-    """f_r and b^(…) with their pieces below and above the line, as the playground writes them."""
-    text = html.escape(text, quote=False)
-    text = re.sub(r"(?<=[^\W\d_])_([^\W\d_]+|\d+)", r"<sub>\1</sub>", text)
-    return re.sub(r"\^\(((?:[^()]|\([^()]*\))*)\)", r"<sup>\1</sup>", text)
-
-
-def cell(value):
-    if value in ("", None, []):
-        return ""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return f"`{text}`".replace("|", "\\|")
-
-
-def code(scheme, struct):
-    kind, name = scheme["kind"], scheme["name"]
-    if kind == "content":
-        return f"""```python
-scheme = posenc.{struct}()   # its fields as keywords; posenc.attend takes it
-```
-
-```cpp
-posenc::{struct} scheme;  // its fields; attend() of posenc/content.h takes it beside a plan
-```"""
-    inner = f"posenc::Rope{{.scaling = posenc::{struct}{{}}}}" if kind == "scaling" else f"posenc::{struct}{{}}"
-    value = f"posenc.Rope(scaling=posenc.{struct}())" if kind == "scaling" else f"posenc.{struct}()"
-    json_value = {"type": "rope", "scaling": {"type": name}} if kind == "scaling" else {"type": name}
-    return f"""```sh
-posenc schemes {name}
-```
-
-```python
-plan = posenc.plan({value}, width=512, heads=8, head_dim=64)
-```
-
-```cpp
-auto plan = posenc::compile({inner}, {{.width = 512, .heads = 8, .head_dim = 64}});
-```
-
-```js
-const plan = engine.plan({json.dumps(json_value)}, {{ width: 512, heads: 8, head_dim: 64 }})
-```"""
-
-
-def page(scheme, struct, family):
-    kind, name, title = scheme["kind"], scheme["name"], scheme["title"]
-    paper = scheme["paper"]
-    what = {"scheme": "a scheme", "scaling": "a scaling of RoPE", "content": "a scheme that reads the content"}[kind]
-    lines = [
-        f"# {name}",
-        "",
-        f"For someone who looks up **{html.escape(title)}**, {what}: formula, figure, fields, code. What it is for, who uses it and "
-        f"what goes wrong with it: [{family.split('.md')[0]}](../{family}).",
-        "",
-        f'<p class="formula">{formula(scheme["formula"])}</p>',
-        "",
-    ]
-    if scheme["aliases"]:
-        lines += [f"Also named {', '.join(f'`{alias}`' for alias in scheme['aliases'])}.", ""]
-    if paper:
-        lines += [f"Paper: [arXiv {paper}](https://arxiv.org/abs/{paper}).", ""]
-    view, number = figure(kind, name)
-    lines += ["## Its figure", ""]
-    lines += (
-        [frame(view, number)]
-        if view
-        else ["No panel draws it: it takes positions or tensors that a line of text has not."]
-    )
-    if view:
-        told = posenc("explain", f"#/{view}").stdout
-        at = re.search(r"^layers? \S+: ", told, re.M)
-        if at:
-            lines += ["", "## Explained", "", f"`posenc explain '#/{view}'` says:", ""]
-            lines += ["```text", told[at.start() :].strip(), "```"]
-    fields = scheme["fields"]
-    lines += ["", "## Fields", ""]
-    if not fields:
-        lines += ["None."]
-    else:
-        lines += ["| field | default | kind | what |", "|---|---|---|---|"]
-        for field in fields:
-            choices = ", ".join(field.get("choices") or [])
-            also = f" Also {', '.join(f'`{a}`' for a in field['aliases'])}." if field["aliases"] else ""
-            unit = f" [{field['unit']}]" if field.get("unit") else ""
-            doc = html.escape(field["doc"], quote=False).replace("|", "\\|") + unit + "." + also
-            lines.append(f"| `{field['name']}` | {cell(field['default'])} | {choices or field['kind']} | {doc} |")
-    lines += ["", "## Code", "", code(scheme, struct), ""]
-    return "\n".join(lines)
 
 
 def command_page():

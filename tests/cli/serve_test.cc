@@ -121,6 +121,10 @@ class Serve : public posenc::test::CommandTest {
   static int status(const std::string& answer) {
     return answer.starts_with("HTTP/1.1 ") ? std::stoi(answer.substr(9, 3)) : 0;
   }
+  void fs_create(const std::string& name, const std::string& text) const {
+    std::filesystem::create_directories(std::filesystem::path(path(name)).parent_path());
+    std::ofstream(path(name)) << text;
+  }
   // The most that the server ever held, in KiB.
   long peak_memory() const {
     std::ifstream file("/proc/" + std::to_string(pid_) + "/status");
@@ -220,6 +224,31 @@ TEST_F(Serve, KnowsNoFileButItsOwn) {
     EXPECT_FALSE(header(answer, "Content-Security-Policy").empty());
   }
   EXPECT_EQ(status(ask("GET", "/index.html?x=1")), 200);
+}
+
+TEST_F(Serve, ShowsTheDocsOfAFolderAndNothingBesideIt) {
+  stop(SIGKILL);
+  fs_create("site/index.html", "the docs");
+  fs_create("site/page.html", "a page");
+  fs_create("secret.html", "secret");
+  start({"--port", "0", "--docs", path("site")});
+  ASSERT_FALSE(address_.empty()) << text("stderr");
+  EXPECT_EQ(body(ask("GET", "/docs/")), "the docs");
+  const std::string page = ask("GET", "/docs/page.html", "Accept-Encoding: gzip\r\n");
+  EXPECT_EQ(body(page), "a page");
+  EXPECT_TRUE(has(header(page, "Content-Security-Policy"), "script-src 'self'"));
+  EXPECT_TRUE(has(header(page, "Content-Security-Policy"), "frame-src 'self'"));
+  EXPECT_EQ(header(page, "Content-Type"), "text/html; charset=utf-8");
+  for (const char* target : {"/docs/../secret.html", "/docs/%2e%2e/secret.html",
+                             "/docs/..%2fsecret.html", "/docs//etc/passwd", "/page.html"})
+    EXPECT_EQ(status(ask("GET", target)), 404) << target;
+  EXPECT_TRUE(has(body(ask("GET", "/")), "<title>posenc playground</title>"));
+}
+
+TEST_F(Serve, RefusesDocsThatAreNone) {
+  const auto done = posenc("serve --port 0 --docs " + path("none"));
+  EXPECT_EQ(done.code, 2);
+  EXPECT_TRUE(has(done.err, "make docs-site")) << done.err;
 }
 
 TEST_F(Serve, AnswersOnlyToNamesThatNoOtherPageCanTake) {

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import posenc
+
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = [
     page for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if "```python" in page.read_text()
@@ -63,6 +65,29 @@ def test_notebooks_show_what_they_compute(notebook, np, capsys, monkeypatch):
         if result:
             assert alike("".join(result["data"]["text/html"]), value._repr_html_())
             assert alike("".join(result["data"]["text/plain"]), repr(value))
+
+
+def test_examples_of_the_site_run(tmp_path, monkeypatch):
+    """The lines that docs/site/pages.py writes on the page of each scheme and scaling; the C++ is read by a compiler."""
+    command = shutil.which("posenc", path=str(Path(sys.executable).parent))
+    monkeypatch.setenv("POSENC", command)
+    spec = importlib.util.spec_from_file_location("pages", ROOT / "docs/site/pages.py")
+    pages = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(pages)
+    schemes, _ = pages.described()
+    structs = pages.structs()
+    snippets = [pages.snippets(scheme, structs[scheme["name"]]) for scheme in schemes]
+    assert len(snippets) > 35
+    for each in snippets:
+        exec(each["python"], {"posenc": posenc})
+    compiler = shutil.which("g++")
+    if compiler:
+        source = tmp_path / "all.cc"
+        source.write_text(
+            "#include <posenc/posenc.h>\n"
+            + "".join(f"void f{i}() {{ {each['cpp']} }}\n" for i, each in enumerate(snippets))
+        )
+        subprocess.check_call([compiler, "-std=c++23", "-fsyntax-only", "-I", ROOT / "include", source])
 
 
 def test_the_code_is_formatted():
