@@ -6,6 +6,7 @@
 #include <cmath>
 #include <memory>
 #include <numeric>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -80,8 +81,10 @@ Expected<int> say(const SayFlags& flags) {
               json_numbers(said.losses, "{:.7g}"), json_numbers(logits, "{:.7g}"));
     return 0;
   }
-  write_out("{}\n\n{:.3f} nats a byte over {} bytes; trained on texts of {}\n",
-            printable(more, 4096), mean, said.losses.size(), trained.cell.shape.trained_length);
+  std::istringstream lines(more);
+  for (std::string line; std::getline(lines, line);) write_out("{}\n", printable(line, 4096));
+  write_out("\n{:.3f} nats a byte over {} bytes; trained on texts of {}\n", mean,
+            said.losses.size(), trained.cell.shape.trained_length);
   return 0;
 }
 
@@ -103,8 +106,8 @@ Run define_say(CLI::App& app) {
   app.add_flag("--json", flags->json, "Continuation, the nats of each byte and the last logits");
   app.footer(
       "Examples:\n"
-      "  posenc lab say evidence/lab/live.safetensors play.txt\n"
-      "  echo 'My lord, I' | posenc lab say evidence/lab/live.safetensors - --scheme 'rope "
+      "  posenc lab say web/src/assets/live.safetensors play.txt\n"
+      "  echo 'My lord, I' | posenc lab say web/src/assets/live.safetensors - --scheme 'rope "
       "pairing=interleaved'");
   return [flags] { return say(*flags); };
 }
