@@ -51,7 +51,7 @@ const browser = await launch()
 const session = run(browser, host.url)
 const { panels } = JSON.parse(readFileSync(here('link.json'), 'utf8'))
 // Alone where it is timed.
-const weigh = () => budgets(session, positionals[0] ? undefined : site, !values.untimed)
+const weigh = () => budgets(session, positionals[0] ? undefined : site, !values.untimed, panels)
 // Dealt to the parts in turns, so that none has all the long ones.
 const jobs = {
   ...Object.fromEntries(panels.map(id => [id, within => panel(within, id, shots)])),

@@ -166,6 +166,9 @@ export async function printed({ check, open, quiet }) {
     // Its table is fetched.
     if (hash.startsWith('#/learned'))
       await page.waitForFunction(() => /needs row/.test(document.querySelector('.refusal').textContent))
+    // Tensors are offered beside the code, which is folded; unfolded, it stays so.
+    const folded = page.locator('.unfold [aria-expanded=false]:visible')
+    if (await folded.count()) await folded.click()
     await page.evaluate(() => document.querySelectorAll('details:has(.reproduce)').forEach(e => (e.open = true)))
     for (const button of await page.locator('.tensors button').all()) {
       const [download] = await Promise.all([page.waitForEvent('download'), button.click()])

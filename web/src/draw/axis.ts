@@ -14,6 +14,14 @@ export function extent(values: Iterable<number>, log: boolean): [number, number]
   return log ? [low / 2, low * 2] : [low - 1, low + 1]
 }
 
+// The same range to round ends: of a logarithm to quarters of a power of ten, else to quarters of one within the span.
+export function rounded(low: number, high: number, log: boolean): [number, number] {
+  if (log)
+    return [10 ** (Math.floor(4 * Math.log10(low) + 1e-9) / 4), 10 ** (Math.ceil(4 * Math.log10(high) - 1e-9) / 4)]
+  const step = 10 ** Math.floor(Math.log10(high - low)) / 4
+  return [step * Math.floor(low / step + 1e-9), step * Math.ceil(high / step - 1e-9)]
+}
+
 // A logarithm's ticks: whole powers of ten where there are two of them, else Plot's.
 export function powers([low, high]: [number, number]): number[] | undefined {
   const first = Math.ceil(Math.log10(low) - 1e-9)

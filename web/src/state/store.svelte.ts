@@ -194,15 +194,27 @@ function play(): void {
     const steps = (most - least) / (field.step ?? 1)
     const every = page.reduced ? 1000 : Math.max(33, 8000 / steps)
     let held = values[key] as number
-    const timer = setInterval(() => {
-      const by = page.reduced ? Math.max(1, steps / 16) : Math.max(1, (steps * every) / 8000)
+    let then = performance.now()
+    let timer: ReturnType<typeof setTimeout>
+    let frame = 0
+    const step = () => {
+      const now = performance.now()
+      const passed = Math.min(250, Math.max(every, now - then))
+      then = now
+      const by = page.reduced ? Math.max(1, steps / 16) : Math.max(1, (steps * passed) / 8000)
       held += by * (field.step ?? 1)
       if (held > most) {
         held = least
         if (values.lock && (key === 'm' || key === 'n')) held = Math.max(least, values.m - values.n)
       }
       set(key, held as never)
-    }, every)
-    return () => clearInterval(timer)
+      // Counted from when it is drawn: a slow machine takes larger steps, and answers between them.
+      frame = requestAnimationFrame(() => (timer = setTimeout(step, every - 8)))
+    }
+    timer = setTimeout(step, every)
+    return () => {
+      clearTimeout(timer)
+      cancelAnimationFrame(frame)
+    }
   })
 }
