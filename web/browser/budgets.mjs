@@ -126,9 +126,9 @@ export async function budgets({ check, open }, site, timed, panels) {
   })
   // The article is 2,500 words, which are most of its file.
   const article = size(/^Article.*\.js$/)
-  await check('JavaScript and CSS of all panels within 232 KB gzipped, the article apart', () => {
+  await check('JavaScript and CSS of all panels within 238 KB gzipped, the article apart', () => {
     const bytes = size(/\.(js|css)$/) - article
-    assert(bytes <= 232e3, kb(bytes))
+    assert(bytes <= 238e3, kb(bytes))
     return kb(bytes)
   })
   await check('the article within 18 KB gzipped', () => {

@@ -9,7 +9,8 @@ import { conduct } from './conduct.mjs'
 import { content } from './content.mjs'
 import { doctor } from './doctor.mjs'
 import { drop } from './drop.mjs'
-import { live } from './live.mjs'
+import { links } from './links.mjs'
+import { live_model } from './live_model.mjs'
 import { layout } from './layout.mjs'
 import { oneFile } from './one.mjs'
 import { panel } from './panel.mjs'
@@ -57,12 +58,13 @@ const jobs = {
   ...Object.fromEntries(panels.map(id => [id, within => panel(within, id, shots)])),
   conduct: within => conduct(within, panels),
   widths: within => widths(within, panels),
-  live: within => live(within, panels),
+  links: within => links(within, panels),
   layout: within => layout(within),
   drop: within => drop(within, panels),
   doctored: within => doctor(within),
   first_screen: within => start(within, panels),
   tour_by_keys: within => tour(within, panels),
+  live_model: within => live_model(within, panels),
   article_figures: within => article(within, panels),
   content: within => content(within),
   printed: within => printed(within),
@@ -74,7 +76,7 @@ try {
     await session.check('the list at the side names every panel, in their order', async () =>
       assert(String(await session.entries()) === String(panels), String(await session.entries())),
     )
-  const sweeps = ['live', 'drop', 'widths', 'printed']
+  const sweeps = ['links', 'drop', 'widths', 'printed']
   if (values.brief && part === 1)
     console.log(`skipped: the playground's sweeps (${sweeps.join(', ')}); make web-test runs them`)
   const wanted = Object.keys(jobs).filter(name => !values.brief || !sweeps.includes(name))

@@ -103,8 +103,8 @@ export async function start({ check, open, quiet }, entries) {
     assert((await page.$eval('progress', e => e.value)) === at, 'it plays on')
     assert((await play.getAttribute('aria-pressed')) === 'false', 'the button says that it plays')
   })
-  await check('start: the doors lead to the tour, pitfalls, the doctor and the palette', async () => {
-    for (const [i, panel] of ['tour', 'pitfalls', 'doctor'].entries()) {
+  await check('start: the doors lead to the tour, the live model, the doctor and the palette', async () => {
+    for (const [i, panel] of ['tour', 'live', 'doctor'].entries()) {
       await show(page, '#/start')
       await page.locator('.doors button').nth(i).click()
       assert((await settled(page)).startsWith(`#/${panel}`), await settled(page))

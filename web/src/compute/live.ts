@@ -6,15 +6,15 @@ import { bytes, once } from './once'
 
 export const slips = ['none', 'pairing', 'base', 'values', 'offset', 'restart', 'absent'] as const
 export type Slip = (typeof slips)[number]
-// What an engine does wrongly, in a sentence.
-export const told: Record<Slip, string> = {
-  none: 'as it was trained',
-  pairing: 'the engine pairs neighbours, the model pairs halves',
-  base: 'the engine takes base 500,000, the model has 10,000',
-  values: 'the engine rotates the values too',
-  offset: 'every query stands one position too far',
-  restart: 'positions start again at every 64th byte, as with chunks of a prompt',
-  absent: 'the engine does not rotate at all',
+// What an engine does wrongly: in a word or two, and in a sentence.
+export const told: Record<Slip, [string, string]> = {
+  none: ['none', 'the engine does as the model was trained'],
+  pairing: ['the other pairing', 'the engine pairs neighbouring channels, the model pairs halves'],
+  base: ['another base', 'the engine takes base 500,000, the model has 10,000'],
+  values: ['values rotated too', 'the engine rotates the values, the model queries and keys alone'],
+  offset: ['queries one off', 'every query stands one position too far'],
+  restart: ['chunks start at 0', 'positions start again at every 64th letter, as with chunks of a prompt'],
+  absent: ['no rotation', 'the engine does not rotate at all'],
 }
 const chunk = 64 // bytes at a time, and where `restart` begins anew
 const other_base = 500_000

@@ -36,7 +36,7 @@ const difference = (a, b) => {
   return i < 0 && a.length === b.length ? '' : `${a[i]?.slice(0, 90)} … opened afresh: ${b[i]?.slice(0, 90)}`
 }
 
-export async function live({ check, open, quiet }, panels) {
+export async function links({ check, open, quiet }, panels) {
   const page = await open(panels[0])
   const go = async hash => {
     await page.evaluate(hash => {
