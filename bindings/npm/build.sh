@@ -13,4 +13,4 @@ exec 9<tsconfig.json && flock 9
 [ -e dist/index.js ] && [ -z "$(find src tsconfig.json $modules -newer dist/index.js)" ] && exit 0
 rm -rf dist dist.new
 # shellcheck disable=SC2086
-../../web/node_modules/.bin/tsc --outDir dist.new && cp $modules dist.new && touch dist.new/index.js && mv dist.new dist
+../../web/node_modules/.bin/tsc --outDir dist.new && cp $modules src/common.cjs src/common.d.cts dist.new && touch dist.new/index.js && mv dist.new dist

@@ -54,6 +54,12 @@ enum {
    to be freed. */
 POSENC_API const char* posenc_last_error(void) POSENC_NOTHROW;
 
+/* The parts of that sentence, for programs: "rotate", "head_dim must be even", "63", "set
+   rotary_dim or pad the head". "" where it has none, and of an unknown part. Valid as long. */
+typedef int32_t posenc_error_part;
+enum { POSENC_ERROR_WHERE = 0, POSENC_ERROR_RULE = 1, POSENC_ERROR_GOT = 2, POSENC_ERROR_CURE = 3 };
+POSENC_API const char* posenc_last_error_part(posenc_error_part part) POSENC_NOTHROW;
+
 /* "0.1.0", of the library that is linked. */
 POSENC_API const char* posenc_version(void) POSENC_NOTHROW;
 

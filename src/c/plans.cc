@@ -14,24 +14,34 @@
 namespace posenc::c {
 namespace {
 
-// Room for the longest message that fail() makes. Plain bytes: no constructor, no allocation, no
-// order of destruction when a thread or a shared library ends.
+// Room for the longest message that fail() makes, and for its parts. Plain bytes: no constructor,
+// no allocation, no order of destruction when a thread or a shared library ends.
 thread_local char last_error[4096];
+thread_local char last_parts[4][1024];
 
-posenc_status keep(std::string_view message, posenc_status status) {
-  const std::size_t size = std::min(message.size(), sizeof last_error - 1);
-  std::memcpy(last_error, message.data(), size);
-  last_error[size] = '\0';
+template <std::size_t room>
+void keep(std::string_view text, char (&into)[room]) {
+  const std::size_t size = std::min(text.size(), room - 1);
+  std::memcpy(into, text.data(), size);
+  into[size] = '\0';
+}
+
+posenc_status keep(const Error& error, posenc_status status) {
+  keep(error.message(), last_error);
+  keep(error.where, last_parts[POSENC_ERROR_WHERE]);
+  keep(error.rule, last_parts[POSENC_ERROR_RULE]);
+  keep(error.got, last_parts[POSENC_ERROR_GOT]);
+  keep(error.cure, last_parts[POSENC_ERROR_CURE]);
   return status;
 }
 
 }  // namespace
 
-posenc_status refused(const Error& error) { return keep(error.message(), POSENC_REFUSED); }
+posenc_status refused(const Error& error) { return keep(error, POSENC_REFUSED); }
 
 posenc_status misuse(std::string_view function, std::string_view rule, std::string_view got,
                      std::string_view cure) {
-  return keep(fail(function, rule, got, cure).error().message(), POSENC_MISUSE);
+  return keep(fail(function, rule, got, cure).error(), POSENC_MISUSE);
 }
 
 posenc_status need(std::string_view function, std::initializer_list<Argument> arguments) {
@@ -79,6 +89,10 @@ using namespace posenc;
 using c::hand_out, c::misuse, c::need, c::refused;
 
 const char* posenc_last_error(void) noexcept { return c::last_error; }
+
+const char* posenc_last_error_part(posenc_error_part part) noexcept {
+  return 0 <= part && part <= POSENC_ERROR_CURE ? c::last_parts[part] : "";
+}
 
 const char* posenc_version(void) noexcept { return POSENC_VERSION; }
 
@@ -186,7 +200,7 @@ posenc_status plan_of(std::string_view where, const char* scheme_json,
                       const posenc_geometry* geometry, posenc_plan** out, const Give& give) {
   if (const auto bad = need(where, "out", out, {{"scheme_json", scheme_json}})) return bad;
   const Expected<Geometry> around = geometry ? c::geometry_of(*geometry) : Geometry{};
-  if (!around) return c::keep(around.error().message(), POSENC_MISUSE);
+  if (!around) return c::keep(around.error(), POSENC_MISUSE);
   Expected<Scheme> scheme = read_scheme(scheme_json);
   if (!scheme) return refused(scheme.error());
   if (const auto bad = give(*scheme)) return bad;

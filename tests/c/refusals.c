@@ -1,6 +1,19 @@
 /* What is wrong with a call of the C interface is said, and nothing is read or written. */
 #include "tests/c/check.h"
 
+static void an_error_has_parts(void) {
+  const posenc_geometry geometry = {.struct_size = sizeof geometry, .head_dim = 7};
+  posenc_plan* plan = NULL;
+  CHECK(posenc_plan_from_scheme("{\"type\": \"rope\"}", &geometry, &plan) == POSENC_REFUSED);
+  for (posenc_error_part part = POSENC_ERROR_WHERE; part <= POSENC_ERROR_CURE; part++) {
+    CHECK(strlen(posenc_last_error_part(part)) > 0);
+    CHECK(has(posenc_last_error(), posenc_last_error_part(part)));
+  }
+  CHECK(strcmp(posenc_last_error_part(POSENC_ERROR_GOT), "7") == 0);
+  CHECK(strcmp(posenc_last_error_part(4), "") == 0);
+  CHECK(strcmp(posenc_last_error_part(-1), "") == 0);
+}
+
 static void bad_schemes_are_refused(void) {
   const struct {
     const char *scheme, *word;
@@ -216,6 +229,7 @@ static void bad_tensors_are_refused(void) {
 }
 
 void test_refusals(void) {
+  an_error_has_parts();
   bad_schemes_are_refused();
   odd_and_absurd_geometries_are_refused();
   bad_bytes_are_refused();

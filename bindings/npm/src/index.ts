@@ -3,7 +3,7 @@ import { Engine } from './engine.js'
 import { Reader } from './reader.js'
 export * from './engine.js'
 export * from './reader.js'
-export type { Compiled, Fetched, Wasm } from './memory.js'
+export { PosencError, type Compiled, type Fetched, type Wasm } from './memory.js'
 
 /** All that computes. */
 export const load = () => Engine.load(fetch(new URL('./posenc.wasm', import.meta.url)))

@@ -58,6 +58,26 @@ async function compiled(wasm: Wasm): Promise<WebAssembly.Module> {
     : WebAssembly.compile(await given.arrayBuffer())
 }
 
+/** What the library refuses: the sentence as `message`, and its parts. */
+export class PosencError extends Error {
+  override readonly name = 'PosencError'
+  /** The function or the file's key. */
+  readonly where: string
+  /** The rule that is broken. */
+  readonly rule: string
+  /** The value found; '' where there is none. */
+  readonly got: string
+  /** What to do about it; '' where nothing is known. */
+  readonly cure: string
+  constructor(message: string, where: string, rule: string, got: string, cure: string) {
+    super(message)
+    this.where = where
+    this.rule = rule
+    this.got = got
+    this.cure = cure
+  }
+}
+
 export class Memory {
   private readonly api: Exports
   private readonly layout: Layout
@@ -97,10 +117,15 @@ export class Memory {
     const held: number[] = []
     try {
       const status = this.api[name](...args.map(arg => this.pass(arg, held)))
-      if (status !== 0) throw new Error(inOurWords(this.text(this.api.posenc_last_error())))
+      if (status !== 0) throw this.error()
     } finally {
       for (const at of held) this.free(at)
     }
+  }
+
+  private error(): PosencError {
+    const part = (which: number) => inOurWords(this.text(this.api.posenc_last_error_part(which)))
+    return new PosencError(inOurWords(this.text(this.api.posenc_last_error())), part(0), part(1), part(2), part(3))
   }
 
   // What a function hands out through its last argument.

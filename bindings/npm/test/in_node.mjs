@@ -51,6 +51,22 @@ test('npx posenc refuses a command that it has not', () =>
   assert.match(posenc_bin('rotate').stderr, /must be explain, lint, diff or doctor/))
 
 const sizes = [...page.matchAll(/^\| `(posenc.*?\.wasm)`.*\| (\d+) kB \| (\d+) kB \|$/gm)]
+test('require() gives the same functions', async () => {
+  const { load } = createRequire(import.meta.url)('posenc')
+  const plan = (await load()).plan({ type: 'rope' }, { head_dim: 4 })
+  assert.deepEqual([...plan.info.rotate.frequencies[0]], [1, 0.01])
+})
+
+test('an error has where, rule, got and cure', async () => {
+  const { load, PosencError } = await import('posenc')
+  const posenc = await load()
+  assert.throws(
+    () => posenc.plan({ type: 'rope' }, { head_dim: 7 }),
+    error =>
+      error instanceof PosencError && error.got === '7' && /head_dim|rotary_dim/.test(error.rule) && error.cure !== '',
+  )
+})
+
 test('README: two modules and their sizes', () => assert.equal(sizes.length, 2))
 for (const [, name, plain, packed] of sizes)
   test(`README: the size of ${name}, within 3%`, async () => {
