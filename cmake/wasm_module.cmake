@@ -4,6 +4,8 @@
 # of c.h up to its #ifndef __wasm__, and malloc and free for what is passed to them.
 file(READ include/posenc/c.h declarations)
 string(REGEX REPLACE "#ifndef __wasm__.*" "" declarations "${declarations}")
+# A function that is new there is exported by the next build, not by the next configuration.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/include/posenc/c.h)
 string(REGEX MATCHALL "\nPOSENC_API [^\n]*posenc_[a-z_]+\\(" declarations "${declarations}")
 set(exports malloc free)
 foreach(declaration IN LISTS declarations)
