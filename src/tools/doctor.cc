@@ -51,7 +51,10 @@ class Doctor {
         for (const auto word : std::views::split(one.text, std::string_view(", ")))
           engines_.emplace_back(word.begin(), word.end());
     for (const std::string& engine : engines_) POSENC_CHECK(find_engine(engine));
-    if (intent_) of_files();
+    if (intent_) {
+      prefer_the_whole();
+      of_files();
+    }
     for (Exhibit& one : out_.evidence)
       if (&one != intent_) of_run(one);
     order();
@@ -61,6 +64,25 @@ class Doctor {
 
  private:
   const Model& intent() const { return *intent_->model; }
+
+  // The first model says what is meant, unless its own file has lost what a later one of its family
+  // has: then the order in which somebody named the two tells nothing.
+  void prefer_the_whole() {
+    const auto has_lost = [](const Model& model) {
+      const auto found = lint(model, {.engines = {"transformers"}});
+      return found && std::ranges::any_of(*found, [](const Finding& finding) {
+               return finding.code == "llama3_scaling_missing" ||
+                      finding.code == "gguf_missing_rope_freqs";
+             });
+    };
+    if (!has_lost(intent())) return;
+    for (Exhibit& one : out_.evidence)
+      if (one.model && &one != intent_ && one.model->family == intent().family &&
+          !has_lost(*one.model)) {
+        intent_ = &one;
+        return;
+      }
+  }
 
   std::int64_t reached() const { return std::max(intent().context, detail::reach(intent())); }
 
@@ -254,6 +276,11 @@ class Doctor {
         return of_draft(one, *command, *line);
     auto found = differences(intent(), *one.model, options_.length);
     if (!found) return cannot(one, found.error());
+    // The two have names here.
+    constexpr std::string_view first = "the first model";
+    for (Finding& finding : *found)
+      if (const std::size_t at = finding.cure.find(first); at != finding.cure.npos)
+        finding.cure.replace(at, first.size(), intent_->name);
     add_all(*std::move(found), one.name, {}, "computed");
   }
 

@@ -120,7 +120,7 @@ class Page : public posenc::test::CommandTest, public testing::WithParamInterfac
 
 TEST_P(Page, ItsCommandsPrintWhatItSays) {
   // Pages name files as a clone has them.
-  for (const char* room : {"tests", "evidence"})
+  for (const char* room : {"tests", "evidence", "models"})
     std::filesystem::create_directory_symlink(docs().parent_path() / room, folder_ / room);
   for (const Line& line : console_lines(GetParam())) {
     const auto ran = posenc(line.arguments);
