@@ -5,7 +5,7 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := run
 .DELETE_ON_ERROR:
-.PHONY: run build test bench fleet peers pictures lab models wasm site serve web-test npm deb release python wheels sources bare asan tsan fuzz soak distributed cuda cuda-wheel lint format docs docs-site pages install uninstall clean help
+.PHONY: run build test bench fleet peers pictures lab models wasm site serve web-test npm rust go deb release python wheels sources bare asan tsan fuzz soak distributed cuda cuda-wheel lint format docs docs-site pages install uninstall clean help
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -140,6 +140,17 @@ npm: web/node_modules/.package-lock.json build/wasm/build.ninja  ## the JavaScri
 	@for version in 18 22; do [ -x build/node-$$version/node_modules/node/bin/node ] || \
 	  npm install --prefix build/node-$$version --no-save --no-package-lock --no-fund --no-audit --loglevel=error node@$$version >/dev/null; done
 	@bindings/npm/test.sh dist/posenc-*.tgz $(CURDIR)/build/node-{18,22}/node_modules/node/bin/node
+
+# Both fetch what they depend on, and then test without a network, as ctest does.
+rust: build/wasm/build.ninja  ## the Rust crate: a .crate in dist/, tested with its README's examples
+	@$(call ninja,wasm)
+	@cmake/need.sh "to build the Rust crate" cargo:cargo
+	@bindings/rust/test.sh fetch && bindings/rust/pack.sh dist || [ $$? = 77 ]
+
+go: build/wasm/build.ninja  ## the Go package: a zip in dist/, tested with its README's examples
+	@$(call ninja,wasm)
+	@cmake/need.sh "to build the Go package" go:golang-go python3:python3
+	@bindings/go/test.sh fetch && bindings/go/pack.sh dist || [ $$? = 77 ]
 
 # The wheel is built with what is installed beside its tests, so that its folder of objects serves the next build.
 python: site  ## the Python package: a wheel in dist/, installed and tested (PEERS=1: with PyTorch and transformers, 6 GB)
