@@ -161,6 +161,12 @@ TEST_P(Page, ItsPicturesAreDrawnByTheCommandsUnderThem) {
     const auto ran = posenc(command);
     EXPECT_EQ(ran.code, 0) << command << "\n" << ran.err;
     EXPECT_GT(text(name).size(), 5000u) << command;
+    // gnuplot's pictures differ from one version to the next; this one is the command's own.
+    if (name == "lock.svg") {
+      std::ifstream kept(docs() / "pictures" / name);
+      EXPECT_EQ(text(name), std::string(std::istreambuf_iterator<char>(kept), {}))
+          << "draw it again: " << command;
+    }
   }
 }
 
