@@ -44,6 +44,53 @@ export async function conduct(session, entries) {
     await page.keyboard.press('Enter')
     assert((await settled(page)).includes('scheme=alibi'), 'the link has another scheme')
   })
+  await check('/ takes every word letter by letter, and Enter goes where the highlight points', async () => {
+    const find = page.locator('dialog .find')
+    const begin = async () => {
+      await page.keyboard.press('/')
+      await find.waitFor()
+    }
+    // Typed within the page: a call for each letter of each word takes longer than what is checked.
+    const typed = words =>
+      page.evaluate(async words => {
+        const box = document.querySelector('dialog .find')
+        for (const word of words)
+          for (let i = 1; i <= word.length; i++) {
+            box.value = word.slice(0, i)
+            box.dispatchEvent(new Event('input', { bubbles: true }))
+            await new Promise(done => setTimeout(done))
+            const shown = [...document.querySelectorAll('#found [role=option]')]
+            const high = shown.filter(e => e.ariaSelected === 'true')
+            if (high.length !== 1 || high[0] !== shown[0]) return `${box.value}: ${shown[0]?.textContent.trim()}`
+          }
+        return ''
+      }, words)
+    await begin()
+    const words = new Set('lock long padding rotary extrapolate nats perplexity theta neox'.split(' '))
+    for (const letter of 'abcdefghijklmnopqrstuvwxyz') {
+      await find.fill(letter)
+      for (const name of await page.$$eval('#found b', all => all.map(e => e.textContent.toLowerCase())))
+        for (const word of name.match(/[a-z_]{3,}/g) ?? []) words.add(word)
+    }
+    const wrong = await typed([...words])
+    assert(!wrong && page.complaints.length === 0, `${wrong} ${page.complaints}`)
+    await close(page)
+    for (const [word, name, hash] of [
+      ['extrapolate', 'Why does a long text break?', '#/extend'],
+      ['nats', 'What does a wrong engine cost?', '#/live'],
+      ['lock', 'lock', '#/'],
+    ]) {
+      await begin()
+      await page.keyboard.type(word)
+      const first = await page.textContent('#found [aria-selected=true] b')
+      assert(first === name, `${word}: ${first}`)
+      await page.keyboard.press('Enter')
+      await page.waitForFunction(to => location.hash.startsWith(to), hash)
+    }
+    await page.evaluate(on => (location.hash = `#/${on}`), on)
+    await settled(page)
+    return `${words.size} words`
+  })
   await check('? lists the keys, Esc closes it', async () => {
     await page.keyboard.press('?')
     await page.locator('dialog .keys').waitFor()

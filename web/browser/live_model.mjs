@@ -32,7 +32,7 @@ export async function live_model({ check, open, quiet }, panels) {
     await done()
     const [plain, mended] = await nats()
     assert(plain > 3 && mended < 2.2, `${plain} and ${mended} nats`)
-    return `${plain} and ${mended} nats a letter beyond 128`
+    return `${plain} and ${mended} nats a letter, from letter 129 on`
   })
   await check('live without a complaint on the console', () => quiet(page))
 }

@@ -1,6 +1,7 @@
 // The numbers of the first screen, as its story tells them.
 import { beforeAll, describe, expect, it } from 'vitest'
 import { load, type Engine } from 'posenc'
+import { told } from '../src/article/numbers'
 import * as start from '../src/compute/start'
 import { beatAt, beats, lasts, opening, scenes } from '../src/scenes/film'
 import { defaults, fields } from '../src/state/link'
@@ -66,8 +67,10 @@ describe('scene 4', () => {
     }
   })
   it('says what a model lost', () => {
-    const { tokens, without, with: mended } = start.lost()
-    expect([tokens, without > 6, mended < 3]).toEqual([16384, true, true])
+    const { trained, tokens, inside, without, with: mended } = start.lost()
+    expect([trained, tokens]).toEqual([8192, 16384])
+    const { within, beyond } = told(engine) // the Article's
+    expect([inside, without, mended]).toEqual([within.default, beyond.default, beyond.yarn])
   })
 })
 

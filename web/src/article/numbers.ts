@@ -1,12 +1,11 @@
 // The numbers of the article's figures and sentences, all from the engine; test/article.test.ts holds the sentences to them.
 import { model } from '../compute/heads'
-import { curves, trained as context } from '../compute/measured'
+import { curves, lost, trained as context } from '../compute/measured'
 import { small } from 'lab'
 import { lengths } from '../compute/waves'
 import { bases, methods, type Method } from '../compute/scaling'
 import type { Engine, Plan, Scheme } from 'posenc'
 
-const sum = (x: ArrayLike<number>) => Array.from(x).reduce((a, b) => a + b, 0)
 export const dot = (a: ArrayLike<number>, b: ArrayLike<number>, from_a = 0, from_b = 0, count = a.length) => {
   let all = 0
   for (let i = 0; i < count; i++) all += a[from_a + i] * b[from_b + i]
@@ -159,12 +158,7 @@ export function board(engine: Engine, way: Way, times: number): Board {
   }
 }
 export const measured = () => curves(2 * context)
-// The mean loss between two positions.
-export function lost(way: string, from: number, to: number): number {
-  const { x, y } = measured().find(curve => curve.name === way)!
-  const within = y.filter((_, i) => x[i] >= from && x[i] < to)
-  return sum(within) / within.length
-}
+export { lost }
 
 // What else the sentences say.
 export function told(engine: Engine) {

@@ -31,6 +31,13 @@ export function curves(length: number): Curve[] {
     : [...of(reaches[0]).filter(curve => curve.name === 'default'), ...own]
 }
 
+// The mean loss between two positions, of a text of twice the trained length.
+export function lost(way: string, from: number, to: number): number {
+  const { x, y } = curves(2 * trained).find(curve => curve.name === way)!
+  const within = y.filter((_, i) => x[i] >= from && x[i] < to)
+  return within.reduce((a, b) => a + b, 0) / within.length
+}
+
 // The frequencies that a curve's scaling has when the text has come so far.
 function frequencies(engine: Engine, { name, factor }: Curve, length: number): number[] {
   const described = engine.scalings.find(s => s.name === name)!

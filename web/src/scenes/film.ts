@@ -63,7 +63,7 @@ export const beats: Beat[] = [
   {
     seconds: 4,
     set: opening.long,
-    caption: 'Llama 2 learned from 4,096 tokens. Its slow hands saw a small arc of their dials.',
+    caption: 'Llama 2 was trained on texts of 4,096 tokens. Its slow hands saw a small arc of their dials.',
   },
   {
     seconds: 6,

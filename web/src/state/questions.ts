@@ -7,7 +7,7 @@ export const questions: Question[] = [
   { asks: 'Why does position matter?', also: 'order bag of words permutation', panel: 'start' },
   {
     asks: 'Why does a long text break?',
-    also: 'context window length extend longer nonsense repetition',
+    also: 'context window length extend longer extrapolate extrapolation nonsense repetition',
     panel: 'extend',
   },
   { asks: 'How far does the context reach?', also: 'context length maximum tokens factor', panel: 'extend' },
@@ -30,5 +30,10 @@ export const questions: Question[] = [
   },
   { asks: 'Why is my cache wrong?', also: 'kv keys stale dynamic', panel: 'kv' },
   { asks: 'What does a real model do?', also: 'heads attention SmolLM sink', panel: 'heads' },
+  {
+    asks: 'What does a wrong engine cost?',
+    also: 'nats loss perplexity live model letter slip break',
+    panel: 'live',
+  },
   { asks: 'How do I teach this?', also: 'class lesson student tour', panel: 'tour' },
 ]
