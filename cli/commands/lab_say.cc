@@ -107,8 +107,8 @@ Run define_say(CLI::App& app) {
   app.footer(
       "Examples:\n"
       "  posenc lab say web/src/assets/live.safetensors play.txt\n"
-      "  echo 'My lord, I' | posenc lab say web/src/assets/live.safetensors - --scheme 'rope "
-      "pairing=interleaved'");
+      "  posenc lab say web/src/assets/live.safetensors - --scheme 'rope pairing=interleaved' "
+      "<play.txt");
   return [flags] { return say(*flags); };
 }
 

@@ -119,16 +119,16 @@ export async function budgets({ check, open }, site, timed, panels) {
       .map(name => gzipSync(readFileSync(join(site, 'assets', name)), { level: 9 }).length)
   const size = kind => weights(kind).reduce((sum, bytes) => sum + bytes, 0)
   // A panel's own file begins with a capital, as the panel's source does.
-  await check('JavaScript and CSS of a page with its largest panel within 140 KB gzipped', () => {
+  await check('JavaScript and CSS of a page with its largest panel within 146 KB gzipped', () => {
     const bytes = size(/^[a-z].*\.(js|css)$/) + Math.max(...weights(/^[A-Z].*\.js$/))
-    assert(bytes <= 140e3, kb(bytes))
+    assert(bytes <= 146e3, kb(bytes))
     return kb(bytes)
   })
   // The article is 2,500 words, which are most of its file.
   const article = size(/^Article.*\.js$/)
-  await check('JavaScript and CSS of all panels within 238 KB gzipped, the article apart', () => {
+  await check('JavaScript and CSS of all panels within 244 KB gzipped, the article apart', () => {
     const bytes = size(/\.(js|css)$/) - article
-    assert(bytes <= 238e3, kb(bytes))
+    assert(bytes <= 244e3, kb(bytes))
     return kb(bytes)
   })
   await check('the article within 18 KB gzipped', () => {

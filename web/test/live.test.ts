@@ -1,6 +1,6 @@
 // The small model in the page beside the same in the lab: web/test/live.sh makes live.json.
 import { load } from 'posenc'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import passage from '../src/assets/live.txt?raw'
 import { nats, Passage, read, run, type Setting } from '../src/compute/live'
 import { bytes as stored } from './disk'
@@ -8,6 +8,8 @@ import said from './live.json' with { type: 'json' }
 
 const whole = stored('web/src/assets/live.safetensors')
 const model = read(whole.buffer.slice(whole.byteOffset, whole.byteOffset + whole.byteLength) as ArrayBuffer)
+// Passages of a thousand bytes take seconds on a busy machine.
+vi.setConfig({ testTimeout: 60_000 })
 const engine = await load()
 
 const settings: Record<string, Setting> = {
