@@ -106,9 +106,9 @@ Run define_say(CLI::App& app) {
   app.add_flag("--json", flags->json, "Continuation, the nats of each byte and the last logits");
   app.footer(
       "Examples:\n"
-      "  posenc lab say web/src/assets/live.safetensors play.txt\n"
-      "  posenc lab say web/src/assets/live.safetensors - --scheme 'rope pairing=interleaved' "
-      "<play.txt");
+      "  posenc lab say web/src/assets/live.safetensors play.txt --bytes 200\n"
+      "  posenc lab say web/src/assets/live.safetensors play.txt --scheme 'rope "
+      "pairing=interleaved'");
   return [flags] { return say(*flags); };
 }
 
