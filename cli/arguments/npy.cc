@@ -14,6 +14,7 @@
 #include "cli/arguments/atomic_file.h"
 #include "cli/system/system.h"
 #include "posenc/files.h"
+#include "src/core/safetensors_front.h"
 #include "src/core/try.h"
 
 namespace posenc::cli {
@@ -194,19 +195,14 @@ Expected<void> write_npy(const std::string& path, const Array& array) {
 
 namespace {
 
-// One tensor. Readers of the format want its numbers at a multiple of eight bytes.
+// One tensor.
 std::string safetensors_header(const std::string& tensor, const Array& array,
                                std::string_view type) {
   using Text = nlohmann::ordered_json;
   Text header;
   header[tensor.empty() ? "tensor" : tensor] = {
       {"dtype", type}, {"shape", array.shape}, {"data_offsets", {0, array.data.size()}}};
-  std::string text = header.dump(-1, ' ', false, Text::error_handler_t::replace);
-  text.append((8 - text.size() % 8) % 8, ' ');
-  std::string size(8, '\0');
-  for (std::size_t byte = 0; byte < size.size(); ++byte)
-    size[byte] = static_cast<char>(text.size() >> (8 * byte) & 0xff);
-  return size + text;
+  return detail::safetensors_front(header.dump(-1, ' ', false, Text::error_handler_t::replace));
 }
 
 }  // namespace

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
-#include <numeric>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -14,6 +12,7 @@
 #include "cli/arguments/model.h"
 #include "cli/command.h"
 #include "cli/pages/json_text.h"
+#include "cli/pages/progress.h"
 #include "cli/pages/terminal.h"
 #include "evidence/lab/train/weights.h"
 #include "src/core/try.h"
@@ -27,32 +26,21 @@ struct SayFlags {
   bool json = false;
 };
 
-// Logits of a text's last byte, and the nats of every byte but the first, given those before it.
-struct Said {
-  std::vector<float> logits = {};
-  std::vector<double> losses = {};
-};
-
-Expected<Said> read(lab::Decoder& decoder, const std::string& text, std::int64_t first) {
+// Every byte is asked for but the first, given those before it.
+lab::Batch passage(std::string_view text, std::int64_t first) {
   lab::Batch batch{.texts = 1, .length = std::ssize(text), .positions = {}};
   for (const char c : text) batch.tokens.push_back(static_cast<unsigned char>(c));
-  batch.targets.assign(batch.tokens.size(), -1);
+  batch.targets.assign(batch.tokens.begin() + 1, batch.tokens.end());
+  batch.targets.push_back(-1);
   batch.positions = Positions::range(first, batch.length);
+  return batch;
+}
+
+// Of what may come behind the text.
+Expected<std::vector<float>> last_logits(lab::Decoder& decoder, const lab::Batch& batch) {
   POSENC_TRY(logits, decoder.logits(batch));
-  const std::size_t size = logits.size() / text.size();
-  Said said;
-  for (std::size_t i = 0; i + 1 < text.size(); ++i) {
-    const auto row = logits.subspan(i * size, size);
-    const float most = *std::ranges::max_element(row);
-    const double sum = std::accumulate(row.begin(), row.end(), 0.0, [&](double before, float x) {
-      return before + std::exp(static_cast<double>(x) - most);
-    });
-    const auto next = static_cast<std::size_t>(batch.tokens[i + 1]);
-    said.losses.push_back(std::log(sum) + most - row[next]);
-  }
-  const auto last = logits.last(size);
-  said.logits.assign(last.begin(), last.end());
-  return said;
+  const auto last = logits.last(logits.size() / batch.tokens.size());
+  return std::vector(last.begin(), last.end());
 }
 
 Expected<int> say(const SayFlags& flags) {
@@ -65,26 +53,32 @@ Expected<int> say(const SayFlags& flags) {
     POSENC_TRY(scheme, lab::parse_scheme(flags.scheme));
     POSENC_CHECK(trained.decoder.position().replace(std::move(scheme)));
   }
-  POSENC_TRY(said, read(trained.decoder, text, flags.first));
+  const lab::Batch batch = passage(text, flags.first);
+  POSENC_TRY(mean, trained.decoder.loss(batch));
+  const auto nats = trained.decoder.losses().first(text.size() - 1);
+  const std::vector<double> losses(nats.begin(), nats.end());
+  POSENC_TRY(logits, last_logits(trained.decoder, batch));
   std::string more;
-  std::vector<float> next = said.logits;
-  for (std::int64_t i = 0; i < flags.bytes; ++i) {
-    more += static_cast<char>(std::ranges::max_element(next) - next.begin());
-    POSENC_TRY(then, read(trained.decoder, text + more, flags.first));
-    next = std::move(then.logits);
+  {
+    Progress progress("lab", static_cast<std::size_t>(flags.bytes));
+    std::vector<float> next = logits;
+    for (std::int64_t i = 0; i < flags.bytes; ++i) {
+      progress.tell(static_cast<std::size_t>(i), "a byte at a time");
+      more += static_cast<char>(std::ranges::max_element(next) - next.begin());
+      POSENC_TRY(then, last_logits(trained.decoder, passage(text + more, flags.first)));
+      next = std::move(then);
+    }
   }
-  const double mean = std::accumulate(said.losses.begin(), said.losses.end(), 0.0) /
-                      static_cast<double>(said.losses.size());
   if (flags.json) {
-    const std::vector<double> logits(said.logits.begin(), said.logits.end());
     write_out("{{\"continuation\":{},\"losses\":{},\"logits\":{}}}\n", json_string(more),
-              json_numbers(said.losses, "{:.7g}"), json_numbers(logits, "{:.7g}"));
+              json_numbers(losses, "{:.7g}"),
+              json_numbers(std::vector<double>(logits.begin(), logits.end()), "{:.7g}"));
     return 0;
   }
   std::istringstream lines(more);
   for (std::string line; std::getline(lines, line);) write_out("{}\n", printable(line, 4096));
-  write_out("\n{:.3f} nats a byte over {} bytes; trained on texts of {}\n", mean,
-            said.losses.size(), trained.cell.shape.trained_length);
+  write_out("\n{:.3f} nats a byte over {} bytes; trained on texts of {}\n", mean, losses.size(),
+            trained.cell.shape.trained_length);
   return 0;
 }
 

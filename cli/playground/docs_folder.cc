@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <functional>
 #include <iterator>
 
 namespace posenc::cli {
@@ -11,12 +12,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// FNV-1a: tells an old copy from a new one, and guards nothing.
+// Tells an old copy from a new one, and guards nothing.
 std::string hash_of(std::string_view bytes) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : bytes)
-    hash = (hash ^ static_cast<unsigned char>(c)) * std::uint64_t{0x100000001b3};
-  return fmt::format("{:016x}", hash);
+  return fmt::format("{:016x}", std::hash<std::string_view>{}(bytes));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-# make release prints the archive's sha256.
+# sha256 is that of the tag's archive.
 class Posenc < Formula
   desc "Positional encodings of transformers: computed exactly, explained, checked in models"
   homepage "https://example.org/posenc"

@@ -280,6 +280,20 @@ TEST(Doctor, ALimitBelowWhatTheLineAsksForIsMemory) {
   EXPECT_EQ(found_of(found, "request_too_long"), nullptr);
 }
 
+// Whoever names the broken file first means the other one all the same.
+TEST(Doctor, AFileThatLostItsScalingIsTheBrokenOneInEitherOrder) {
+  for (const bool broken_first : {false, true}) {
+    std::vector<Exhibit> two = {evidence_of("llama-3.1-8b"), evidence_of("broken-llama-3.1-8b")};
+    if (broken_first) std::swap(two[0], two[1]);
+    const Diagnosis found = diagnosed(std::move(two));
+    const Finding* lost = found_of(found, "rope_scaling");
+    ASSERT_TRUE(lost);
+    EXPECT_EQ(lost->found, "none");
+    EXPECT_TRUE(lost->cure.contains("as llama-3.1-8b has it")) << lost->cure;
+    EXPECT_EQ(found.findings.front().where, "broken-llama-3.1-8b");
+  }
+}
+
 TEST(Doctor, WhatHappenedStandsBeforeWhatMayHappen) {
   const Diagnosis found =
       diagnosed({evidence_of("broken-llama-3.1-8b"),

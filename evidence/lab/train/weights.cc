@@ -6,6 +6,7 @@
 
 #include "posenc/files.h"
 #include "posenc/tensor.h"
+#include "src/core/safetensors_front.h"
 #include "src/core/try.h"
 
 namespace posenc::lab {
@@ -39,12 +40,7 @@ Expected<std::string> weights_of(const Cell& cell, Decoder& decoder) {
                               {"shape", shape_of(parameter, cell.shape)},
                               {"data_offsets", {from, data.size()}}};
   }
-  std::string text = header.dump();
-  text.append((8 - text.size() % 8) % 8, ' ');
-  std::string made(8, '\0');
-  for (std::size_t byte = 0; byte < made.size(); ++byte)
-    made[byte] = static_cast<char>(text.size() >> (8 * byte) & 0xff);
-  return made + text + data;
+  return detail::safetensors_front(header.dump()) + data;
 }
 
 Expected<TrainedDecoder> read_weights(const std::string& path) {
