@@ -21,10 +21,10 @@ namespace posenc::cli {
 
 // Each in a file of its name.
 extern const Command add_command, attend_command, bench_command, bias_command, buckets_command,
-    check_positions_command, completion_command, diff_command, doctor_command, explain_command,
-    extend_command, identify_command, lab_command, link_command, lint_command, man_command,
-    models_command, plot_command, positions_command, precision_command, resample_command,
-    rotate_command, schemes_command, serve_command, slopes_command, table_command,
+    check_positions_command, completion_command, conform_command, diff_command, doctor_command,
+    explain_command, extend_command, identify_command, lab_command, link_command, lint_command,
+    man_command, models_command, plot_command, positions_command, precision_command,
+    resample_command, rotate_command, schemes_command, serve_command, slopes_command, table_command,
     translate_command, verify_command;
 
 namespace {
@@ -36,8 +36,8 @@ const Command commands[] = {
     schemes_command,   rotate_command,  add_command,       table_command,
     resample_command,  bias_command,    attend_command,    precision_command,
     slopes_command,    buckets_command, positions_command, check_positions_command,
-    verify_command,    lab_command,     bench_command,     serve_command,
-    link_command,      plot_command};
+    conform_command,   verify_command,  lab_command,       bench_command,
+    serve_command,     link_command,    plot_command};
 // For installers and shells; the list leaves them out.
 const Command unlisted[] = {completion_command, man_command};
 
@@ -138,8 +138,9 @@ Expected<void> parse(CLI::App& app, const std::string& name, std::vector<std::st
       return std::unexpected(unknown_argument(app, name, extra.front()));
     return std::unexpected(Error{name, error.what(), "", "see posenc " + name + " --help"});
   }
-  if (const std::vector<std::string> extra = app.remaining(); !extra.empty())
-    return std::unexpected(unknown_argument(app, name, extra.front()));
+  std::vector<std::string> extra = app.remaining();
+  if (!extra.empty() && extra.front() == "--") extra.erase(extra.begin());  // CLI11 keeps it
+  if (!extra.empty()) return std::unexpected(unknown_argument(app, name, extra.front()));
   return {};
 }
 
@@ -179,7 +180,9 @@ Expected<Named> named(std::vector<std::string>& arguments) {
           unknown(name + " " + kind, "no such kind", kinds, "posenc " + name + " lists them"));
     name += " " + kind;
   }
-  std::transform(arguments.begin(), arguments.end(), arguments.begin(), with_underscores);
+  // What stands behind -- is another program's.
+  std::transform(arguments.begin(), std::ranges::find(arguments, "--"), arguments.begin(),
+                 with_underscores);
   return Named{command, std::move(name)};
 }
 
