@@ -48,7 +48,7 @@ Expected<std::vector<JudgedFile>> judged(const ConformOptions& options, const Ve
       if (!is_asked(options, file.operation, test.id)) continue;
       POSENC_TRY(answer, adapter.ask(file.operation, test));
       tests.push_back(judge(test, file.of(adapter.dtype), answer));
-      if (tests.back().outcome == Outcome::wrong && tests.back().shows.empty())
+      if (tests.back().outcome == Outcome::wrong && tests.back().parts.front().shows.empty())
         tests.back().why = said_of_unknown(file.operation, test, answer);
     }
     if (!tests.empty()) files.push_back(judge(file, std::move(tests)));

@@ -44,9 +44,36 @@ bool visible(const Numbers& got, const VectorTest& test, const Numbers& mistake,
              const Tolerance& tolerance) {
   return std::ranges::any_of(mistake, [&](const auto& output) {
     const auto& [name, values] = output;
-    return got.contains(name) &&
-           !close(values, test.output.find(name)->second, tolerance, of_six_digits);
+    return got.contains(name) && !close(values, test.output.find(name)->second, tolerance);
   });
+}
+
+// Whether each number is as near the right one as that mistake of rounding leaves it.
+bool is_within(const Numbers& got, const VectorTest& test, const Numbers& bounds,
+               const Tolerance& tolerance) {
+  return std::ranges::all_of(got, [&](const auto& output) {
+    const auto& [name, values] = output;
+    const std::vector<double>& right = test.output.find(name)->second;
+    const auto bound = bounds.find(name);
+    if (bound == bounds.end()) return close(values, right, tolerance);
+    if (values.size() != right.size() || bound->second.size() != right.size()) return false;
+    for (std::size_t i = 0; i < right.size(); ++i)
+      if (!(std::abs(values[i] - right[i]) <= tolerance.absolute + bound->second[i])) return false;
+    return true;
+  });
+}
+
+// The mistakes that give what was answered.
+std::vector<std::string> shown_by(const Numbers& got, const VectorTest& test,
+                                  const Tolerance& tolerance) {
+  std::vector<std::string> names;
+  for (const auto& [name, wrong] : test.mistakes)
+    if (visible(got, test, wrong, tolerance) && close(got, test, &wrong, tolerance))
+      names.push_back(name);
+  for (const auto& [name, bounds] : test.within)
+    if (std::ranges::find(names, name) == names.end() && is_within(got, test, bounds, tolerance))
+      names.push_back(name);
+  return names;
 }
 
 double largest_difference(const Numbers& got, const VectorTest& test) {
@@ -65,6 +92,16 @@ double largest_difference(const Numbers& got, const VectorTest& test) {
 
 }  // namespace
 
+bool JudgedTest::explained() const {
+  return std::ranges::none_of(parts, &std::string::empty, &WrongPart::mistake);
+}
+
+bool JudgedTest::shows(std::string_view mistake) const {
+  return std::ranges::any_of(parts, [&](const WrongPart& part) {
+    return std::ranges::find(part.shows, mistake) != part.shows.end();
+  });
+}
+
 std::size_t JudgedFile::count(Outcome outcome) const {
   return static_cast<std::size_t>(std::ranges::count(tests, outcome, &JudgedTest::outcome));
 }
@@ -72,7 +109,7 @@ std::size_t JudgedFile::count(Outcome outcome) const {
 std::vector<const JudgedTest*> JudgedFile::unexplained() const {
   std::vector<const JudgedTest*> all;
   for (const JudgedTest& each : tests)
-    if (each.outcome == Outcome::wrong && each.mistake.empty()) all.push_back(&each);
+    if (each.outcome == Outcome::wrong && !each.explained()) all.push_back(&each);
   return all;
 }
 
@@ -92,43 +129,52 @@ JudgedTest judge(const VectorTest& test, const Tolerance& tolerance, const Answe
     return judged;
   }
   for (const auto& [name, wrong] : test.mistakes)
-    if (visible(got, test, wrong, tolerance)) {
-      judged.would.push_back(name);
-      if (close(got, test, &wrong, tolerance)) judged.shows.push_back(name);
-    }
+    if (visible(got, test, wrong, tolerance)) judged.would.push_back(name);
   judged.off = largest_difference(got, test);
-  if (close(got, test, nullptr, tolerance))
-    judged.shows.clear();
-  else
-    judged.outcome = Outcome::wrong;
+  if (close(got, test, nullptr, tolerance)) return judged;
+  judged.outcome = Outcome::wrong;
+  judged.parts.push_back({shown_by(got, test, tolerance)});
+  if (!judged.parts.front().shows.empty() || got.size() == 1) return judged;
+  // Two mistakes at once: one in the frequencies, say, and one in the factor.
+  std::vector<WrongPart> apart;
+  for (const auto& output : got) {
+    const Numbers alone{output};
+    if (!close(alone, test, nullptr, tolerance))
+      apart.push_back({shown_by(alone, test, tolerance)});
+  }
+  if (std::ranges::none_of(apart, [](const WrongPart& part) { return part.shows.empty(); }))
+    judged.parts = std::move(apart);
   return judged;
 }
 
 JudgedFile judge(const VectorFile& file, std::vector<JudgedTest> tests) {
   JudgedFile judged{&file, std::move(tests), {}};
   std::map<std::string, std::size_t> silent;  // tests in which a mistake should have shown
-  for (const JudgedTest& each : judged.tests)
-    for (const std::string& name : each.would)
-      silent[name] += std::ranges::find(each.shows, name) == each.shows.end() ? 1 : 0;
-  while (true) {
+  std::vector<std::pair<const JudgedTest*, WrongPart*>> open;
+  for (JudgedTest& each : judged.tests) {
+    for (const std::string& name : each.would) silent[name] += each.shows(name) ? 0 : 1;
+    for (WrongPart& part : each.parts)
+      if (!part.shows.empty()) open.emplace_back(&each, &part);
+  }
+  while (!open.empty()) {
     std::map<std::string, std::size_t> explains;
-    for (const JudgedTest& each : judged.tests)
-      if (each.outcome == Outcome::wrong && each.mistake.empty())
-        for (const std::string& name : each.shows) ++explains[name];
-    if (explains.empty()) return judged;
+    for (const auto& [test, part] : open)
+      for (const std::string& name : part->shows) ++explains[name];
     const auto best = std::ranges::max_element(explains, {}, [&](const auto& one) {
       const auto& [name, count] = one;
       return std::tuple(silent[name] == 0, count, -static_cast<std::ptrdiff_t>(silent[name]));
     });
     Shown shown{best->first, {}, silent[best->first] == 0};
-    for (JudgedTest& each : judged.tests)
-      if (each.outcome == Outcome::wrong && each.mistake.empty() &&
-          std::ranges::find(each.shows, shown.mistake) != each.shows.end()) {
-        each.mistake = shown.mistake;
-        shown.tests.push_back(&each);
-      }
+    std::erase_if(open, [&](const auto& each) {
+      const auto& [test, part] = each;
+      if (std::ranges::find(part->shows, shown.mistake) == part->shows.end()) return false;
+      part->mistake = shown.mistake;
+      shown.tests.push_back(test);
+      return true;
+    });
     judged.shown.push_back(std::move(shown));
   }
+  return judged;
 }
 
 }  // namespace posenc::cli::conform

@@ -19,14 +19,21 @@ struct Answer {
 
 enum class Outcome { passed, wrong, unsupported, failed };
 
+// A wrong answer, or one of its outputs where each is wrong in a way of its own.
+struct WrongPart {
+  std::vector<std::string> shows = {};  // mistakes that give it
+  std::string mistake = {};             // the one that judge() chose; "": none explains it
+};
+
 struct JudgedTest {
   const VectorTest* test = nullptr;
   Outcome outcome = Outcome::passed;
-  std::vector<std::string> shows = {};  // mistakes that give this answer
+  std::vector<WrongPart> parts = {};
   std::vector<std::string> would = {};  // mistakes that would have shown
   double off = 0;                       // the largest |got − right|; infinite where sizes differ
   std::string why = {};                 // of what is unsupported or failed
-  std::string mistake = {};             // the one that judge() chose; "": none explains it
+  bool explained() const;               // each part has its mistake
+  bool shows(std::string_view mistake) const;
 };
 
 // A mistake and the tests that show it.

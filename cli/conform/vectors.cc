@@ -47,12 +47,14 @@ std::optional<VectorTest> test_of(const json& of) {
   if (!of.is_object() || !of.contains("input") || !of.contains("output")) return std::nullopt;
   std::optional<Numbers> right = outputs(of["output"]);
   if (!right) return std::nullopt;
-  VectorTest test{word(of, "id"), word(of, "about"), of["input"], std::move(*right), {}};
-  const json mistakes = of.value("mistakes", json::object());
-  for (const auto& [name, wrong] : mistakes.items()) {
-    std::optional<Numbers> read = outputs(wrong);
-    if (!read) return std::nullopt;
-    test.mistakes.emplace(name, std::move(*read));
+  VectorTest test{word(of, "id"), word(of, "about"), of["input"], std::move(*right), {}, {}};
+  for (const auto& [key, to] : {std::pair{"mistakes", &test.mistakes}, {"within", &test.within}}) {
+    const json all = of.value(key, json::object());
+    for (const auto& [name, numbers] : all.items()) {
+      std::optional<Numbers> read = outputs(numbers);
+      if (!read) return std::nullopt;
+      to->emplace(name, std::move(*read));
+    }
   }
   return test;
 }

@@ -28,6 +28,7 @@ struct VectorTest {
   nlohmann::json input;
   Numbers output;
   std::map<std::string, Numbers, std::less<>> mistakes;  // the outputs that a mistake changes
+  std::map<std::string, Numbers, std::less<>> within;    // so near the right ones is a mistake, too
 };
 
 struct VectorFile {

@@ -16,6 +16,20 @@ const NamedMistake& named(const Card& card, const std::string& mistake) {
   return found == card.vectors->mistakes.end() ? none : found->second;
 }
 
+// Wrong by nothing but precision.
+bool is_loss(const Card& card, const JudgedTest& test) {
+  return test.outcome == Outcome::wrong && test.explained() &&
+         std::ranges::all_of(test.parts,
+                             [&](const WrongPart& part) { return named(card, part.mistake).loss; });
+}
+
+std::vector<std::string> mistakes_of(const JudgedTest& test) {
+  std::vector<std::string> names;
+  for (const WrongPart& part : test.parts)
+    if (!part.mistake.empty()) names.push_back(part.mistake);
+  return names;
+}
+
 struct Counts {
   std::size_t passed = 0, wrong = 0, loss = 0, unsupported = 0, failed = 0;
   std::size_t answered() const { return passed + wrong + loss; }
@@ -27,7 +41,7 @@ Counts counts(const Card& card, const JudgedFile& file) {
              .unsupported = file.count(Outcome::unsupported),
              .failed = file.count(Outcome::failed)};
   for (const JudgedTest& test : file.tests)
-    if (!test.mistake.empty() && named(card, test.mistake).loss) --all.wrong, ++all.loss;
+    if (is_loss(card, test)) --all.wrong, ++all.loss;
   return all;
 }
 
@@ -144,15 +158,14 @@ std::string conform_json(const Card& card) {
     std::string tests;
     for (const JudgedTest& test : file.tests) {
       constexpr std::string_view words[] = {"passed", "wrong", "unsupported", "failed"};
-      std::string shows;
-      for (const std::string& name : test.shows)
-        shows += (shows.empty() ? "" : ",") + json_string(name);
+      std::string mistakes;
+      for (const std::string& name : mistakes_of(test))
+        mistakes += (mistakes.empty() ? "" : ",") + json_string(name);
       tests += fmt::format(
-          "{}{{\"id\":{},\"outcome\":\"{}\",\"mistake\":{},\"shows\":[{}],\"off\":{},\"why\":{}}}",
+          "{}{{\"id\":{},\"outcome\":\"{}\",\"mistakes\":[{}],\"off\":{},\"why\":{}}}",
           tests.empty() ? "" : ",", json_string(test.test->id),
-          words[static_cast<std::size_t>(test.outcome)],
-          test.mistake.empty() ? "null" : json_string(test.mistake), shows, json_number(test.off),
-          test.why.empty() ? "null" : json_string(test.why));
+          is_loss(card, test) ? "loss" : words[static_cast<std::size_t>(test.outcome)], mistakes,
+          json_number(test.off), test.why.empty() ? "null" : json_string(test.why));
     }
     std::string shown;
     for (const Shown& each : file.shown) {
@@ -188,20 +201,26 @@ std::string conform_junit(const Card& card) {
     for (const JudgedTest& test : file.tests) {
       out += fmt::format("<testcase classname=\"posenc.{}\" name=\"{}\"", xml(file.file->operation),
                          xml(test.test->id));
-      const NamedMistake& mistake = named(card, test.mistake);
-      if (test.outcome == Outcome::unsupported)
+      if (test.outcome == Outcome::unsupported) {
         out += fmt::format("><skipped message=\"{}\"/></testcase>\n", xml(test.why));
-      else if (test.outcome == Outcome::failed)
+      } else if (test.outcome == Outcome::failed) {
         out += fmt::format("><error message=\"{}\"/></testcase>\n", xml(test.why));
-      else if (test.outcome == Outcome::wrong && !mistake.loss)
-        out += fmt::format("><failure type=\"{}\" message=\"{}\">{}</failure></testcase>\n",
-                           test.mistake.empty() ? "unknown" : xml(test.mistake),
-                           test.mistake.empty()
-                               ? fmt::format("off by {:.3g}, by no known mistake", test.off)
-                               : xml(mistake.title),
-                           xml(mistake.cure));
-      else
+      } else if (test.outcome == Outcome::wrong && !is_loss(card, test)) {
+        std::vector<std::string> titles, cures;
+        for (const std::string& name : mistakes_of(test)) {
+          titles.push_back(named(card, name).title);
+          cures.push_back(named(card, name).cure);
+        }
+        const bool known = test.explained();
+        out += fmt::format(
+            "><failure type=\"{}\" message=\"{}\">{}</failure></testcase>\n",
+            known ? xml(fmt::format("{}", fmt::join(mistakes_of(test), " + "))) : "unknown",
+            known ? xml(fmt::format("{}", fmt::join(titles, "; ")))
+                  : fmt::format("off by {:.3g}, by no known mistake", test.off),
+            xml(fmt::format("{}", fmt::join(cures, "; "))));
+      } else {
         out += "/>\n";
+      }
     }
     out += "</testsuite>\n";
   }

@@ -32,6 +32,7 @@ class Test:
     about: str = ""
     source: str = ""
     mistakes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    within: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def wrong(self, name: str, **output) -> None:
         """What the mistake makes of this test; outputs that it leaves right are left out."""
@@ -74,6 +75,8 @@ class File:
                 if value:
                     made[key] = value
             made |= {"input": test.input, "output": {k: mapped(v, written) for k, v in test.output.items()}, "mistakes": wrong}
+            if test.within:
+                made["within"] = {name: {key: mapped(value, shortened) for key, value in outputs.items()} for name, outputs in test.within.items()}
             tests.append(made)
         assert len({test["id"] for test in tests}) == len(tests), self.operation
         return {
