@@ -5,7 +5,7 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := run
 .DELETE_ON_ERROR:
-.PHONY: run build test bench fleet peers pictures lab models wasm site serve web-test npm rust go deb release python wheels sources bare asan tsan fuzz soak distributed cuda cuda-wheel lint format docs docs-site pages install uninstall clean help
+.PHONY: run build test bench fleet peers pictures lab models vectors conform wasm site serve web-test npm rust go deb release python wheels sources bare asan tsan fuzz soak distributed cuda cuda-wheel lint format docs docs-site pages install uninstall clean help
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -80,6 +80,19 @@ peers: build/release/build.ninja  ## configurations changed at random, against t
 	@[ -x $(peers)/bin/python ] || python3 -m venv $(peers); $(peers)/bin/pip install -q -r tests/peers/requirements.txt
 	@$(peers)/bin/python tests/peers/differ.py --count $(or $(COUNT),2000) --seed $(or $(SEED),1)
 	@$(peers)/bin/python tests/peers/onnx_tables.py
+
+vectors: build/release/build.ninja  ## the test vectors made anew and compared, their schemas, and their packages for Python, Node, Rust and Go
+	@cmake/need.sh "to make vectors" python3:python3 python3-venv
+	@$(call ninja,release,posenc_command)
+	@vectors/test.sh $(CURDIR)/$(posenc) $(CURDIR)/build/vectors-venv
+
+conform: build/release/build.ninja  ## report cards of other engines for docs/conformance.md (fetches torch: 6 GB; PLANT=1: mistakes planted in them)
+	@cmake/need.sh "to fetch engines" python3:python3 python3-venv
+	@$(call ninja,release,posenc_command posenc_adapter)
+	@[ -x $(peers)/bin/python ] || python3 -m venv $(peers)
+	@$(peers)/bin/pip install -q -r vectors/adapters/engines/requirements.txt 2>&1 | $(call without,'which is not installed|incompatible|^ERROR: pip')
+	@$(peers)/bin/pip install -q --no-deps -r vectors/adapters/engines/requirements-alone.txt
+	@$(peers)/bin/python vectors/adapters/engines/$(if $(PLANT),mutate,cards).py $(CURDIR)/$(posenc)
 
 # What is there already is not run again: a stopped `make lab PRESET=standard` goes on where it was.
 lab: build/release/build.ninja  ## train small models with eighteen schemes, say what they show (4 minutes; PRESET=standard: hours; PEERS=1: llama.cpp beside)

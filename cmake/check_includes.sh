@@ -35,6 +35,7 @@ BEGIN {
   room("^src/wasm/",      "^include/posenc/(model|doctor)\\.h$|^src/(text/number|model/bundled)\\.h$")
   room("^evidence/claims/",        public "|^src/explain/text\\.h$")
   room("^evidence/bench/",         public "|^src/kernels/(threads|elements|elements-inl|ahead)\\.h$")
+  room("^vectors/adapters/",       "^include/posenc/")
   room("^evidence/lab/",           public "|^evidence/bench/harness/blas\\.h$")
   room("^cli/",           public "|^evidence/lab/")
   room("^(examples|bindings/python|backends/distributed)/", public)

@@ -70,6 +70,14 @@ if(TARGET posenc_commands)
   set_tests_properties(soak_notices PROPERTIES PASS_REGULAR_EXPRESSION "MISMATCH RoPE, float32")
 endif()
 
+# posenc itself before `posenc conform`: its answers to vectors that a second implementation made.
+if(TARGET posenc_command)
+  add_executable(posenc_adapter vectors/adapters/posenc_adapter.cc)
+  target_link_libraries(posenc_adapter PRIVATE posenc posenc_json)
+  target_compile_options(posenc_adapter PRIVATE ${quickest_to_build})
+  add_test(NAME conform COMMAND posenc_command conform -- $<TARGET_FILE:posenc_adapter>)
+endif()
+
 file(GLOB example_sources CONFIGURE_DEPENDS examples/*.cc examples/*.c)
 # Of 164 packages in Debian, and therefore built only where it is there already.
 find_package(Torch QUIET)

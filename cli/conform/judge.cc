@@ -139,8 +139,14 @@ JudgedTest judge(const VectorTest& test, const Tolerance& tolerance, const Answe
   std::vector<WrongPart> apart;
   for (const auto& output : got) {
     const Numbers alone{output};
-    if (!close(alone, test, nullptr, tolerance))
-      apart.push_back({shown_by(alone, test, tolerance)});
+    if (close(alone, test, nullptr, tolerance)) continue;
+    WrongPart part{shown_by(alone, test, tolerance)};
+    // One that changes another output too is not what made this one wrong.
+    std::erase_if(part.shows, [&](const std::string& mistake) {
+      const auto changed = test.mistakes.find(mistake);
+      return changed != test.mistakes.end() && changed->second.size() > 1;
+    });
+    apart.push_back(std::move(part));
   }
   if (std::ranges::none_of(apart, [](const WrongPart& part) { return part.shows.empty(); }))
     judged.parts = std::move(apart);

@@ -108,7 +108,6 @@ MISTAKES = {
     "temperature_ignored": Mistake("queries at far positions are not warmed up", "multiply by 1 + a·ln(⌊(p + 1)/L⌋ + 1)"),
     "temperature_from_zero": Mistake("the temperature counts positions without the 1 that is added", "⌊(p + 1)/L⌋"),
     "sink_ignored": Mistake("the softmax lacks the learned sink", "add exp(sink) to the sum that divides"),
-    "sink_has_value": Mistake("the sink's weight is shared out to the keys", "drop its weight: the rest does not add up to 1"),
     # --- cached keys
     "not_moved": Mistake("keys keep the rotation of their old positions", "rotate them by the difference"),
     "moved_backwards": Mistake("keys are rotated by the difference the other way", "rotate by new − old"),

@@ -225,7 +225,7 @@ def make_mask() -> File:
 # --- scores ----------------------------------------------------------------------------------------
 
 
-def probabilities(q, k, at, scale, softcap, warm, sink, capped_first=False, shared_out=False) -> list:
+def probabilities(q, k, at, scale, softcap, warm, sink, capped_first=False) -> list:
     """[query][key]: the softmax over the keys up to the query's place."""
     made = []
     for i, query in enumerate(q):
@@ -238,7 +238,7 @@ def probabilities(q, k, at, scale, softcap, warm, sink, capped_first=False, shar
                 z *= scale
                 z = softcap * mp.tanh(z / softcap) if softcap else z
             row.append(mp.exp(z))
-        whole = sum(row) + (mp.exp(mpf(sink)) if sink is not None and not shared_out else 0)
+        whole = sum(row) + (mp.exp(mpf(sink)) if sink is not None else 0)
         made.append([x / whole for x in row] + [mpf(0)] * (len(k) - len(row)))
     return made
 
@@ -277,7 +277,6 @@ def make_scores() -> File:
             test.wrong("temperature_from_zero", probabilities=make(warm=cold))
         if given["sink"] is not None:
             test.wrong("sink_ignored", probabilities=make(sink=None))
-            test.wrong("sink_has_value", probabilities=make(shared_out=True))
         file.add(test)
 
     add("plain", at, 0.5)

@@ -1,6 +1,7 @@
 """What the adapters of this folder share: the loop that reads requests, and the words of configurations."""
 
 import json
+import os
 import sys
 from importlib.metadata import version
 
@@ -20,12 +21,26 @@ def serve(package, operations, dtype="float32"):
             answer["unsupported"] = f"{package} has no {name} of its own"
         else:
             try:
-                answer["output"] = {key: plain(value) for key, value in operations[name](request["input"]).items()}
+                answer["output"] = answered(operations[name], name, request["input"])
             except Unsupported as why:
                 answer["unsupported"] = str(why) or "not there"
             except Exception as error:  # whatever the engine throws is its answer
                 answer["error"] = f"{type(error).__name__}: {str(error)[:300]}"
         print(json.dumps(answer), flush=True)
+
+
+def answered(operation, name, asked):
+    where, question, change = planted() if "PLANT" in os.environ else (None, None, None)
+    if where != name:
+        return {key: plain(value) for key, value in operation(asked).items()}
+    made = {key: plain(value) for key, value in operation(question(asked)).items()}
+    return change(asked, made) if change else made
+
+
+def planted():
+    from planted import PLANTED
+
+    return PLANTED[os.environ["PLANT"]]
 
 
 def plain(value):

@@ -113,7 +113,9 @@ def judge(vector: Vector, answer: Mapping[str, Any], dtype: str = "float32") -> 
     shows = _shown(test, right, got, absolute, relative)
     if not shows and len(got) > 1:  # two mistakes at once: one in the frequencies, say, and one in the factor
         apart = [{name: values} for name, values in got.items() if not _close(values, right[name], absolute, relative)]
-        each = [_shown(test, right, part, absolute, relative) for part in apart]
+        each = [
+            [m for m in _shown(test, right, part, absolute, relative) if set(test["mistakes"].get(m.name, part)) <= set(part)] for part in apart
+        ]
         shows = [found[0] for found in each] if all(each) else []
     return Verdict(False, shows, off)
 

@@ -1,0 +1,3 @@
+module example.org/posenc/vectors
+
+go 1.21
