@@ -10,7 +10,7 @@ BEGIN {
   # the public header that it implements, and may name that header and those below.
   public  = "^include/posenc/"
   plans   = "^include/posenc/(plan|features|angles|apply|resample|attention|content|gradients|cache)\\.h$"
-  schemes = "^include/posenc/(features|schemes(/[a-z0-9_]+)?|scalings|fields|plan|model|explain|files)\\.h$"
+  schemes = "^include/posenc/(features|schemes(/[a-z0-9_]+)?|scalings|fields|plan|model|explain|position|files)\\.h$"
   common  = "^include/posenc/(tensor|positions|error)\\.h$|^src/core/"  # named by all
 
   room("^include/posenc/c\\.h$", "^$")
@@ -35,7 +35,7 @@ BEGIN {
   room("^src/wasm/",      "^include/posenc/(model|doctor)\\.h$|^src/(text/number|model/bundled)\\.h$")
   room("^evidence/claims/",        public "|^src/explain/text\\.h$")
   room("^evidence/bench/",         public "|^src/kernels/(threads|elements|elements-inl|ahead)\\.h$")
-  room("^vectors/adapters/",       "^include/posenc/")
+  room("^vectors/",       "^include/posenc/|^vectors/cpp/")
   room("^evidence/lab/",           public "|^evidence/bench/harness/blas\\.h$")
   room("^cli/",           public "|^evidence/lab/")
   room("^(examples|bindings/python|backends/distributed)/", public)

@@ -20,6 +20,7 @@ set(fuzz_params_longest 1024)
 set(fuzz_positions_longest 512)
 set(fuzz_eval_callback_longest 8192)
 set(fuzz_cli_longest 256)
+set(fuzz_position_longest 4096)
 
 # What a target has of the command's own code.
 set(fuzz_cli_code cli/arguments/parse.cc cli/arguments/npy.cc cli/arguments/atomic_file_posix.cc

@@ -11,6 +11,7 @@
 #include "cli/arguments/command_text.h"
 #include "cli/arguments/flags.h"
 #include "cli/arguments/model.h"
+#include "cli/arguments/position.h"
 #include "cli/command.h"
 #include "cli/pages/findings_page.h"
 #include "cli/pages/json_text.h"
@@ -177,6 +178,30 @@ Expected<int> diff_command(const DiffOptions& options, const Model& model, const
   return equal ? 0 : 1;
 }
 
+// Where one of the two is a position.json: what some program says it computes.
+Expected<int> diff_positions(const DiffOptions& options, const Terminal& term) {
+  POSENC_TRY(expected, position_of_any(options.expected, options.at));
+  POSENC_TRY(found, position_of_any(options.found, options.at));
+  POSENC_TRY(findings, differences(expected, found, options.at));
+  const bool equal = only_notes(findings);
+  if (options.json)
+    write_out("{{\"equal\":{},\"expected\":{},\"found\":{},\"findings\":{}}}\n", equal,
+              json_string(expected.model), json_string(found.model), to_json(findings));
+  else
+    write_out("{}{}\n{}{}\n\n{}", term.dim(padded("expected", 10)), term.bold(expected.model),
+              term.dim(padded("found", 10)), term.bold(found.model),
+              findings_page(findings, term, "Both treat position alike."));
+  return equal ? 0 : 1;
+}
+
+Expected<bool> either_is_position(const DiffOptions& options) {
+  for (const std::string& name : {options.expected, options.found}) {
+    POSENC_TRY(position, named_position(name));
+    if (position) return true;
+  }
+  return false;
+}
+
 Run define_diff(CLI::App& app) {
   auto options = std::make_shared<DiffOptions>();
   constexpr const char* kinds =
@@ -185,7 +210,8 @@ Run define_diff(CLI::App& app) {
       ->type_name("MODEL")
       ->required();
   app.add_option("FOUND", options->found,
-                 "What became of it, of the same kinds, or the folder of an adapter (PEFT)")
+                 "What became of it, of the same kinds, the folder of an adapter (PEFT), or a "
+                 "position.json (spec/position.md)")
       ->type_name("MODEL");
   app.add_option("--engines,--engine", options->engines,
                  "What these engines make of EXPECTED, or of FOUND beside it "
@@ -213,6 +239,7 @@ Run define_diff(CLI::App& app) {
       "  posenc diff ./llama-3.1-8b llama-3.1-8b-Q4_K_M.gguf\n"
       "  posenc diff target/config.json draft/config.json\n"
       "  posenc diff qwen3-8b ./lora-folder\n"
+      "  posenc diff ./my-model engine.position.json\n"
       "  posenc diff config.json --engines all --at 32k\n"
       "  posenc diff target/config.json draft/config.json --engines vllm\n"
       "  posenc diff config.json --log server.log\n"
@@ -226,8 +253,15 @@ Run define_diff(CLI::App& app) {
       return fail("diff", "takes a second model, --engines or both, or --log, or --command",
                   kinds_given > 1 ? "several" : "none of them",
                   "posenc diff A B, or posenc diff A --engines all");
-    POSENC_TRY(expected, named_model(options->expected));
     const Terminal term = terminal(no_color(app));
+    POSENC_TRY(positions, either_is_position(*options));
+    if (positions) {
+      if (options->found.empty() || !options->engines.empty())
+        return fail("diff", "takes a model beside a position.json", "none",
+                    "posenc diff MODEL FILE.position.json");
+      return diff_positions(*options, term);
+    }
+    POSENC_TRY(expected, named_model(options->expected));
     if (!options->log.empty()) return diff_log(*options, expected, term);
     if (!options->command.empty()) return diff_command(*options, expected, term);
     return options->engines.empty() ? diff_files(*options, expected, term)

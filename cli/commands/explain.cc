@@ -10,6 +10,7 @@
 
 #include "cli/arguments/flags.h"
 #include "cli/arguments/model.h"
+#include "cli/arguments/position.h"
 #include "cli/command.h"
 #include "cli/pages/explain_page.h"
 #include "cli/pages/json_text.h"
@@ -26,6 +27,7 @@ struct Options {
   std::vector<std::string> models;
   Ask ask;
   bool pairs = false, values = false, csv = false, strict = false, json = false;
+  bool position_json = false;
 };
 
 // Whether anything that it warns of is more than a note.
@@ -36,7 +38,9 @@ bool is_grave(const Explanation& explanation) {
 }
 
 int print(const Explanation& explanation, const Options& options, const Terminal& term) {
-  if (options.json) {
+  if (options.position_json) {
+    write_out("{}\n", to_json(position_of(explanation)));
+  } else if (options.json) {
     write_out("{}\n", to_json(explanation));
   } else if (options.csv) {
     write_out("{}", csv(explanation));
@@ -80,6 +84,10 @@ Expected<int> print_link(const std::string& link, const Options& options, const 
 
 Expected<int> print_model(const std::string& name, const Options& options, const Terminal& term) {
   if (is_link(name)) return print_link(name, options, term);
+  POSENC_TRY(position, named_position(name));
+  if (position)
+    return fail(name, "has plans, and nothing to explain them by", "a position.json",
+                "compare it with a model: posenc diff MODEL " + name);
   POSENC_TRY(model, named_model(name));
   POSENC_TRY(explanation, explain(std::move(model), options.ask));
   return print(explanation, options, term);
@@ -105,6 +113,9 @@ Run define_explain(CLI::App& app) {
   app.add_flag("--json", options->json)
       ->description("All of it as JSON (docs/json.md), a line a model")
       ->excludes(csv_flag);
+  app.add_flag("--position_json", options->position_json)
+      ->description(
+          "What it comes down to, for another program (spec/position.md), a line a model");
   app.add_flag("--strict", options->strict)
       ->description("Exit with 1 if there are warnings (notes are none)");
   app.footer(
@@ -115,7 +126,8 @@ Run define_explain(CLI::App& app) {
       "  posenc explain llama-3.1-8b-Q4_K_M.gguf\n"
       "  posenc explain gemma-3-4b --layer 5 --pairs\n"
       "  posenc explain '#/rope?v=1&m=30&n=4'\n"
-      "  posenc explain deepseek-v3 --json | jq '.groups[0].plan.logits'");
+      "  posenc explain deepseek-v3 --json | jq '.groups[0].plan.logits'\n"
+      "  posenc explain ./my-model --position-json");
   return [options, &app]() -> Expected<int> {
     const Terminal term = terminal(no_color(app));
     if (options->csv && options->models.size() > 1)

@@ -168,7 +168,8 @@ JudgedFile judge(const VectorFile& file, std::vector<JudgedTest> tests) {
       for (const std::string& name : part->shows) ++explains[name];
     const auto best = std::ranges::max_element(explains, {}, [&](const auto& one) {
       const auto& [name, count] = one;
-      return std::tuple(silent[name] == 0, count, -static_cast<std::ptrdiff_t>(silent[name]));
+      const auto quiet = static_cast<std::ptrdiff_t>(silent[name]);
+      return std::pair(static_cast<std::ptrdiff_t>(count) - quiet, -quiet);
     });
     Shown shown{best->first, {}, silent[best->first] == 0};
     std::erase_if(open, [&](const auto& each) {

@@ -15,6 +15,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 sys.path.insert(0, str(Path(__file__).parent))
+import can_i_use
 from pages import KINDS, ROOT, described, page, posenc, structs
 
 BUILT = {
@@ -102,6 +103,7 @@ def on_files(files, config):
     made("flags.md", command_page())
     made("cpp.md", cpp_page())
     made("article.md", ARTICLE)
+    made("can_i_use.md", can_i_use.page())
     javascript = (ROOT / "bindings/npm/README.md").read_text()
     title, rest = javascript.split("\n", 1)
     made("javascript.md", f"{title}\n\nFor someone who writes for Node or a browser.\n{rest}")

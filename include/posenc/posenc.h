@@ -20,6 +20,7 @@
 #include "posenc/members.h"
 #include "posenc/model.h"
 #include "posenc/plan.h"
+#include "posenc/position.h"
 #include "posenc/positions.h"
 #include "posenc/resample.h"
 #include "posenc/scalings.h"

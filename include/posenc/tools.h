@@ -13,6 +13,7 @@
 
 #include "posenc/engines.h"
 #include "posenc/model.h"
+#include "posenc/position.h"
 #include "posenc/positions.h"
 
 namespace [[gnu::visibility("default")]] posenc {
@@ -60,6 +61,11 @@ Expected<std::vector<Finding>> differences(const Model& expected, const Model& f
 // them; rounding (Angles) and the lengths that they hold for are notes. length: positions to tell
 // it for; 0: 8192. Errors: a negative length.
 Expected<std::vector<Finding>> differences(const Plan& expected, const Plan& found,
+                                           std::int64_t length = 0);
+
+// The same of two position.json, group by group: what an engine says it computes, beside what the
+// model's files ask. length: as above; 0: the longer of their contexts. Errors: a negative length.
+Expected<std::vector<Finding>> differences(const PositionFile& expected, const PositionFile& found,
                                            std::int64_t length = 0);
 
 // {"equal", "expected", "found", "findings"} (docs/json.md).

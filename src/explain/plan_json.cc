@@ -476,6 +476,10 @@ std::string to_json(const Plan& plan) {
 
 Expected<Plan> read_plan(std::string_view text, std::int64_t head_dim) {
   POSENC_TRY(json, detail::parse_json(text, "plan"));
+  return detail::read_plan(json, head_dim);
+}
+
+Expected<Plan> detail::read_plan(const Json& json, std::int64_t head_dim) {
   Plan plan;
   Reader reader;
   POSENC_CHECK(reader.object("", json, plan));

@@ -1,4 +1,5 @@
-// posenc itself before `posenc conform`, and an example of an adapter in C++: every operation by the public headers.
+// posenc itself before `posenc conform`, and an example of an adapter in C++: every operation by the
+// public headers.
 #include <cstdint>
 #include <iostream>
 #include <map>
