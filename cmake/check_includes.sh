@@ -9,8 +9,8 @@ BEGIN {
   # --- The rooms, and the files of other rooms that each may name. All are regular expressions. A room is named as
   # the public header that it implements, and may name that header and those below.
   public  = "^include/posenc/"
-  plans   = "^include/posenc/(plan|features|angles|apply|resample|attention|content|gradients|cache)\\.h$"
-  schemes = "^include/posenc/(features|schemes(/[a-z0-9_]+)?|scalings|fields|plan|model|explain|position|files)\\.h$"
+  plans   = "^include/posenc/(plan|features|angles|apply|resample|attention|content|gradients|cache|rekey)\\.h$"
+  schemes = "^include/posenc/(features|schemes(/[a-z0-9_]+)?|scalings|fields|plan|model|explain|position|reuse|files)\\.h$"
   common  = "^include/posenc/(tensor|positions|error)\\.h$|^src/core/"  # named by all
 
   room("^include/posenc/c\\.h$", "^$")

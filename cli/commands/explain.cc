@@ -17,6 +17,7 @@
 #include "cli/pages/terminal.h"
 #include "cli/playground/explain_link.h"
 #include "cli/playground/link.h"
+#include "posenc/reuse.h"
 #include "posenc/tools.h"
 #include "src/core/try.h"
 
@@ -27,7 +28,7 @@ struct Options {
   std::vector<std::string> models;
   Ask ask;
   bool pairs = false, values = false, csv = false, strict = false, json = false;
-  bool position_json = false;
+  bool position_json = false, reuse = false;
 };
 
 // Whether anything that it warns of is more than a note.
@@ -37,8 +38,41 @@ bool is_grave(const Explanation& explanation) {
   });
 }
 
+// "layers 0–31", as the explanation names them.
+std::string layers_of(const Explanation& explanation, const ReuseGroup& group) {
+  for (const GroupExplanation& facts : explanation.groups) {
+    const LayerGroup& of = explanation.model.groups[facts.group];
+    if (of.stack == group.stack && of.layers == group.layers)
+      return facts.heading.substr(0, facts.heading.find(':'));
+  }
+  return "";
+}
+
+std::string reuse_page(const Explanation& explanation, const std::vector<ReuseGroup>& groups,
+                       const Terminal& term) {
+  std::string out = term.bold(explanation.model.name) + "\n\n";
+  for (const ReuseGroup& group : groups) {
+    const std::string verdict(name(group.verdict));
+    out += fmt::format("  {}  {}\n",
+                       group.verdict == Reuse::exact ? term.blue(padded(verdict, 14))
+                                                     : term.yellow(padded(verdict, 14)),
+                       layers_of(explanation, group));
+    out += fmt::format("    {}\n", wrapped(group.why, 4, 4));
+    for (const std::string& each : group.moves)
+      out += fmt::format("    with them: {}\n", wrapped(each, 4, 15));
+  }
+  return out;
+}
+
 int print(const Explanation& explanation, const Options& options, const Terminal& term) {
-  if (options.position_json) {
+  if (options.reuse) {
+    const std::vector<ReuseGroup> groups = reuse(explanation.model);
+    if (options.json)
+      write_out("{},\"reuse\":{}}}\n",
+                to_json(explanation).substr(0, to_json(explanation).size() - 1), to_json(groups));
+    else
+      write_out("{}", reuse_page(explanation, groups, term));
+  } else if (options.position_json) {
     write_out("{}\n", to_json(position_of(explanation)));
   } else if (options.json) {
     write_out("{}\n", to_json(explanation));
@@ -116,6 +150,9 @@ Run define_explain(CLI::App& app) {
   app.add_flag("--position_json", options->position_json)
       ->description(
           "What it comes down to, for another program (spec/position.md), a line a model");
+  app.add_flag("--reuse", options->reuse)
+      ->description(
+          "Whether cached keys may be moved to other positions, and what moves with them");
   app.add_flag("--strict", options->strict)
       ->description("Exit with 1 if there are warnings (notes are none)");
   app.footer(
@@ -127,7 +164,8 @@ Run define_explain(CLI::App& app) {
       "  posenc explain gemma-3-4b --layer 5 --pairs\n"
       "  posenc explain '#/rope?v=1&m=30&n=4'\n"
       "  posenc explain deepseek-v3 --json | jq '.groups[0].plan.logits'\n"
-      "  posenc explain ./my-model --position-json");
+      "  posenc explain ./my-model --position-json\n"
+      "  posenc explain ./my-model --reuse --json | jq '.reuse[].verdict'");
   return [options, &app]() -> Expected<int> {
     const Terminal term = terminal(no_color(app));
     if (options->csv && options->models.size() > 1)

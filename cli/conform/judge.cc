@@ -155,10 +155,12 @@ JudgedTest judge(const VectorTest& test, const Tolerance& tolerance, const Answe
 
 JudgedFile judge(const VectorFile& file, std::vector<JudgedTest> tests) {
   JudgedFile judged{&file, std::move(tests), {}};
-  std::map<std::string, std::size_t> silent;  // tests in which a mistake should have shown
+  // Right answers in which a mistake would have shown; in wrong ones another may hide it.
+  std::map<std::string, std::size_t> silent;
   std::vector<std::pair<const JudgedTest*, WrongPart*>> open;
   for (JudgedTest& each : judged.tests) {
-    for (const std::string& name : each.would) silent[name] += each.shows(name) ? 0 : 1;
+    if (each.outcome == Outcome::passed)
+      for (const std::string& name : each.would) ++silent[name];
     for (WrongPart& part : each.parts)
       if (!part.shows.empty()) open.emplace_back(&each, &part);
   }

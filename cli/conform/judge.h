@@ -53,8 +53,8 @@ struct JudgedFile {
 
 JudgedTest judge(const VectorTest& test, const Tolerance& tolerance, const Answer& answer);
 
-// Names for what is wrong: first the mistake that explains most of it, less the tests in which it
-// should have shown and does not. What that leaves is asked again.
+// Names for what is wrong: first the mistake that explains most of it, less the right answers in
+// which it would have shown. What that leaves is asked again.
 JudgedFile judge(const VectorFile& file, std::vector<JudgedTest> tests);
 
 }  // namespace posenc::cli::conform

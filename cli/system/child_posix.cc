@@ -39,7 +39,8 @@ class Process final : public Child {
     for (std::size_t done = 0; done < text.size();) {
       if (!ready(to_, POLLOUT, end)) return silent(seconds);
       const ssize_t wrote = write(to_, text.data() + done, text.size() - done);
-      if (wrote < 0 && errno != EAGAIN && errno != EINTR) return ended();
+      if (wrote < 0 && errno != EAGAIN && errno != EINTR)
+        break;  // it ended; it may have spoken first
       if (wrote > 0) done += static_cast<std::size_t>(wrote);
     }
     return read_line(seconds, end);
@@ -93,7 +94,13 @@ class Process final : public Child {
   std::unexpected<Error> ended() {
     int state = 0;
     std::string how = "it closed its output";
-    if (waitpid(pid_, &state, WNOHANG) > 0)
+    pid_t gone = 0;
+    for (int tried = 0; gone == 0 && tried < 40;
+         ++tried) {  // its end comes behind that of its output
+      gone = waitpid(pid_, &state, WNOHANG);
+      if (gone == 0) usleep(5'000);
+    }
+    if (gone > 0)
       how = WIFSIGNALED(state) ? "signal " + std::to_string(WTERMSIG(state)) + " ended it"
                                : "it exited with " + std::to_string(WEXITSTATUS(state));
     return fail(name_, "must answer each request with a line", how,

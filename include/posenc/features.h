@@ -107,6 +107,8 @@ inline constexpr Room rotate_inverse{"rotate_inverse",
                                      rotations.without({polar, mixture, two_angles}), elsewhere};
 inline constexpr Room rotate_by{
     "rotate_by", {rotation, head_frequencies, several_axes, rotated_values, phases}, elsewhere};
+inline constexpr Room rekey{"rekey", rotate_inverse.takes, elsewhere,
+                            "cache such keys as they left the projection"};
 inline constexpr Room rotation_angles{"rotation_angles", rotations.without({two_angles}),
                                       elsewhere};
 inline constexpr Room frequency_gradient{

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backends/cuda/backend.h"
+#include "posenc/rekey.h"
 #include "posenc/cuda.h"
 #include "posenc/posenc.h"
 
@@ -118,6 +119,12 @@ std::vector<Asked> asked() {
          return rotate_by(plan, x.view, angles.view, Side::query, out.view);
        },
        {rotation}},
+      {&rooms::rekey,
+       [](const Plan& plan) {
+         const Numbers x = of_tokens(), out = x;
+         const Positions at = Positions::range(0, tokens);
+         return rekey({&plan, at}, {&plan, at}, x.view, out.view);
+       }},
       {&rooms::rotation_angles,
        [](const Plan& plan) {
          const Numbers out({1, heads, tokens, plan.rotate ? plan.rotate->pairs() : pairs});
