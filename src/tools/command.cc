@@ -65,6 +65,7 @@ class Overrides {
   Expected<void> apply() {
     if (line_.engine == "tgi") return apply_tgi();
     if (line_.engine == "exllamav3") return apply_exllama();
+    if (line_.engine == "lmdeploy") POSENC_CHECK(apply_lmdeploy());
     if (const CommandFlag* old = line_.find("--rope-scaling")) POSENC_CHECK(apply_old(*old));
     if (const CommandFlag* old = line_.find("--rope-theta")) POSENC_CHECK(apply_theta(*old));
     for (const char* name : {"--hf-overrides", "--json-model-override-args"})
@@ -97,6 +98,26 @@ class Overrides {
     POSENC_TRY(dict, detail::parse_json("{\"type\":\"" + type->value +
                                             "\",\"factor\":" + number_text(number) + "}",
                                         "--rope-scaling"));
+    return put_in(dict, false, "rope_scaling.");
+  }
+
+  // TurboMind's --rope-scaling-factor: dynamic NTK, whatever scaling the file has; 0 is none.
+  Expected<void> apply_lmdeploy() {
+    const CommandFlag* flag = line_.find("--rope-scaling-factor");
+    if (!flag) return {};
+    POSENC_TRY(factor, number_of_flag(*flag));
+    if (factor == 0) return {};
+    if (factor < 1)
+      return fail("command", "--rope-scaling-factor must be 1 or more", flag->value, "write 2.0");
+    POSENC_TRY(dict,
+               detail::parse_json("{\"type\":\"dynamic\",\"factor\":" + number_text(factor) + "}",
+                                  "--rope-scaling-factor"));
+    findings_.push_back(line_finding(
+        "approximated", Severity::note, "--rope-scaling-factor " + number_text(factor),
+        "TurboMind alone reads it, as dynamic NTK by the length of each text, and the scaling of "
+        "the file is lost",
+        "where the model's card publishes YaRN: write it into the config.json, and drop the "
+        "flag"));
     return put_in(dict, false, "rope_scaling.");
   }
 
@@ -283,7 +304,7 @@ class Overrides {
 
 Expected<std::int64_t> asked_length(const CommandLine& line) {
   for (const char* name : {"--ctx-size", "--max-model-len", "--context-length", "--session-len",
-                           "--max-seq-len", "--seq-length", "--max-total-tokens"}) {
+                           "--max-seq-len", "--seq-length", "--max-total-tokens", "--max-length"}) {
     const CommandFlag* flag = line.find(name);
     if (!flag || flag->value == "auto" || flag->value == "-1") continue;
     return length_of_flag(*flag);

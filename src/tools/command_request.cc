@@ -293,7 +293,10 @@ class Request {
               ", so its proposals come apart from the target in long texts (vllm#58080)",
           "write the scaling into the config.json of target and draft, and drop --hf-overrides");
     else if (draft > 0 && draft < target)
-      say_shorter_draft(target, draft, "write the scaling into the draft's config.json");
+      say_shorter_draft(target, draft,
+                        own_length ? "drop max_model_len of --speculative-config, or raise it: "
+                                     "what the draft is made for, its own config.json says"
+                                   : "write the scaling into the draft's config.json");
     const std::string* name = of_file ? nullptr : json.find("model")->get<std::string>();
     if (name && draft == 0) say_unseen_draft(*name);
     return {};

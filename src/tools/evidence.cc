@@ -11,6 +11,7 @@
 #include "src/text/json.h"
 #include "src/tools/command_line.h"
 #include "src/tools/log_lines.h"
+#include "src/tools/printed_settings.h"
 #include "src/tools/serving_settings.h"
 #include "src/tools/training.h"
 
@@ -87,7 +88,9 @@ Exhibit model_exhibit(std::string name, Model model) {
 }
 
 Exhibit unusable_exhibit(std::string name, const Error& error) {
-  std::string why = error.rule + (error.got.empty() ? "" : ", got " + error.got) +
+  // "model_type is missing"
+  std::string why = (error.rule.starts_with("is ") ? error.where + " " : "") + error.rule +
+                    (error.got.empty() ? "" : ", got " + error.got) +
                     (error.cure.empty() ? "" : "; " + error.cure);
   return {std::move(name), ExhibitKind::unusable, std::move(why), std::nullopt, {}};
 }
@@ -109,6 +112,16 @@ Exhibit text_exhibit(std::string name, std::string text) {
     // What a server answered is JSON as well.
     const auto answer = detail::read_log(text);
     if (!answer || answer->known == 0) return unusable_exhibit(std::move(name), model.error());
+  }
+  if (const auto printed = detail::printed_settings(trimmed)) {
+    auto model = read_model_bytes(std::as_bytes(std::span(*printed)), name);
+    if (model) {
+      Exhibit one = model_exhibit(name, *std::move(model));
+      const std::size_t format = one.as.find(", ");
+      one.as = one.as.substr(0, format) + ", settings as a program printed them" +
+               (one.model->context > 0 ? ", " + grouped(one.model->context) + " tokens" : "");
+      return one;
+    }
   }
   const std::vector<std::string> versions = versions_in(trimmed);
   if (versions.empty() && is_of_numbers(trimmed))

@@ -37,6 +37,7 @@ constexpr Program programs[] = {
     {.word = "llamafile", .engine = "llama.cpp"},
     {.word = "ramalama", .engine = "llama.cpp", .is_package = true},
     {.word = "lmdeploy", .engine = "lmdeploy", .is_package = true},
+    {.word = "onnxruntime-genai", .engine = "onnxruntime-genai"},
     {.word = "trtllm-serve", .engine = "tensorrt-llm"},
     {.word = "trtllm-bench", .engine = "tensorrt-llm"},
     {.word = "trtllm-eval", .engine = "tensorrt-llm"},
