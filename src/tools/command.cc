@@ -141,9 +141,13 @@ class Overrides {
   }
 
   void say_removed(const CommandFlag& flag) {
+    constexpr std::string_view last_with_it = "0.11.1";
+    const bool still = is_before(line_.version, last_with_it);
     findings_.push_back(line_finding(
-        "flag_removed", Severity::error, flag.name,
-        "vLLM has no " + flag.name + " since 0.11.1, and ends with an error; read here as before",
+        "flag_removed", still ? Severity::note : Severity::error, flag.name,
+        still ? "vLLM " + line_.version + " has " + flag.name + ", 0.11.1 and later no more"
+              : "vLLM has no " + flag.name +
+                    " since 0.11.1, and ends with an error; read here as before",
         "write --hf-overrides with all of rope_parameters: posenc translate writes it"));
   }
 
@@ -303,8 +307,9 @@ class Overrides {
 };
 
 Expected<std::int64_t> asked_length(const CommandLine& line) {
-  for (const char* name : {"--ctx-size", "--max-model-len", "--context-length", "--session-len",
-                           "--max-seq-len", "--seq-length", "--max-total-tokens", "--max-length"}) {
+  for (const char* name :
+       {"--ctx-size", "--max-model-len", "--context-length", "--session-len", "--max-seq-len",
+        "--seq-length", "--max-total-tokens", "--max-length", "--max-req-total-len"}) {
     const CommandFlag* flag = line.find(name);
     if (!flag || flag->value == "auto" || flag->value == "-1") continue;
     return length_of_flag(*flag);

@@ -186,6 +186,7 @@ constexpr KnownFlag known_flags[] = {
     {"lmdeploy", "--session-len"},
     {"lmdeploy", "--rope-scaling-factor"},
     {"onnxruntime-genai", "--max-length"},
+    {"lightllm", "--max-req-total-len"},
     {"tensorrt-llm", "--max-seq-len"},
     {"tensorrt-llm", "--max-num-tokens"},
     {"tensorrt-llm", "--enable-chunked-prefill", "", true},
@@ -350,6 +351,17 @@ class Flags {
   std::size_t at_ = 0;
 };
 
+// "0.11.0" of vllm/vllm-openai:v0.11.0; "" where a tag is no version.
+std::string version_of_image(std::string_view word) {
+  const std::size_t colon = word.rfind(':');
+  if (colon == word.npos || !word.contains('/')) return {};
+  std::string_view tag = word.substr(colon + 1);
+  if (tag.starts_with('v')) tag.remove_prefix(1);
+  tag = tag.substr(0, std::min(tag.find_first_not_of("0123456789."), tag.size()));
+  if (tag.ends_with('.')) tag.remove_suffix(1);
+  return std::ranges::count(tag, '.') >= 1 ? std::string(tag) : std::string();
+}
+
 // NAME=VALUE before the program: an engine's setting.
 void read_variables(std::span<const std::string> words, std::string_view owner, CommandLine& line) {
   for (const std::string& word : words) {
@@ -392,6 +404,7 @@ Expected<CommandLine> read_command_line(std::string_view text) {
     owner = program.owner();
     line.program = program.word;
     line.engine = program.engine;
+    if (first > 0) line.version = version_of_image(words[first - 1]);
     read_variables(std::span(words).first(first), owner, line);
   } else {
     owner = line.engine = engine_of_flags(words);

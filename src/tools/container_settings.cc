@@ -116,7 +116,7 @@ class Containers {
     if (colon == text.npos) return;
     const std::string_view name = without(text.substr(0, colon), " \"'"),
                            value = without(text.substr(colon + 1), " \t");
-    if (name == "services" || name == "containers" || name == "models") {
+    if (name == "services" || name == "models") {
       parent_ = static_cast<std::int64_t>(indent);
       return;
     }

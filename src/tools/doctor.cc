@@ -126,6 +126,7 @@ class Doctor {
   void of_files() {
     const std::int64_t length = runs_ ? 0 : options_.length;
     versions_that_stand_in();
+    faults_of_versions();
     scaling_unneeded();
     // What a line's own engine fixes is no matter of the file.
     std::vector<std::string> engines = engines_;
@@ -143,6 +144,47 @@ class Doctor {
       return;
     }
     keep(*found);
+  }
+
+  // Versions as somebody named them, as the tag of an image has them, or as a log begins.
+  std::vector<std::string> versions() const {
+    std::vector<std::string> all = engines_;
+    for (const Exhibit& one : out_.evidence) {
+      if (one.kind == ExhibitKind::command) {
+        const auto line = detail::read_command_line(one.text);
+        if (line && !line->version.empty()) all.push_back(line->engine + "@" + line->version);
+      } else if (one.kind == ExhibitKind::log) {
+        const auto log = detail::read_log(one.text);
+        if (const auto* told = log ? log->find("vllm_version") : nullptr)
+          all.push_back("vllm@" + told->text);
+      }
+    }
+    return all;
+  }
+
+  void faults_of_versions() {
+    for (const std::string& version : versions())
+      for (const VersionFault& fault : version_faults(intent(), version))
+        add({.code = "version_fault",
+             .expected = std::string(fault.below) + " or later",
+             .found = version.substr(version.find('@') + 1),
+             .message = std::string(fault.what) + " (" + std::string(fault.report) + ")",
+             .cure = std::string(fault.cure)},
+            intent_->name, fault.engine, version.substr(version.find('@') + 1), "by a report");
+  }
+
+  // What an older version still has is no error of its line.
+  void removed_later(std::vector<Finding>& found, std::string_view engine) const {
+    for (const std::string& version : engines_) {
+      if (engine != "vllm" || !version.starts_with("vllm@") ||
+          !is_before(version.substr(version.find('@') + 1), "0.11.1"))
+        continue;
+      for (Finding& one : found) {
+        if (one.code != "flag_removed") continue;
+        one.severity = Severity::note;
+        one.message = "this version has it, 0.11.1 and later no more";
+      }
+    }
   }
 
   // A version that nobody read is judged by another's profile, and it is said.
@@ -233,6 +275,12 @@ class Doctor {
         engine = engine.substr(0, engine.find('@'));
       }
       Finding mine = finding;
+      if (const detail::Recipe* recipe = detail::recipe_of(intent());
+          recipe && mine.code == "beyond_context")
+        mine.cure = std::string(recipe->source) + " publish YaRN by " +
+                    number_text(recipe->factor) + " of " + grouped(recipe->trained) +
+                    ": posenc extend " + intent_->name + " --to " +
+                    std::to_string(options_.length) + " writes it for an engine";
       // vLLM serves no more than it; elsewhere it is how such models are published.
       if (mine.code == "sentence_length" && std::ranges::any_of(engines_, is_vllm))
         mine.severity = Severity::warning;
@@ -359,6 +407,7 @@ class Doctor {
       return cannot(one, error);
     }
     if (out_.length == 0) out_.length = read->length;
+    removed_later(*found, read->reading.engine.name);
     add_all(*std::move(found), "command", read->reading.engine, "by the engine's profile");
   }
 

@@ -72,6 +72,20 @@ std::vector<std::string> versions_in(std::string_view text) {
   return found;
 }
 
+// A configuration as a program printed it.
+std::optional<Exhibit> printed_exhibit(const std::string& name, std::string_view text) {
+  const auto printed = detail::printed_settings(text);
+  if (!printed) return std::nullopt;
+  auto model = read_model_bytes(std::as_bytes(std::span(*printed)), name);
+  if (!model) return std::nullopt;
+  // Nobody can write into what was printed.
+  std::erase_if(model->warnings, [](const Warning& one) { return one.code == "type_from_class"; });
+  std::string as = (model->family.empty() ? std::string("a model") : model->family) +
+                   ", settings as a program printed them";
+  if (model->context > 0) as += ", " + grouped(model->context) + " tokens";
+  return Exhibit{name, ExhibitKind::model, std::move(as), *std::move(model), {}};
+}
+
 std::string first_line(std::string_view text) {
   return printable(text.substr(0, text.find('\n')), 60);
 }
@@ -88,10 +102,13 @@ Exhibit model_exhibit(std::string name, Model model) {
 }
 
 Exhibit unusable_exhibit(std::string name, const Error& error) {
-  // "model_type is missing"
-  std::string why = (error.rule.starts_with("is ") ? error.where + " " : "") + error.rule +
-                    (error.got.empty() ? "" : ", got " + error.got) +
+  std::string why = error.rule + (error.got.empty() ? "" : ", got " + error.got) +
                     (error.cure.empty() ? "" : "; " + error.cure);
+  // "model_type is missing"
+  if (error.rule.starts_with("is ")) {
+    const std::string_view where = error.where;
+    why = std::string(where.substr(where.rfind(' ') + 1)) + " " + why;
+  }
   return {std::move(name), ExhibitKind::unusable, std::move(why), std::nullopt, {}};
 }
 
@@ -109,20 +126,12 @@ Exhibit text_exhibit(std::string name, std::string text) {
   if (trimmed.starts_with('{') || trimmed.starts_with("GGUF")) {
     auto model = read_model_bytes(std::as_bytes(std::span(text)), name);
     if (model) return model_exhibit(std::move(name), *std::move(model));
+    if (auto printed = printed_exhibit(name, trimmed)) return *std::move(printed);
     // What a server answered is JSON as well.
     const auto answer = detail::read_log(text);
     if (!answer || answer->known == 0) return unusable_exhibit(std::move(name), model.error());
   }
-  if (const auto printed = detail::printed_settings(trimmed)) {
-    auto model = read_model_bytes(std::as_bytes(std::span(*printed)), name);
-    if (model) {
-      Exhibit one = model_exhibit(name, *std::move(model));
-      const std::size_t format = one.as.find(", ");
-      one.as = one.as.substr(0, format) + ", settings as a program printed them" +
-               (one.model->context > 0 ? ", " + grouped(one.model->context) + " tokens" : "");
-      return one;
-    }
-  }
+  if (auto printed = printed_exhibit(name, trimmed)) return *std::move(printed);
   const std::vector<std::string> versions = versions_in(trimmed);
   if (versions.empty() && is_of_numbers(trimmed))
     return as(ExhibitKind::inv_freq, "frequencies, as numbers");
@@ -139,8 +148,11 @@ Exhibit text_exhibit(std::string name, std::string text) {
   }
   if (detail::is_training(trimmed)) return as(ExhibitKind::training, "the settings of a training");
   const auto line = detail::read_command_line(trimmed);
+  const bool refuses = tells && std::ranges::any_of(log->remarks, [](const Finding& one) {
+                         return one.code == "flag_removed" || one.code == "flag_refused";
+                       });
   const bool stamped = trimmed.starts_with("time=") || trimmed.contains(" level=");  // of a log
-  if (line && (!tells || (std::ranges::count(trimmed, '\n') < 3 && !stamped)))
+  if (line && !refuses && (!tells || (std::ranges::count(trimmed, '\n') < 3 && !stamped)))
     return as(ExhibitKind::command, "a command line of " + line->engine);
   if (tells)
     return as(ExhibitKind::log, "a log, " + std::to_string(log->known) +

@@ -244,10 +244,10 @@ class LogDifferences {
           if (!is_it) continue;
           one.message =
               "the file has it (" + value.detail +
-              "), and the reader looks at the top of rope_parameters: transformers before "
-              "the summer of 2026 checks YaRN so, where each kind of layer has its own "
-              "dictionary (transformers#45887)";
-          one.cure = "pip install -U transformers; the file is right";
+              "), and the reader looks at the top of rope_parameters: a check of transformers 5 "
+              "does so for YaRN, where each kind of layer has its own dictionary "
+              "(transformers#45887)";
+          one.cure = "the file is right: pip install -U transformers, or the engine that asks";
           return;
         }
     }

@@ -147,6 +147,10 @@ class LogReader {
  public:
   Expected<EngineLog> read(std::string_view text) {
     const std::string_view whole = text;
+    // People put the traceback below its last line, too.
+    constexpr std::size_t short_text = 4096;
+    while (text.size() <= short_text && nearby_.size() < text.size())
+      nearby_ += small(text.substr(nearby_.size()));
     std::int64_t number = 0;
     while (!text.empty()) {
       ++number;
@@ -225,7 +229,7 @@ class LogReader {
     if (small(line).contains("too many indices")) {
       too_many_indices();
     } else if (tells_sizes(line)) {
-      std::string context;
+      std::string context = nearby_;
       for (const std::string& one : before_) context += one + "\n";
       if (auto sizes = sizes_that_differ(line, context)) remark(*std::move(sizes));
     } else if (is_ollama_ = is_ollama_ || is_of_ollama(line); auto message = message_of(line)) {
@@ -456,6 +460,13 @@ class LogReader {
     for (const char* name : {"max_seq_len=", "max_model_len=", "'max_model_len': "})
       if (number_after(line, name))
         say("n_ctx", line.substr(line.find(name) + std::string_view(name).size()));
+    // "Initializing a V1 LLM engine (v0.9.1)", "vLLM API server version 0.9.1"
+    for (const std::string_view before : {"LLM engine (v", "vLLM API server version "})
+      if (const std::size_t at = line.find(before); at != line.npos) {
+        const std::string_view rest = line.substr(at + before.size());
+        log_.said["vllm_version"] = {
+            0, std::string(rest.substr(0, rest.find_first_not_of("0123456789."))), line_};
+      }
     constexpr std::string_view length = "Using max model len ";
     if (const std::size_t at = line.find(length); at != line.npos) {
       // Said of the model first, and then of its draft, before that is cut to the model's.
@@ -642,6 +653,7 @@ class LogReader {
   EngineLog log_;
   std::int64_t line_ = 0;
   std::vector<std::string> before_ = {};  // the last lines, in small letters
+  std::string nearby_ = {};               // all of a short text, in small letters
   Finding suspect_ = {};                  // the first error that speaks of position
   bool is_ollama_ = false;
   std::size_t column_of_context_ =

@@ -113,8 +113,8 @@ void of_a_picture(Finding& out, double a, double b, TableIs table) {
     return;
   }
   const double rows = table == TableIs::first ? a : b, tokens = table == TableIs::first ? b : a;
-  out.expected = told(tokens);
-  out.found = told(rows);
+  out.expected = told(rows);
+  out.found = told(tokens);
   if (rows < tokens) {
     out.message = "the table of cos and sin has rows for " + told(rows) + " of " + told(tokens) +
                   " tokens: the text beside the picture, or the picture, is longer than what the "
@@ -124,10 +124,11 @@ void of_a_picture(Finding& out, double a, double b, TableIs table) {
   }
   out.message = "the table of cos and sin is for " + told(rows) + " tokens, and " + told(tokens) +
                 (rows == 2 * tokens ? ", half of them," : "") +
-                " are rotated: the program cuts in parts what it rotates, and not the table";
+                " are rotated: the program cuts what it rotates, or leaves a part out (a reference "
+                "picture, a pose, alpha), and not from the table";
   out.cure =
       "update the program and the library whose rotation it calls: they are of different "
-      "versions";
+      "versions; until then leave the part out that was added last";
 }
 
 }  // namespace
@@ -197,7 +198,7 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
     out.cure =
         "update the trainer; until then take a length that is a multiple of 8 (cutoff_len), "
         "or pack no texts";
-  } else if (is_rounded_grid(*a, *b) && (is_of_pictures(context) || context.size() < 200)) {
+  } else if (is_rounded_grid(*a, *b) && (is_of_pictures(context) || context.size() < 400)) {
     out.code = "grid_rounded";
     out.message =
         "both are areas of a grid of a picture or video, and one side was rounded: the "

@@ -167,6 +167,12 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 2> other_nam
     {{"\"max_seq_len\":", "\"max_position_embeddings\":"},
      {"\"num_layers\":", "\"num_hidden_layers\":"}}};
 
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> names_of_mlx{
+    {{"\"dim\":", "\"hidden_size\":"},
+     {"\"n_layers\":", "\"num_hidden_layers\":"},
+     {"\"n_heads\":", "\"num_attention_heads\":"},
+     {"\"n_kv_heads\":", "\"num_key_value_heads\":"}}};
+
 }  // namespace
 
 std::optional<std::string> printed_settings(std::string_view text) {
@@ -194,6 +200,13 @@ std::optional<std::string> printed_settings(std::string_view text) {
       if (const std::size_t place = json->find(other);
           place != json->npos && !json->contains(name) && !has("n_heads"))
         json->replace(place, other.size(), name);
+    // MLX's ModelArgs, which rotates in halves where rope_traditional is false.
+    if (has("rope_traditional") && has("dim")) {
+      for (const auto& [theirs, ours] : names_of_mlx)
+        if (const std::size_t place = json->find(theirs); place != json->npos)
+          json->replace(place, theirs.size(), ours);
+      json->insert(1, "\"model_type\":\"llama\",");
+    }
     widest = std::move(json);
   }
   return widest;

@@ -43,6 +43,8 @@ constexpr Program programs[] = {
     {.word = "trtllm-eval", .engine = "tensorrt-llm"},
     {.word = "text-generation-launcher", .engine = "tgi"},
     {.word = "text-generation-inference", .engine = "tgi"},
+    {.word = "lightllm", .engine = "lightllm", .is_package = true},
+    {.word = "deepspeed-mii", .engine = "deepspeed"},
     {.word = "pretrain_gpt.py", .engine = "megatron-core"},
     {.word = "train_gpt.py", .engine = "megatron-core"},
     {.word = "mlx_lm", .engine = "mlx-lm", .is_package = true},
@@ -87,11 +89,6 @@ constexpr Program programs[] = {
      .advice = "it does not hand --rotary-base on: the base is 10000 whatever the flag says, so a "
                "model with another base is trained with the wrong rotation"},
     {.word = "aphrodite", .title = "Aphrodite", .advice = "a fork of vLLM: --engine vllm"},
-    {.word = "lightllm",
-     .title = "LightLLM",
-     .advice = "--max_req_total_len must cover prompt and answer; it scales nothing, which the "
-               "config.json alone does",
-     .is_package = true},
     {.word = "mistralrs-server", .title = "mistral.rs", .advice = shares_memory},
     {.word = "mistralrs", .title = "mistral.rs", .advice = shares_memory, .is_package = true},
     {.word = "candle-vllm", .title = "candle-vllm", .advice = "give the model's file"},
