@@ -46,7 +46,8 @@ TEST(LightLlm, StopsAtLinearScalingAndAtLongRopesNewName) {
 TEST(LightLlm, ReadsNothingOfRopeParameters) {
   const EngineReading reading =
       *read_as(*read_config(R"({"model_type": "qwen3", "hidden_size": 512, "num_attention_heads": 8,
-      "num_hidden_layers": 2, "rope_parameters": {"rope_type": "default", "rope_theta": 1000000.0}})"),
+      "num_key_value_heads": 8, "head_dim": 64, "num_hidden_layers": 2, "max_position_embeddings": 4096,
+      "rope_parameters": {"rope_type": "default", "rope_theta": 1000000.0}})"),
                "lightllm");
   EXPECT_EQ(std::get<Rope>(reading.model.groups.front().schemes.front()).rope_theta, 10000);
 }

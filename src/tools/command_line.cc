@@ -364,11 +364,13 @@ std::string version_of_image(std::string_view word) {
 
 // NAME=VALUE before the program: an engine's setting.
 void read_variables(std::span<const std::string> words, std::string_view owner, CommandLine& line) {
-  for (const std::string& word : words) {
+  for (std::string_view word : words) {
+    constexpr std::string_view of_systemd = "Environment=";
+    if (word.starts_with(of_systemd)) word.remove_prefix(of_systemd.size());
     const std::size_t equals = word.find('=');
     if (equals == word.npos || word.starts_with('-')) continue;
     if (const KnownFlag* flag = known(owner, word.substr(0, equals)))
-      line.flags.push_back({std::string(flag->name), word.substr(equals + 1)});
+      line.flags.push_back({std::string(flag->name), std::string(word.substr(equals + 1))});
   }
 }
 

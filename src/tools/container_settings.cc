@@ -126,6 +126,15 @@ class Containers {
       child_ = at;
       services_.emplace_back();
     }
+    // Of a chart of Helm.
+    if (name == "repository" || name == "tag") {
+      now().image += (name == "tag" ? ":" : "") + std::string(without(value, "\"'"));
+      return;
+    }
+    if (name == "maxModelLen" || name == "max_model_len") {
+      now().words += " --max-model-len " + std::string(without(value, "\"'"));
+      return;
+    }
     if (name == "image") {
       if (!now().image.empty()) services_.emplace_back();
       now().image = without(value, "\"'");
@@ -197,7 +206,8 @@ class Containers {
 std::optional<std::string> line_of_containers(std::string_view text) {
   const auto has = [&](std::string_view word) { return text.contains(word); };
   const bool is_one = text.size() <= largest &&
-                      (has("services:") || has("image:") || has("containers:") || has("models:")) &&
+                      (has("services:") || has("image:") || has("containers:") || has("models:") ||
+                       has("repository:")) &&
                       (has("command:") || has("args:") || has("environment:") || has("cmd:") ||
                        has("env:") || has("extraArgs:"));
   if (!is_one) return std::nullopt;

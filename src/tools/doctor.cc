@@ -26,6 +26,8 @@ namespace {
 
 using detail::grouped;
 
+constexpr std::string_view scaling_alone = "a scaling alone";  // how evidence.cc calls it
+
 // Whether it reads text: an engine of texts serves no transformer of pictures.
 bool has_text(const Model& model) {
   return std::ranges::any_of(model.groups,
@@ -415,12 +417,33 @@ class Doctor {
     if (intent_) {
       auto found = log_differences(intent(), one.text, options_.length);
       if (!found) return cannot(one, found.error());
+      if (one.as.starts_with(scaling_alone)) as_somebody_wrote(*found);
       return add_all(*std::move(found), one.name, {}, "told by the log");
     }
     auto log = detail::read_log(one.text);
     if (!log) return cannot(one, log.error());
     add_all(std::move(log->remarks), one.name, {}, "told by the log");
     if (log->known > 0) need_model(one);
+  }
+
+  // A scaling that stands alone was written on purpose, and no cure undoes it.
+  void as_somebody_wrote(std::vector<Finding>& found) const {
+    const detail::Recipe* recipe = detail::recipe_of(intent());
+    for (Finding& one : found) {
+      if (one.code != "rope_scaling") continue;
+      const bool published = recipe && one.found.starts_with("yarn factor ") &&
+                             one.found.ends_with(" " + std::to_string(recipe->trained));
+      one.severity = published ? Severity::note : Severity::warning;
+      one.message = "as it stands there: " + one.message;
+      if (recipe)
+        one.message += std::string(published ? "; it is what " : "; ") +
+                       std::string(recipe->source) + " publish" +
+                       (published ? ""
+                                  : " factor " + number_text(recipe->factor) + " of " +
+                                        grouped(recipe->trained));
+      one.cure =
+          "short texts lose by it: where none is longer than the trained length, leave it out";
+    }
   }
 
   void of_modelfile(Exhibit& one) {

@@ -115,6 +115,32 @@ TEST(Exhibit, OfPrintedSettingsIsAModel) {
   EXPECT_FALSE(text_exhibit("x", "rope_theta=10000 (hidden_size").model);
 }
 
+TEST(Exhibit, OfAScalingAloneIsComparedWithTheModel) {
+  for (const char* text : {"\"rope_scaling\": {\n  \"type\": \"yarn\",\n  \"factor\": 4.0,\n"
+                           "  \"original_max_position_embeddings\": 32768\n}\n",
+                           ">>> print(config.rope_scaling)\n{'rope_type': 'yarn', 'factor': 4.0, "
+                           "'original_max_position_embeddings': 32768}"}) {
+    const Exhibit one = text_exhibit("x", text);
+    EXPECT_EQ(one.kind, ExhibitKind::log) << one.as;
+    const Diagnosis found = diagnosed({evidence_of("qwen3-8b"), one});
+    EXPECT_EQ(found_of(found, "theta_missing"), nullptr) << text;
+    ASSERT_NE(found_of(found, "rope_scaling"), nullptr) << text;
+    EXPECT_TRUE(found_of(found, "rope_scaling")->found.starts_with("yarn factor 4"));
+    EXPECT_EQ(found_of(found, "rope_scaling")->severity, Severity::note);
+  }
+}
+
+TEST(Exhibit, OfAChartOfHelmIsALine) {
+  const Exhibit one = text_exhibit(
+      "x",
+      "modelSpec:\n- name: q\n  repository: vllm/vllm-openai\n  tag: v0.10.2\n  vllmConfig:\n"
+      "    maxModelLen: 131072\n    extraArgs: [\"--rope-scaling\", "
+      "'{\"rope_type\":\"yarn\",\"factor\":4.0}']\n");
+  EXPECT_EQ(one.kind, ExhibitKind::command) << one.as;
+  EXPECT_TRUE(one.text.contains("vllm/vllm-openai:v0.10.2")) << one.text;
+  EXPECT_TRUE(one.text.contains("--max-model-len 131072")) << one.text;
+}
+
 TEST(Exhibit, OfAConfigurationOfMlcIsTheModelWithin) {
   const Exhibit one = text_exhibit(
       "x", R"({"model_type":"llama","quantization":"q4f16_1","model_config":{"hidden_size":64,

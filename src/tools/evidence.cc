@@ -86,6 +86,27 @@ std::optional<Exhibit> printed_exhibit(const std::string& name, std::string_view
   return Exhibit{name, ExhibitKind::model, std::move(as), *std::move(model), {}};
 }
 
+// A scaling alone, as a part of a config.json or as it was printed, in one line of a log.
+std::optional<std::string> lone_scaling(std::string_view text) {
+  constexpr std::size_t longest = 4096;
+  const std::size_t brace = text.find('{'), end = text.rfind('}');
+  const bool is_one =
+      text.size() < longest && brace != text.npos && end != text.npos &&
+      (text.contains("rope_type") || text.contains("\"type\"") || text.contains("'type'")) &&
+      text.contains("factor") && !text.contains("hidden_size") && !text.contains(" --") &&
+      text.find('{', brace + 1) == text.npos;
+  if (!is_one) return std::nullopt;
+  // What stands around it is its key, or the line that printed it.
+  std::string_view before = text.substr(0, brace);
+  const bool is_new = before.contains("rope_parameters");
+  const auto words = std::ranges::count_if(before, [](char c) { return c == ' ' || c == '\n'; });
+  constexpr std::ptrdiff_t most_words = 6;
+  if (words > most_words || text.substr(end).size() > 8 || before.contains("rror")) return {};
+  std::string line = is_new ? "\"rope_parameters\": " : "\"rope_scaling\": ";
+  for (const char c : text.substr(brace, end + 1 - brace)) line += c == '\n' ? ' ' : c;
+  return line;
+}
+
 std::string first_line(std::string_view text) {
   return printable(text.substr(0, text.find('\n')), 60);
 }
@@ -127,11 +148,19 @@ Exhibit text_exhibit(std::string name, std::string text) {
     auto model = read_model_bytes(std::as_bytes(std::span(text)), name);
     if (model) return model_exhibit(std::move(name), *std::move(model));
     if (auto printed = printed_exhibit(name, trimmed)) return *std::move(printed);
+    if (auto scaling = lone_scaling(trimmed)) {
+      text = *std::move(scaling);
+      return as(ExhibitKind::log, "a scaling alone, of a config.json");
+    }
     // What a server answered is JSON as well.
     const auto answer = detail::read_log(text);
     if (!answer || answer->known == 0) return unusable_exhibit(std::move(name), model.error());
   }
   if (auto printed = printed_exhibit(name, trimmed)) return *std::move(printed);
+  if (auto scaling = lone_scaling(trimmed)) {
+    text = *std::move(scaling);
+    return as(ExhibitKind::log, "a scaling alone, of a config.json");
+  }
   const std::vector<std::string> versions = versions_in(trimmed);
   if (versions.empty() && is_of_numbers(trimmed))
     return as(ExhibitKind::inv_freq, "frequencies, as numbers");

@@ -457,7 +457,12 @@ class LogReader {
     if (line.contains("rope_theta=") && line.contains("rope_scaling="))
       if (number_after(line, "rope_theta="))
         say("base", line.substr(line.find("rope_theta=") + 11));
-    for (const char* name : {"max_seq_len=", "max_model_len=", "'max_model_len': "})
+    // llama-server's /props.
+    if (const std::size_t at = line.find("\"n_ctx\":");
+        at != line.npos && line.contains("default_generation_settings"))
+      say("n_ctx", line.substr(at + 8));
+    for (const char* name :
+         {"max_seq_len=", "max_model_len=", "'max_model_len': ", "\"max_model_len\":"})
       if (number_after(line, name))
         say("n_ctx", line.substr(line.find(name) + std::string_view(name).size()));
     // "Initializing a V1 LLM engine (v0.9.1)", "vLLM API server version 0.9.1"

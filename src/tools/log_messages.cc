@@ -232,6 +232,14 @@ constexpr Message messages[] = {
      "the class reads mrope_section, and the dictionary that it got has none: a scaling by flag or "
      "override replaced all of it",
      "write mrope_section (and mrope_interleaved) into the override, with rope_theta"},
+    {"narrow invalid args start + len > dim_len", "dim_len: [", "table_end", error,
+     "candle's table of cos and sin, or its cache, ends before the text: it is made for "
+     "max_position_embeddings, or for the program's own limit",
+     "cut the text, or raise max_position_embeddings together with a scaling"},
+    {"assert freqs_cis.shape ==", "", "table_end", error,
+     "the table of cos and sin (freqs_cis) has not one row for each token: the text is longer than "
+     "the max_seq_len that the table is made for, or only a part of each head is rotated",
+     "max_seq_len (seq_len of the settings) of the longest text, prompt and answer together"},
     {"gather kernel index out of bounds", "", "table_end", error,
      "an index is beyond its table on the GPU: a position at or behind max_position_embeddings "
      "where positions are learned or cos and sin are a table, or a token beyond the vocabulary",
@@ -339,10 +347,11 @@ constexpr Message messages[] = {
      "the slots were full: where -np is left out, llama-server takes several slots over one cache "
      "of -c tokens, and texts at the same time share it",
      "-c of all texts at the same time together, -np 1, or -np SLOTS, which gives each its part"},
-    {"exceeds the available context size", "request (", "request_too_long", warning,
+    {"exceeds the available context size", "request (|\"n_prompt_tokens\":", "request_too_long",
+     warning,
      "a request was longer than its slot, and refused: -c is shared among the slots of -np, and "
      "--context-shift makes room while text is made, never for a prompt",
-     "-c LENGTH times the slots, -np 1, or --kv-unified", "context size ("},
+     "-c LENGTH times the slots, -np 1, or --kv-unified", "context size (|\"n_ctx\":"},
     {"Replacing legacy 'type' key with 'rope_type'", "", "old_spelling", note,
      "the file says type where engines read rope_type by now: the same", ""},
     // llama.cpp, Ollama, LM Studio
