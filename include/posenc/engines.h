@@ -23,7 +23,7 @@ struct Engine {
   std::string_view version;     // that the profile is of: "0.33.0"
   std::string_view source;      // file of the engine that does it
   std::string_view since = {};  // the first version that reads so, "" where nobody has looked
-  bool ended = false;           // no version follows: it is asked about by name alone
+  bool ended = false;  // asked about by name alone: no version follows, or it knows few scalings
 };
 // Every profile, engine by engine, the newest version first.
 std::vector<Engine> engines();
@@ -33,6 +33,18 @@ std::string engines_to_json();  // an array: {"name", "title", "version", "sourc
 // "transformers@5.12" the one that holds for 5.12, or else the nearest. Errors: no such engine,
 // what is no version.
 Expected<Engine> find_engine(std::string_view name);
+
+// A range of released versions that is known to read some models' position wrongly.
+struct VersionFault {
+  std::string_view engine;       // "vllm"
+  std::string_view from, below;  // "0.11.0" has it, and "0.22.0" no longer
+  std::string_view what, cure;
+  std::string_view report;  // "vllm-project/vllm#43770"
+};
+// The faults of a version ("vllm@0.19.1") that concern a model; none where no version is named.
+std::vector<VersionFault> version_faults(const Model& model, std::string_view engine);
+// Whether a version is before another: "0.9.1" before "0.11.0"; false where one is no version.
+bool is_before(std::string_view version, std::string_view other);
 
 // What an engine does otherwise than the file says.
 struct EngineNote {

@@ -69,6 +69,11 @@ FileFormat format_of(const Model& model) {
 
 }  // namespace
 
+bool is_before(std::string_view version, std::string_view other) {
+  const auto first = version_of(version), second = version_of(other);
+  return first && second && *first < *second;
+}
+
 std::vector<Engine> engines() {
   std::vector<Engine> all;
   for (const EngineProfile& profile : detail::engine_profiles()) all.push_back(profile.engine);
@@ -151,6 +156,8 @@ std::span<const EngineProfile> engine_profiles() {
                                       tensorrt_llm_profile,
                                       lmdeploy_profile,
                                       tgi_profile,
+                                      lightllm_profile,
+                                      deepspeed_profile,
                                       megatron_profile};
   return all;
 }

@@ -1,5 +1,7 @@
 // Tells the three kinds of model file apart by content, as names of files say little.
+#include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "src/core/try.h"
 #include "src/model/config.h"
@@ -50,12 +52,32 @@ OtherFile what_else(const detail::Json& json) {
   return {};
 }
 
+// MLC LLM's mlc-chat-config.json: the configuration within, with names of its own.
+detail::Json of_mlc(const detail::Json& whole) {
+  const detail::Json* inner = whole.find("model_config");
+  const auto* members = inner ? inner->get<detail::Json::Object>() : nullptr;
+  const bool is_one = members && whole.find("quantization") && !whole.find("hidden_size");
+  if (!is_one) return whole;
+  detail::Json::Object config = *members;
+  const auto has = [&](std::string_view key) {
+    return std::ranges::find(config, key, &detail::JsonMember::key) != config.end();
+  };
+  for (const auto& [theirs, ours] : {std::pair("position_embedding_base", "rope_theta"),
+                                     std::pair("context_window_size", "max_position_embeddings")})
+    for (detail::JsonMember& member : config)
+      if (member.key == theirs && !has(ours)) member.key = ours;
+  if (const detail::Json* type = whole.find("model_type"); type && !has("model_type"))
+    config.push_back({"model_type", *type});
+  return {.value = std::move(config)};
+}
+
 }  // namespace
 
 Expected<Model> detail::read_text_of_model(std::string_view text, std::string_view name) {
   if (const auto other = what_else(text); !other.is.empty())
     return fail(name, "must describe a model", std::string(other.is), other.cure);
-  POSENC_TRY(json, parse_json(text, name));
+  POSENC_TRY(whole, parse_json(text, name));
+  const Json json = of_mlc(whole);
   if (const auto other = what_else(json); !other.is.empty())
     return fail(name, "must describe a model", std::string(other.is), other.cure);
   return is_params(json) ? read_params_json(json, name) : read_config_json(json, name);

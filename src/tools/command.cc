@@ -65,6 +65,7 @@ class Overrides {
   Expected<void> apply() {
     if (line_.engine == "tgi") return apply_tgi();
     if (line_.engine == "exllamav3") return apply_exllama();
+    if (line_.engine == "lmdeploy") POSENC_CHECK(apply_lmdeploy());
     if (const CommandFlag* old = line_.find("--rope-scaling")) POSENC_CHECK(apply_old(*old));
     if (const CommandFlag* old = line_.find("--rope-theta")) POSENC_CHECK(apply_theta(*old));
     for (const char* name : {"--hf-overrides", "--json-model-override-args"})
@@ -100,6 +101,26 @@ class Overrides {
     return put_in(dict, false, "rope_scaling.");
   }
 
+  // TurboMind's --rope-scaling-factor: dynamic NTK, whatever scaling the file has; 0 is none.
+  Expected<void> apply_lmdeploy() {
+    const CommandFlag* flag = line_.find("--rope-scaling-factor");
+    if (!flag) return {};
+    POSENC_TRY(factor, number_of_flag(*flag));
+    if (factor == 0) return {};
+    if (factor < 1)
+      return fail("command", "--rope-scaling-factor must be 1 or more", flag->value, "write 2.0");
+    POSENC_TRY(dict,
+               detail::parse_json("{\"type\":\"dynamic\",\"factor\":" + number_text(factor) + "}",
+                                  "--rope-scaling-factor"));
+    findings_.push_back(line_finding(
+        "approximated", Severity::note, "--rope-scaling-factor " + number_text(factor),
+        "TurboMind alone reads it, as dynamic NTK by the length of each text, and the scaling of "
+        "the file is lost",
+        "where the model's card publishes YaRN: write it into the config.json, and drop the "
+        "flag"));
+    return put_in(dict, false, "rope_scaling.");
+  }
+
   // rope_scale divides positions, rope_alpha raises the base as NTK-aware scaling does.
   Expected<void> apply_exllama() {
     const CommandFlag *scale = line_.find("--rope-scale"), *alpha = line_.find("--rope-alpha");
@@ -120,9 +141,13 @@ class Overrides {
   }
 
   void say_removed(const CommandFlag& flag) {
+    constexpr std::string_view last_with_it = "0.11.1";
+    const bool still = is_before(line_.version, last_with_it);
     findings_.push_back(line_finding(
-        "flag_removed", Severity::error, flag.name,
-        "vLLM has no " + flag.name + " since 0.11.1, and ends with an error; read here as before",
+        "flag_removed", still ? Severity::note : Severity::error, flag.name,
+        still ? "vLLM " + line_.version + " has " + flag.name + ", 0.11.1 and later no more"
+              : "vLLM has no " + flag.name +
+                    " since 0.11.1, and ends with an error; read here as before",
         "write --hf-overrides with all of rope_parameters: posenc translate writes it"));
   }
 
@@ -282,8 +307,9 @@ class Overrides {
 };
 
 Expected<std::int64_t> asked_length(const CommandLine& line) {
-  for (const char* name : {"--ctx-size", "--max-model-len", "--context-length", "--session-len",
-                           "--max-seq-len", "--seq-length", "--max-total-tokens"}) {
+  for (const char* name :
+       {"--ctx-size", "--max-model-len", "--context-length", "--session-len", "--max-seq-len",
+        "--seq-length", "--max-total-tokens", "--max-length", "--max-req-total-len"}) {
     const CommandFlag* flag = line.find(name);
     if (!flag || flag->value == "auto" || flag->value == "-1") continue;
     return length_of_flag(*flag);

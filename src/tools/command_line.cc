@@ -51,10 +51,22 @@ class ShellWords {
       words_.emplace_back(end_of_command);
     } else if (c == '#' && !word_) {
       at_ = std::min(text_.find('\n', at_), text_.size());
+    } else if (c == '$' && variable()) {
     } else {
       put(c);
     }
     return {};
+  }
+
+  // ${NAME:-WORD} is WORD where nobody sets the variable; `at_` stands behind the dollar.
+  bool variable() {
+    if (at_ >= text_.size() || text_[at_] != '{') return false;
+    const std::size_t end = text_.find('}', at_), dash = text_.find('-', at_);
+    if (end == text_.npos || dash > end || end - at_ > 256) return false;
+    for (const char c : text_.substr(dash + 1, end - dash - 1))
+      if (c != '"' && c != '\'') put(c);
+    at_ = end + 1;
+    return true;
   }
 
   Expected<void> quoted(char quote) {
@@ -68,6 +80,12 @@ class ShellWords {
       }
       const bool escape = quote == '"' && c == '\\' && at_ + 1 < text_.size() &&
                           std::string_view("\"\\$`").contains(text_[at_ + 1]);
+      if (quote == '"' && c == '$') {
+        ++at_;
+        if (!variable()) put(c);
+        --at_;  // of the loop
+        continue;
+      }
       put(escape ? text_[++at_] : c);
     }
     return fail("command", "a quote must end", text_.substr(start, 40),
@@ -82,9 +100,11 @@ class ShellWords {
     if (c != '\n') put(c);
   }
 
-  // Flags that stand in lines of their own, without a backslash before.
+  // Flags that stand in lines of their own, without a backslash before; comments among them.
   bool goes_on() const {
-    const std::size_t next = text_.find_first_not_of(" \t\r\n", at_);
+    std::size_t next = text_.find_first_not_of(" \t\r\n", at_);
+    while (next != text_.npos && text_[next] == '#')
+      next = text_.find_first_not_of(" \t\r\n", std::min(text_.find('\n', next), text_.size()));
     return next != text_.npos && text_[next] == '-';
   }
 
@@ -133,6 +153,13 @@ constexpr KnownFlag known_flags[] = {
     {"llama.cpp", "--ctx-size-draft", "-cd"},
     {"llama.cpp", "--context-shift", "", true},
     {"llama.cpp", "--predict", "-n"},
+    {"llama.cpp", "--rope-scaling", "LLAMA_ARG_ROPE_SCALING_TYPE"},  // variables
+    {"llama.cpp", "--rope-scale", "LLAMA_ARG_ROPE_SCALE"},
+    {"llama.cpp", "--rope-freq-base", "LLAMA_ARG_ROPE_FREQ_BASE"},
+    {"llama.cpp", "--rope-freq-scale", "LLAMA_ARG_ROPE_FREQ_SCALE"},
+    {"llama.cpp", "--yarn-orig-ctx", "LLAMA_ARG_YARN_ORIG_CTX"},
+    {"llama.cpp", "--ctx-size", "LLAMA_ARG_CTX_SIZE"},
+    {"llama.cpp", "--parallel", "LLAMA_ARG_N_PARALLEL"},
     {"lms", "--ctx-size", "--context-length"},
     {"lms", "--ctx-size", "-c"},
     {"lms", "--rope-freq-base"},  // of its form: lms itself has no such flag
@@ -157,6 +184,9 @@ constexpr KnownFlag known_flags[] = {
     {"sglang", "--speculative-algorithm", "--speculative-algo"},
     {"lmdeploy", "--hf-overrides"},
     {"lmdeploy", "--session-len"},
+    {"lmdeploy", "--rope-scaling-factor"},
+    {"onnxruntime-genai", "--max-length"},
+    {"lightllm", "--max-req-total-len"},
     {"tensorrt-llm", "--max-seq-len"},
     {"tensorrt-llm", "--max-num-tokens"},
     {"tensorrt-llm", "--enable-chunked-prefill", "", true},
@@ -321,13 +351,26 @@ class Flags {
   std::size_t at_ = 0;
 };
 
+// "0.11.0" of vllm/vllm-openai:v0.11.0; "" where a tag is no version.
+std::string version_of_image(std::string_view word) {
+  const std::size_t colon = word.rfind(':');
+  if (colon == word.npos || !word.contains('/')) return {};
+  std::string_view tag = word.substr(colon + 1);
+  if (tag.starts_with('v')) tag.remove_prefix(1);
+  tag = tag.substr(0, std::min(tag.find_first_not_of("0123456789."), tag.size()));
+  if (tag.ends_with('.')) tag.remove_suffix(1);
+  return std::ranges::count(tag, '.') >= 1 ? std::string(tag) : std::string();
+}
+
 // NAME=VALUE before the program: an engine's setting.
 void read_variables(std::span<const std::string> words, std::string_view owner, CommandLine& line) {
-  for (const std::string& word : words) {
+  for (std::string_view word : words) {
+    constexpr std::string_view of_systemd = "Environment=";
+    if (word.starts_with(of_systemd)) word.remove_prefix(of_systemd.size());
     const std::size_t equals = word.find('=');
     if (equals == word.npos || word.starts_with('-')) continue;
     if (const KnownFlag* flag = known(owner, word.substr(0, equals)))
-      line.flags.push_back({std::string(flag->name), word.substr(equals + 1)});
+      line.flags.push_back({std::string(flag->name), std::string(word.substr(equals + 1))});
   }
 }
 
@@ -363,6 +406,7 @@ Expected<CommandLine> read_command_line(std::string_view text) {
     owner = program.owner();
     line.program = program.word;
     line.engine = program.engine;
+    if (first > 0) line.version = version_of_image(words[first - 1]);
     read_variables(std::span(words).first(first), owner, line);
   } else {
     owner = line.engine = engine_of_flags(words);

@@ -19,6 +19,7 @@ struct CommandFlag {
 struct CommandLine {
   std::string engine;   // as profiles name it: "llama.cpp", "vllm", "megatron-core"
   std::string program;  // that the line starts: "llama-server", "lms"; "" where flags alone tell
+  std::string version = {};  // of the engine, where the tag of an image says it: "0.11.0"
   std::vector<CommandFlag> flags = {};
 
   // The last one of a name, which is the one that counts; null if there is none.

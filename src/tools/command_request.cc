@@ -84,11 +84,15 @@ class Request {
     if (slots == 1 || line_.find("--kv-unified")) return {};
     const std::int64_t all = asked_ > 0 ? asked_ : file_.context;
     asked_ = all / slots;
+    const std::int64_t reached = std::max(file_.context, reach(told_));
+    const bool whole = reached > 0 && asked_ >= reached;
     say("slots", Severity::note, grouped(all), grouped(asked_),
-        "each of " + std::to_string(slots) + " slots has " + grouped(asked_) +
-            " tokens: a longer prompt is refused, or loses its beginning",
-        "-c " + std::to_string(all * slots) + " gives each slot " + grouped(all) +
-            "; --kv-unified lets one slot have them all");
+        "each of " + std::to_string(slots) + " slots has " + grouped(asked_) + " tokens" +
+            (whole ? ", all that the model is made for"
+                   : ": a longer prompt is refused, or loses its beginning"),
+        whole ? ""
+              : "-c " + std::to_string(all * slots) + " gives each slot " + grouped(all) +
+                    "; --kv-unified lets one slot have them all");
     return {};
   }
 
@@ -293,7 +297,10 @@ class Request {
               ", so its proposals come apart from the target in long texts (vllm#58080)",
           "write the scaling into the config.json of target and draft, and drop --hf-overrides");
     else if (draft > 0 && draft < target)
-      say_shorter_draft(target, draft, "write the scaling into the draft's config.json");
+      say_shorter_draft(target, draft,
+                        own_length ? "drop max_model_len of --speculative-config, or raise it: "
+                                     "what the draft is made for, its own config.json says"
+                                   : "write the scaling into the draft's config.json");
     const std::string* name = of_file ? nullptr : json.find("model")->get<std::string>();
     if (name && draft == 0) say_unseen_draft(*name);
     return {};

@@ -357,7 +357,6 @@ TEST(EngineCommand, MoreProgramsAreRefusedByName) {
   for (const char* line :
        {"mistralrs-server -i plain -m M --max-seq-len 8192",
         "docker run ghcr.io/huggingface/text-embeddings-inference:1.8 --model-id M",
-        "python -m lightllm.server.api_server --model_dir M --max_req_total_len 8192",
         "python server.py --model M --loader exllamav2 --max_seq_len 8192"})
     EXPECT_TRUE(refusal("llama-2-7b", line).contains("no profile of")) << line;
 }
@@ -495,6 +494,50 @@ TEST(EngineCommand, TranslationsAreReadBack) {
     EXPECT_GE(compared, count) << engine;
     RecordProperty(engine, compared);
   }
+}
+
+TEST(EngineCommand, AVariablesDefaultIsItsValue) {
+  const auto read = by("qwen3-8b",
+                       "MODEL_ARGS=(\n  --num-layers 36\n  # base\n"
+                       "  --position-embedding-type rope\n  --rotary-base \"${BASE:-1000000}\"\n)");
+  EXPECT_FALSE(finds(read, "rope_theta"));
+  EXPECT_EQ(read.reading.engine.name, "megatron-core");
+}
+
+TEST(EngineCommand, LightLlmReadsTheFileAndALength) {
+  const auto read =
+      by("qwen3-8b", "python -m lightllm.server.api_server --model_dir M --max_req_total_len 8192");
+  EXPECT_EQ(read.reading.engine.name, "lightllm");
+  EXPECT_EQ(read.length, 8192);
+}
+
+TEST(EngineCommand, WhatAnImagesVersionStillHasIsNoError) {
+  const std::string flags =
+      " --model Q --rope-scaling '{\"rope_type\":\"yarn\",\"factor\":4.0,"
+      "\"original_max_position_embeddings\":32768}' --max-model-len 131072";
+  const auto severity = [&](const std::string& image) {
+    const Finding* found = found_by("qwen3-8b", "docker run " + image + flags, "flag_removed");
+    return found ? std::optional(found->severity) : std::nullopt;
+  };
+  EXPECT_EQ(severity("vllm/vllm-openai:v0.9.1"), Severity::note);
+  EXPECT_EQ(severity("vllm/vllm-openai:v0.11.1"), Severity::error);
+  EXPECT_EQ(severity("vllm/vllm-openai:latest"), Severity::error);
+}
+
+TEST(EngineCommand, TurboMindsFactorIsDynamic) {
+  const auto* found = found_by("llama-2-7b",
+                               "lmdeploy serve api_server M --session-len 8192 "
+                               "--rope-scaling-factor 2.0",
+                               "rope_scaling");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->found, "dynamic factor 2");
+}
+
+TEST(EngineCommand, SlotsThatHaveTheWholeContextNeedNoCure) {
+  const auto* found = found_by("llama-2-7b", "llama-server -c 16384 -np 4", "slots");
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->message.contains("all that the model is made for")) << found->message;
+  EXPECT_TRUE(found->cure.empty());
 }
 
 }  // namespace

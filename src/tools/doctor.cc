@@ -16,6 +16,7 @@
 #include "src/text/json.h"
 #include "src/text/json_writer.h"
 #include "src/tools/command_line.h"
+#include "src/tools/doctor_parts.h"
 #include "src/tools/log_lines.h"
 #include "src/tools/recipes.h"
 #include "src/tools/training.h"
@@ -24,6 +25,8 @@ namespace posenc {
 namespace {
 
 using detail::grouped;
+
+constexpr std::string_view scaling_alone = "a scaling alone";  // how evidence.cc calls it
 
 // Whether it reads text: an engine of texts serves no transformer of pictures.
 bool has_text(const Model& model) {
@@ -125,6 +128,7 @@ class Doctor {
   void of_files() {
     const std::int64_t length = runs_ ? 0 : options_.length;
     versions_that_stand_in();
+    faults_of_versions();
     scaling_unneeded();
     // What a line's own engine fixes is no matter of the file.
     std::vector<std::string> engines = engines_;
@@ -142,6 +146,47 @@ class Doctor {
       return;
     }
     keep(*found);
+  }
+
+  // Versions as somebody named them, as the tag of an image has them, or as a log begins.
+  std::vector<std::string> versions() const {
+    std::vector<std::string> all = engines_;
+    for (const Exhibit& one : out_.evidence) {
+      if (one.kind == ExhibitKind::command) {
+        const auto line = detail::read_command_line(one.text);
+        if (line && !line->version.empty()) all.push_back(line->engine + "@" + line->version);
+      } else if (one.kind == ExhibitKind::log) {
+        const auto log = detail::read_log(one.text);
+        if (const auto* told = log ? log->find("vllm_version") : nullptr)
+          all.push_back("vllm@" + told->text);
+      }
+    }
+    return all;
+  }
+
+  void faults_of_versions() {
+    for (const std::string& version : versions())
+      for (const VersionFault& fault : version_faults(intent(), version))
+        add({.code = "version_fault",
+             .expected = std::string(fault.below) + " or later",
+             .found = version.substr(version.find('@') + 1),
+             .message = std::string(fault.what) + " (" + std::string(fault.report) + ")",
+             .cure = std::string(fault.cure)},
+            intent_->name, fault.engine, version.substr(version.find('@') + 1), "by a report");
+  }
+
+  // What an older version still has is no error of its line.
+  void removed_later(std::vector<Finding>& found, std::string_view engine) const {
+    for (const std::string& version : engines_) {
+      if (engine != "vllm" || !version.starts_with("vllm@") ||
+          !is_before(version.substr(version.find('@') + 1), "0.11.1"))
+        continue;
+      for (Finding& one : found) {
+        if (one.code != "flag_removed") continue;
+        one.severity = Severity::note;
+        one.message = "this version has it, 0.11.1 and later no more";
+      }
+    }
   }
 
   // A version that nobody read is judged by another's profile, and it is said.
@@ -232,6 +277,12 @@ class Doctor {
         engine = engine.substr(0, engine.find('@'));
       }
       Finding mine = finding;
+      if (const detail::Recipe* recipe = detail::recipe_of(intent());
+          recipe && mine.code == "beyond_context")
+        mine.cure = std::string(recipe->source) + " publish YaRN by " +
+                    number_text(recipe->factor) + " of " + grouped(recipe->trained) +
+                    ": posenc extend " + intent_->name + " --to " +
+                    std::to_string(options_.length) + " writes it for an engine";
       // vLLM serves no more than it; elsewhere it is how such models are published.
       if (mine.code == "sentence_length" && std::ranges::any_of(engines_, is_vllm))
         mine.severity = Severity::warning;
@@ -276,12 +327,52 @@ class Doctor {
         return of_draft(one, *command, *line);
     auto found = differences(intent(), *one.model, options_.length);
     if (!found) return cannot(one, found.error());
+    if (is_a_draft(*one.model)) as_of_a_draft(*one.model, *found);
     // The two have names here.
     constexpr std::string_view first = "the first model";
     for (Finding& finding : *found)
       if (const std::size_t at = finding.cure.find(first); at != finding.cure.npos)
         finding.cure.replace(at, first.size(), intent_->name);
     add_all(*std::move(found), one.name, {}, "computed");
+  }
+
+  // EAGLE's heads, MTP and DFlash have a few layers beside a whole model.
+  bool is_a_draft(const Model& model) const {
+    constexpr std::int64_t fewer = 4;
+    const std::int64_t whole = detail::layers_of(intent(), Stack::text),
+                       own = detail::layers_of(model, Stack::text);
+    return own > 0 && fewer * own <= whole;
+  }
+
+  // A draft rotates as it was trained, so a base of its own may be right; a table that ends early
+  // never is.
+  void as_of_a_draft(const Model& draft, std::vector<Finding>& found) const {
+    const std::int64_t target = options_.length > 0 ? options_.length : reached();
+    const std::int64_t own = std::max(draft.context, detail::reach(draft));
+    std::erase_if(found, [](const Finding& one) {
+      return one.code == "context" || one.code == "layers" || one.code == "two_models";
+    });
+    for (Finding& one : found) {
+      if (one.severity != Severity::error) continue;
+      one.severity = Severity::warning;
+      one.message = "of a draft, which may have been trained so: " + one.message;
+    }
+    if (own > 0 && own < target) found.insert(found.begin(), shorter_draft(target, own));
+  }
+
+  static Finding shorter_draft(std::int64_t target, std::int64_t draft) {
+    return {
+        .code = "draft_length",
+        .position = draft,
+        .expected = grouped(target),
+        .found = grouped(draft),
+        .message =
+            "the draft is made for fewer tokens than its target runs: its table of cos "
+            "and sin ends there, and the target's positions run past it, which ends in "
+            "a failed assertion or in guesses that are refused",
+        .cure = "start the target for at most " + std::to_string(draft) +
+                " tokens, raise max_position_embeddings in the draft's config.json (its weights "
+                "were not trained there), or take a draft that is made for more"};
   }
 
   void of_draft(Exhibit& one, const Exhibit& command, const detail::CommandLine& line) {
@@ -292,17 +383,7 @@ class Doctor {
                                                            : reached();
     const std::int64_t draft = std::max(one.model->context, detail::reach(*one.model));
     if (draft > 0 && draft < target)
-      add({.code = "draft_length",
-           .position = draft,
-           .expected = grouped(target),
-           .found = grouped(draft),
-           .message = "the draft is made for fewer tokens than its target runs: its table of cos "
-                      "and sin ends there, and the target's positions run past it, which ends in "
-                      "a failed assertion or in guesses that are refused",
-           .cure = "start the target for at most " + std::to_string(draft) +
-                   " tokens, raise max_position_embeddings in the draft's config.json (its weights "
-                   "were not trained there), or take a draft that is made for more"},
-          one.name, line.engine, "", "computed");
+      add(shorter_draft(target, draft), one.name, line.engine, "", "computed");
     else
       add({.code = "draft_agrees",
            .severity = Severity::note,
@@ -328,6 +409,7 @@ class Doctor {
       return cannot(one, error);
     }
     if (out_.length == 0) out_.length = read->length;
+    removed_later(*found, read->reading.engine.name);
     add_all(*std::move(found), "command", read->reading.engine, "by the engine's profile");
   }
 
@@ -335,12 +417,33 @@ class Doctor {
     if (intent_) {
       auto found = log_differences(intent(), one.text, options_.length);
       if (!found) return cannot(one, found.error());
+      if (one.as.starts_with(scaling_alone)) as_somebody_wrote(*found);
       return add_all(*std::move(found), one.name, {}, "told by the log");
     }
     auto log = detail::read_log(one.text);
     if (!log) return cannot(one, log.error());
     add_all(std::move(log->remarks), one.name, {}, "told by the log");
     if (log->known > 0) need_model(one);
+  }
+
+  // A scaling that stands alone was written on purpose, and no cure undoes it.
+  void as_somebody_wrote(std::vector<Finding>& found) const {
+    const detail::Recipe* recipe = detail::recipe_of(intent());
+    for (Finding& one : found) {
+      if (one.code != "rope_scaling") continue;
+      const bool published = recipe && one.found.starts_with("yarn factor ") &&
+                             one.found.ends_with(" " + std::to_string(recipe->trained));
+      one.severity = published ? Severity::note : Severity::warning;
+      one.message = "as it stands there: " + one.message;
+      if (recipe)
+        one.message += std::string(published ? "; it is what " : "; ") +
+                       std::string(recipe->source) + " publish" +
+                       (published ? ""
+                                  : " factor " + number_text(recipe->factor) + " of " +
+                                        grouped(recipe->trained));
+      one.cure =
+          "short texts lose by it: where none is longer than the trained length, leave it out";
+    }
   }
 
   void of_modelfile(Exhibit& one) {
@@ -395,7 +498,15 @@ class Doctor {
     add_all(*std::move(found), one.name, {}, "computed");
   }
 
-  void of_frequencies(Exhibit& one);
+  void of_frequencies(Exhibit& one) {
+    auto read =
+        detail::compare_frequencies(intent_ ? &intent() : nullptr, one.text, options_.length);
+    if (!read) return cannot(one, read.error());
+    if (*read)
+      add(**std::move(read), one.name, "", "", "computed");
+    else if (!intent_)
+      need_model(one);
+  }
 
   static void need_model(Exhibit& one) {
     if (!one.as.contains("beside it"))
@@ -407,92 +518,14 @@ class Doctor {
         out_.findings, [&](const Diagnosed& one) { return one.finding.code == code; });
     return at == out_.findings.end() ? nullptr : &*at;
   }
-  void drop(std::string_view code) {
-    std::erase_if(out_.findings, [&](const Diagnosed& one) { return one.finding.code == code; });
-  }
-
-  // What one piece of evidence says of another: a server that refuses a request has started, and a
-  // limit that it names is one of the line's own.
-  void join() {
-    join_context();
-    if (!with("request_too_long")) return;
-    for (const Exhibit* command : commands_) join_line(*command);
-    for (const Exhibit& one : out_.evidence)
-      if (one.kind == ExhibitKind::training) join_lengths(one);
-    for (const Diagnosed& one : out_.findings)
-      if (one.finding.code == "theta_missing" && one.engine == "sglang")
-        return drop("theta_missing");
-  }
-
-  // What a Modelfile asks for, and what Ollama runs.
-  void join_context() {
-    for (const Exhibit& asked : out_.evidence) {
-      if (asked.kind != ExhibitKind::modelfile) continue;
-      const auto wanted = detail::number_after(asked.text, "PARAMETER num_ctx ");
-      for (const Exhibit& told : out_.evidence) {
-        if (told.kind != ExhibitKind::log) continue;
-        const auto log = detail::read_log(told.text);
-        const detail::LogSaid* runs = log ? log->find("n_ctx") : nullptr;
-        if (!wanted || !runs || runs->number == *wanted || runs->number < 1) continue;
-        add({.code = "num_ctx_ignored",
-             .severity = Severity::warning,
-             .expected = grouped(std::llround(std::min(*wanted, 0x1p50))),
-             .found = grouped(std::llround(std::min(runs->number, 0x1p50))),
-             .message =
-                 "Ollama runs another context than the Modelfile asks for: the model was not "
-                 "made anew from it, or the runner (MLX) does not read num_ctx",
-             .cure =
-                 "ollama create NAME -f Modelfile, then ollama ps; a GGUF's runner reads num_ctx",
-             .line = runs->line},
-            told.name, "ollama", "", "told by the log");
-      }
-    }
-  }
-
-  // A limit below what the line asks for is none of the context: memory for keys is.
-  void join_line(const Exhibit& command) {
-    const auto line = detail::read_command_line(command.text);
-    if (!line) return;
-    double asked = 0;
-    for (const char* name :
-         {"--max-model-len", "--context-length", "--session-len", "--max-seq-len"})
-      if (const detail::CommandFlag* flag = line->find(name))
-        asked = detail::number_of_flag(*flag).value_or(0);
-    for (Diagnosed& one : out_.findings) {
-      Finding& finding = one.finding;
-      if (finding.code != "request_too_long" || finding.expected.empty()) continue;
-      const auto limit = detail::number_after(finding.expected, "");
-      if (!limit || asked <= *limit) continue;
-      finding.code = "cache_memory";
-      finding.message = "the line asks for " + grouped(std::llround(std::min(asked, 0x1p50))) +
-                        " tokens, and the server has room for " + finding.expected +
-                        ": memory for keys and values, and not the context, is what limits it";
-      finding.cure =
-          "more GPUs, a smaller cache type (fp8), a larger share of memory for it "
-          "(--mem-fraction-static, --gpu-memory-utilization), or shorter requests";
-    }
-  }
-
-  void join_lengths(const Exhibit& settings) {
-    const auto told = detail::read_training(settings.text);
-    if (!told || told->prompt == 0) return;
-    const std::string both = grouped(told->prompt + told->answer);
-    for (Diagnosed& one : out_.findings) {
-      Finding& finding = one.finding;
-      if (finding.code != "request_too_long" || finding.expected != both) continue;
-      finding.message = both + " is " + told->prompt_key + " " + grouped(told->prompt) + " + " +
-                        told->answer_key + " " + grouped(told->answer) + " of " + settings.name +
-                        ", and the prompt alone had " + finding.found +
-                        ": a picture's tokens count as well";
-      finding.cure = "raise " + told->prompt_key + " above " + finding.found +
-                     ", or cut the pictures (max_pixels)";
-    }
-  }
 
   // Errors first, then what shows soonest; what shows beyond the length asked for comes last.
   void order() {
-    join();
-    if (of_draft_) drop("draft_unseen");
+    for (Finding& one : detail::join_evidence(out_))
+      add(std::move(one), "", "ollama", "", "told by the log");
+    if (of_draft_)
+      std::erase_if(out_.findings,
+                    [](const Diagnosed& one) { return one.finding.code == "draft_unseen"; });
     const auto late = [&](const Diagnosed& one) {
       return out_.length > 0 && one.finding.position && *one.finding.position >= out_.length;
     };
@@ -567,87 +600,6 @@ class Doctor {
   bool of_draft_ = false;  // a draft that a line names is among the evidence
   Diagnosis out_;
 };
-
-// Printed frequencies beside those of the model, as far as their digits go.
-void Doctor::of_frequencies(Exhibit& one) {
-  std::vector<double> resolution;
-  const auto printed = read_printed_frequencies(one.text, &resolution);
-  if (!printed) return cannot(one, printed.error());
-  if (printed->size() >= 4 &&
-      std::ranges::count(*printed, printed->front()) == std::ssize(*printed)) {
-    add({.code = "frequencies_alike",
-         .position = 1,
-         .expected = "each pair slower than the one before",
-         .found = "all of them " + number_text(printed->front()),
-         .message = "no base makes these: one number was written over all frequencies, or memory "
-                    "that nobody filled holds it",
-         .cure = "compute inv_freq anew when the weights have been loaded"},
-        one.name, "", "", "computed");
-    return;
-  }
-  std::vector<std::int64_t> faster;
-  for (std::size_t r = 1; r < printed->size(); ++r)
-    if ((*printed)[r] > (*printed)[r - 1] + resolution[r] + resolution[r - 1])
-      faster.push_back(static_cast<std::int64_t>(r));
-  if (10 * faster.size() >= printed->size()) {
-    add({.code = "frequencies_unordered",
-         .position = 1,
-         .expected = "each pair slower than the one before",
-         .found = "pairs " + detail::layer_list(faster) + " are faster",
-         .message = "no base and no scaling makes these: memory that nobody filled",
-         .cure = "compute inv_freq anew when the weights have been loaded"},
-        one.name, "", "", "computed");
-    return;
-  }
-  if (!intent_) return need_model(one);
-  const Finding* nearest = nullptr;
-  Finding off;
-  for (const LayerGroup& group : intent().groups) {
-    const auto plan = compile(group, options_.length);
-    if (!plan || !plan->rotate || is_tower(group.stack)) continue;
-    const Rotate& rotate = *plan->rotate;
-    if (rotate.pairs() != std::ssize(*printed)) {
-      off = {.code = "rotary_dim",
-             .position = 1,
-             .expected = std::to_string(rotate.pairs()) + " frequencies",
-             .found = std::to_string(printed->size()),
-             .message = "another part of a head rotates than the file says"};
-      nearest = &off;
-      continue;
-    }
-    std::vector<std::int64_t> pairs;
-    double most = 0;
-    for (std::int64_t r = 0; r < rotate.pairs(); ++r) {
-      double meant = 0;
-      for (std::int64_t axis = 0; axis < rotate.frequencies.axes; ++axis)
-        meant += rotate.at(0, axis, r);
-      const auto i = static_cast<std::size_t>(r);
-      const double by = std::abs((*printed)[i] - meant);
-      if (by <= 2 * resolution[i] + 1e-6 * meant) continue;
-      pairs.push_back(r);
-      most = std::max(most, by);
-    }
-    if (pairs.empty()) {
-      add({.code = "inv_freq_agrees",
-           .severity = Severity::note,
-           .layers = group.layers,
-           .message = "the printed frequencies are those of the file, as far as their digits go"},
-          one.name, "", "", "computed");
-      return;
-    }
-    off = {
-        .code = "inv_freq",
-        .layers = group.layers,
-        .position = static_cast<std::int64_t>(std::ceil(angle_that_shows / most)),
-        .expected = "the file's",
-        .found = "pairs " + detail::layer_list(pairs) + " of " + std::to_string(rotate.pairs()) +
-                 " differ",
-        .message = "the engine rotates by other frequencies than the file's base and scaling give",
-        .cure = "posenc explain MODEL --pairs prints them; a scaling or a base was not read"};
-    nearest = &off;
-  }
-  if (nearest) add(*nearest, one.name, "", "", "computed");
-}
 
 }  // namespace
 

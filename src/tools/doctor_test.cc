@@ -64,6 +64,102 @@ TEST(Exhibit, OfAFormOrASettingsFileIsTheLineThatSaysTheSame) {
     EXPECT_EQ(text_exhibit("x", text).kind, ExhibitKind::command) << text;
 }
 
+TEST(Exhibit, OfAContainersFileIsTheLineThatItStarts) {
+  const auto line = [](const char* text) {
+    const Exhibit one = text_exhibit("x", text);
+    EXPECT_EQ(one.kind, ExhibitKind::command) << text << one.as;
+    return one.text;
+  };
+  EXPECT_TRUE(line("services:\n  ui:\n    image: open-webui\n    environment:\n      - A=b\n"
+                   "  model:\n    image: vllm/vllm-openai:v0.11.0\n    # comment\n"
+                   "    command: >\n      --model Q\n      --max-model-len 131072\n"
+                   "    ports:\n      - \"80:80\"\n")
+                  .contains("vllm/vllm-openai:v0.11.0  --model Q --max-model-len 131072"));
+  // A list of Kubernetes, with JSON in it, and a variable.
+  const std::string pod = line(
+      "spec:\n  containers:\n  - name: server\n    image: vllm/vllm-openai:latest\n"
+      "    env:\n    - name: VLLM_ALLOW_LONG_MAX_MODEL_LEN\n      value: \"1\"\n"
+      "    args:\n    - --model=Q\n    - --hf-overrides\n"
+      "    - '{\"rope_parameters\": {\"rope_type\": \"yarn\"}}'\n");
+  EXPECT_TRUE(pod.contains("VLLM_ALLOW_LONG_MAX_MODEL_LEN=1")) << pod;
+  EXPECT_TRUE(pod.contains("'{\"rope_parameters\": {\"rope_type\": \"yarn\"}}'")) << pod;
+  EXPECT_TRUE(line("services:\n  s:\n    image: x\n    command: [\"sh\", \"-c\", \"vllm serve Q "
+                   "--max-model-len 4096\"]\n")
+                  .contains("vllm serve Q --max-model-len 4096"));
+  EXPECT_TRUE(
+      line("models:\n  q:\n    cmd: |\n      llama-server --port 1\n      -m q.gguf -c 65536\n")
+          .contains("llama-server"));
+  EXPECT_TRUE(
+      line("name: q\ncontext_size: 65536\nrope_scaling: yarn\nparameters:\n  model: q.gguf\n")
+          .contains("--rope-scaling yarn"));
+  EXPECT_EQ(line("version = 1\n[*]\nnp = 2\n[q]\nctx-size = 8192\n"),
+            "llama-server -np 2 --ctx-size 8192");
+}
+
+TEST(Exhibit, OfPrintedSettingsIsAModel) {
+  for (const char* text :
+       {"Model config LlamaConfig {\n  \"model_type\": \"llama\",\n  \"hidden_size\": 64,\n"
+        "  \"num_attention_heads\": 2,\n  \"num_hidden_layers\": 1,\n  \"rope_theta\": 500000.0\n}",
+        "INFO args: ModelArgs(model_type='llama', hidden_size=64, num_attention_heads=2, "
+        "num_hidden_layers=1, rope_theta=500000, rope_scaling=None, tie=True)",
+        "INFO Config { architectures: Some([\"LlamaForCausalLM\"]), hidden_size: 64, "
+        "num_attention_heads: 2, num_hidden_layers: 1, rope_theta: 500000.0, rope_scaling: None }",
+        "{'model_type': 'llama', 'hidden_size': 64, 'num_attention_heads': 2, "
+        "'num_hidden_layers': 1, 'rope_theta': 5e5, 'x': None}"}) {
+    const Exhibit one = text_exhibit("x", text);
+    ASSERT_TRUE(one.model) << text << "\n" << one.as;
+    const Rope* rope = std::get_if<Rope>(&one.model->groups[0].schemes[0]);
+    ASSERT_TRUE(rope);
+    EXPECT_EQ(rope->rope_theta, 500000);
+  }
+  EXPECT_FALSE(text_exhibit("x", "rope_theta=10000 (hidden_size").model);
+}
+
+TEST(Exhibit, OfAScalingAloneIsComparedWithTheModel) {
+  for (const char* text : {"\"rope_scaling\": {\n  \"type\": \"yarn\",\n  \"factor\": 4.0,\n"
+                           "  \"original_max_position_embeddings\": 32768\n}\n",
+                           ">>> print(config.rope_scaling)\n{'rope_type': 'yarn', 'factor': 4.0, "
+                           "'original_max_position_embeddings': 32768}"}) {
+    const Exhibit one = text_exhibit("x", text);
+    EXPECT_EQ(one.kind, ExhibitKind::log) << one.as;
+    const Diagnosis found = diagnosed({evidence_of("qwen3-8b"), one});
+    EXPECT_EQ(found_of(found, "theta_missing"), nullptr) << text;
+    ASSERT_NE(found_of(found, "rope_scaling"), nullptr) << text;
+    EXPECT_TRUE(found_of(found, "rope_scaling")->found.starts_with("yarn factor 4"));
+    EXPECT_EQ(found_of(found, "rope_scaling")->severity, Severity::note);
+  }
+}
+
+TEST(Exhibit, OfAChartOfHelmIsALine) {
+  const Exhibit one = text_exhibit(
+      "x",
+      "modelSpec:\n- name: q\n  repository: vllm/vllm-openai\n  tag: v0.10.2\n  vllmConfig:\n"
+      "    maxModelLen: 131072\n    extraArgs: [\"--rope-scaling\", "
+      "'{\"rope_type\":\"yarn\",\"factor\":4.0}']\n");
+  EXPECT_EQ(one.kind, ExhibitKind::command) << one.as;
+  EXPECT_TRUE(one.text.contains("vllm/vllm-openai:v0.10.2")) << one.text;
+  EXPECT_TRUE(one.text.contains("--max-model-len 131072")) << one.text;
+}
+
+TEST(Exhibit, OfAConfigurationOfMlcIsTheModelWithin) {
+  const Exhibit one = text_exhibit(
+      "x", R"({"model_type":"llama","quantization":"q4f16_1","model_config":{"hidden_size":64,
+      "num_attention_heads":2,"num_hidden_layers":1,"position_embedding_base":500000.0,
+      "context_window_size":8192},"context_window_size":4096})");
+  ASSERT_TRUE(one.model) << one.as;
+  EXPECT_EQ(one.model->context, 8192);
+}
+
+TEST(Doctor, ADraftIsToldByItsLayersWhereNoLineNamesIt) {
+  const Diagnosis found =
+      diagnosed({evidence_of("llama-3.1-8b"), text_exhibit("draft", R"({"model_type":"llama",
+      "hidden_size":4096,"num_attention_heads":32,"num_hidden_layers":1,
+      "max_position_embeddings":2048})")});
+  ASSERT_TRUE(found_of(found, "draft_length"));
+  ASSERT_TRUE(found_of(found, "rope_theta"));
+  EXPECT_EQ(found_of(found, "rope_theta")->severity, Severity::warning);
+}
+
 TEST(Exhibit, OfPipsListIsVersions) {
   const Exhibit list = text_exhibit("x", "torch==2.8.0\nvllm==0.19.1\ntransformers 4.57.6\n");
   EXPECT_EQ(list.kind, ExhibitKind::versions);

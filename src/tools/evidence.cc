@@ -11,6 +11,7 @@
 #include "src/text/json.h"
 #include "src/tools/command_line.h"
 #include "src/tools/log_lines.h"
+#include "src/tools/printed_settings.h"
 #include "src/tools/serving_settings.h"
 #include "src/tools/training.h"
 
@@ -71,6 +72,41 @@ std::vector<std::string> versions_in(std::string_view text) {
   return found;
 }
 
+// A configuration as a program printed it.
+std::optional<Exhibit> printed_exhibit(const std::string& name, std::string_view text) {
+  const auto printed = detail::printed_settings(text);
+  if (!printed) return std::nullopt;
+  auto model = read_model_bytes(std::as_bytes(std::span(*printed)), name);
+  if (!model) return std::nullopt;
+  // Nobody can write into what was printed.
+  std::erase_if(model->warnings, [](const Warning& one) { return one.code == "type_from_class"; });
+  std::string as = (model->family.empty() ? std::string("a model") : model->family) +
+                   ", settings as a program printed them";
+  if (model->context > 0) as += ", " + grouped(model->context) + " tokens";
+  return Exhibit{name, ExhibitKind::model, std::move(as), *std::move(model), {}};
+}
+
+// A scaling alone, as a part of a config.json or as it was printed, in one line of a log.
+std::optional<std::string> lone_scaling(std::string_view text) {
+  constexpr std::size_t longest = 4096;
+  const std::size_t brace = text.find('{'), end = text.rfind('}');
+  const bool is_one =
+      text.size() < longest && brace != text.npos && end != text.npos &&
+      (text.contains("rope_type") || text.contains("\"type\"") || text.contains("'type'")) &&
+      text.contains("factor") && !text.contains("hidden_size") && !text.contains(" --") &&
+      text.find('{', brace + 1) == text.npos;
+  if (!is_one) return std::nullopt;
+  // What stands around it is its key, or the line that printed it.
+  std::string_view before = text.substr(0, brace);
+  const bool is_new = before.contains("rope_parameters");
+  const auto words = std::ranges::count_if(before, [](char c) { return c == ' ' || c == '\n'; });
+  constexpr std::ptrdiff_t most_words = 6;
+  if (words > most_words || text.substr(end).size() > 8 || before.contains("rror")) return {};
+  std::string line = is_new ? "\"rope_parameters\": " : "\"rope_scaling\": ";
+  for (const char c : text.substr(brace, end + 1 - brace)) line += c == '\n' ? ' ' : c;
+  return line;
+}
+
 std::string first_line(std::string_view text) {
   return printable(text.substr(0, text.find('\n')), 60);
 }
@@ -89,6 +125,11 @@ Exhibit model_exhibit(std::string name, Model model) {
 Exhibit unusable_exhibit(std::string name, const Error& error) {
   std::string why = error.rule + (error.got.empty() ? "" : ", got " + error.got) +
                     (error.cure.empty() ? "" : "; " + error.cure);
+  // "model_type is missing"
+  if (error.rule.starts_with("is ")) {
+    const std::string_view where = error.where;
+    why = std::string(where.substr(where.rfind(' ') + 1)) + " " + why;
+  }
   return {std::move(name), ExhibitKind::unusable, std::move(why), std::nullopt, {}};
 }
 
@@ -106,9 +147,19 @@ Exhibit text_exhibit(std::string name, std::string text) {
   if (trimmed.starts_with('{') || trimmed.starts_with("GGUF")) {
     auto model = read_model_bytes(std::as_bytes(std::span(text)), name);
     if (model) return model_exhibit(std::move(name), *std::move(model));
+    if (auto printed = printed_exhibit(name, trimmed)) return *std::move(printed);
+    if (auto scaling = lone_scaling(trimmed)) {
+      text = *std::move(scaling);
+      return as(ExhibitKind::log, "a scaling alone, of a config.json");
+    }
     // What a server answered is JSON as well.
     const auto answer = detail::read_log(text);
     if (!answer || answer->known == 0) return unusable_exhibit(std::move(name), model.error());
+  }
+  if (auto printed = printed_exhibit(name, trimmed)) return *std::move(printed);
+  if (auto scaling = lone_scaling(trimmed)) {
+    text = *std::move(scaling);
+    return as(ExhibitKind::log, "a scaling alone, of a config.json");
   }
   const std::vector<std::string> versions = versions_in(trimmed);
   if (versions.empty() && is_of_numbers(trimmed))
@@ -126,8 +177,11 @@ Exhibit text_exhibit(std::string name, std::string text) {
   }
   if (detail::is_training(trimmed)) return as(ExhibitKind::training, "the settings of a training");
   const auto line = detail::read_command_line(trimmed);
+  const bool refuses = tells && std::ranges::any_of(log->remarks, [](const Finding& one) {
+                         return one.code == "flag_removed" || one.code == "flag_refused";
+                       });
   const bool stamped = trimmed.starts_with("time=") || trimmed.contains(" level=");  // of a log
-  if (line && (!tells || (std::ranges::count(trimmed, '\n') < 3 && !stamped)))
+  if (line && !refuses && (!tells || (std::ranges::count(trimmed, '\n') < 3 && !stamped)))
     return as(ExhibitKind::command, "a command line of " + line->engine);
   if (tells)
     return as(ExhibitKind::log, "a log, " + std::to_string(log->known) +

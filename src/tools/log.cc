@@ -32,6 +32,8 @@ class LogDifferences {
     of_tokenizer();
     of_request();
     of_table();
+    of_keys();
+    of_arguments();
     Model told = model_;
     for (LayerGroup& group : told.groups)
       if (!is_tower(group.stack)) put_in(group);
@@ -189,6 +191,13 @@ class LogDifferences {
     for (Finding& one : findings_) {
       if (one.code != "request_too_long" || one.expected.empty() || one.found.empty()) continue;
       const std::int64_t limit = whole(one.expected), text = whole(one.found);
+      if (limit > 0 && text > reached && limit >= model_.context && model_.context > 0) {
+        one.position = limit;
+        one.message += "; the model is made for " + grouped(model_.context) +
+                       ", so a longer text wants a scaling";
+        one.cure = "ask for less, or posenc extend MODEL --to " + std::to_string(text) +
+                   ", which plans a longer context";
+      }
       if (limit <= 0 || text <= limit || text > reached) continue;
       one.message += "; the model itself reaches " + grouped(reached) +
                      ", so the server, and not the model, is what limits it";
@@ -202,9 +211,65 @@ class LogDifferences {
   // How far the model goes, beside an error that does not say it.
   void of_table() {
     const std::int64_t reached = std::max(model_.context, detail::reach(model_));
-    for (Finding& one : findings_)
-      if (one.code == "table_end" && reached > 0)
-        one.message += "; this model takes " + grouped(reached) + " tokens, special ones counted";
+    for (Finding& one : findings_) {
+      if (one.code != "table_end" || reached <= 0) continue;
+      const std::int64_t end = whole(one.found);
+      if (end > 0 && end == model_.context) {
+        one.position = end;
+        one.message = "a position is behind the last row of the table of cos and sin, which has " +
+                      grouped(end) + ", this model's max_position_embeddings";
+        one.cure = "start it for " + std::to_string(end) +
+                   " tokens (no --max-model-len above it, "
+                   "no VLLM_ALLOW_LONG_MAX_MODEL_LEN), or posenc extend MODEL --to LENGTH";
+        continue;
+      }
+      one.message += "; this model takes " + grouped(reached) + " tokens, special ones counted";
+    }
+  }
+
+  const Rope* first_rope() const {
+    for (const LayerGroup& group : model_.groups)
+      if (const Rope* rope = detail::rope_of(group); rope && !is_tower(group.stack)) return rope;
+    return nullptr;
+  }
+
+  // A key that a reader misses, and that the file has: the reader looks elsewhere.
+  void of_keys() {
+    for (Finding& one : findings_) {
+      if (one.code != "key_missing" || !one.message.contains("trained length")) continue;
+      for (const LayerGroup& group : model_.groups)
+        for (const Provenance& value : group.provenance) {
+          const bool is_it = value.field == "original_max_position_embeddings" &&
+                             value.origin == Origin::file && value.detail.contains("attention.");
+          if (!is_it) continue;
+          one.message =
+              "the file has it (" + value.detail +
+              "), and the reader looks at the top of rope_parameters: a check of transformers 5 "
+              "does so for YaRN, where each kind of layer has its own dictionary "
+              "(transformers#45887)";
+          one.cure = "the file is right: pip install -U transformers, or the engine that asks";
+          return;
+        }
+    }
+  }
+
+  // A trainer that compares its arguments with the configuration, and a flag that went into it: the
+  // file says which of them is right.
+  void of_arguments() {
+    const Rope* rope = first_rope();
+    if (!rope) return;
+    for (Finding& one : findings_) {
+      if (const std::size_t at = one.cure.find(detail::base_of_the_file);
+          one.code == "flag_removed" && at != one.cure.npos)
+        one.cure.replace(at, detail::base_of_the_file.size(), number_text(rope->rope_theta));
+      const bool compared = one.code == "rope_theta" && one.message.starts_with("the trainer's");
+      if (!compared || one.found != number_text(rope->rope_theta) || one.expected == one.found)
+        continue;
+      one.message = "the argument is right, as the file says " + one.found +
+                    ": the check read its class's default, since the file has rope_theta within "
+                    "rope_parameters, where older code does not look (slime#1720)";
+      one.cure = "update the trainer, or write rope_theta " + one.found + " at the file's top too";
+    }
   }
 
   static std::int64_t whole(std::string text) {

@@ -147,6 +147,10 @@ class LogReader {
  public:
   Expected<EngineLog> read(std::string_view text) {
     const std::string_view whole = text;
+    // People put the traceback below its last line, too.
+    constexpr std::size_t short_text = 4096;
+    while (text.size() <= short_text && nearby_.size() < text.size())
+      nearby_ += small(text.substr(nearby_.size()));
     std::int64_t number = 0;
     while (!text.empty()) {
       ++number;
@@ -212,6 +216,7 @@ class LogReader {
                                           "llama_new_context_with_model:"}) {
       if (const auto rest = behind(marker)) assignment(*rest, llama_names);
     }
+    if (const auto rest = behind("new slot, n_ctx = ")) say("n_ctx", *rest);
     if (const auto rest = behind("gguf: ")) assignment(*rest, converter_names);
     if (const auto rest = behind("- kv ")) key_of_gguf(*rest);
     if (const auto rest = behind("Unknown RoPE type: "))
@@ -224,7 +229,7 @@ class LogReader {
     if (small(line).contains("too many indices")) {
       too_many_indices();
     } else if (tells_sizes(line)) {
-      std::string context;
+      std::string context = nearby_;
       for (const std::string& one : before_) context += one + "\n";
       if (auto sizes = sizes_that_differ(line, context)) remark(*std::move(sizes));
     } else if (is_ollama_ = is_ollama_ || is_of_ollama(line); auto message = message_of(line)) {
@@ -264,6 +269,12 @@ class LogReader {
   // A terminal broke a line that is known in two.
   void wrapped(std::string_view text) {
     constexpr std::size_t longest = 1 << 14;
+    // Numbers alone say nothing of the error beside them.
+    if (log_.known > 0 && log_.remarks.empty() && suspect_.line &&
+        small(suspect_.found).contains("error")) {
+      line_ = *suspect_.line;
+      remark(suspect_);
+    }
     if (log_.known > 0 || text.size() > longest) return;
     std::string joined = plain(text);
     std::ranges::replace(joined, '\n', ' ');
@@ -446,9 +457,21 @@ class LogReader {
     if (line.contains("rope_theta=") && line.contains("rope_scaling="))
       if (number_after(line, "rope_theta="))
         say("base", line.substr(line.find("rope_theta=") + 11));
-    for (const char* name : {"max_seq_len=", "max_model_len=", "'max_model_len': "})
+    // llama-server's /props.
+    if (const std::size_t at = line.find("\"n_ctx\":");
+        at != line.npos && line.contains("default_generation_settings"))
+      say("n_ctx", line.substr(at + 8));
+    for (const char* name :
+         {"max_seq_len=", "max_model_len=", "'max_model_len': ", "\"max_model_len\":"})
       if (number_after(line, name))
         say("n_ctx", line.substr(line.find(name) + std::string_view(name).size()));
+    // "Initializing a V1 LLM engine (v0.9.1)", "vLLM API server version 0.9.1"
+    for (const std::string_view before : {"LLM engine (v", "vLLM API server version "})
+      if (const std::size_t at = line.find(before); at != line.npos) {
+        const std::string_view rest = line.substr(at + before.size());
+        log_.said["vllm_version"] = {
+            0, std::string(rest.substr(0, rest.find_first_not_of("0123456789."))), line_};
+      }
     constexpr std::string_view length = "Using max model len ";
     if (const std::size_t at = line.find(length); at != line.npos) {
       // Said of the model first, and then of its draft, before that is cut to the model's.
@@ -472,22 +495,127 @@ class LogReader {
       if (const std::size_t at = line.find("is_neox_style="); at != line.npos)
         say("halves", line.substr(at + 14).starts_with("True") ? "1" : "0");
     }
-    if (line.contains("is greater than the derived max_model_len"))
-      remark({.code = "context_refused",
-              .message = "vLLM was asked for more tokens than it derives from the file",
-              .cure = "posenc extend MODEL --to LENGTH --engine vllm writes the scaling for it"});
+    if (line.contains("is greater than the derived max_model_len")) longer_than_derived(line);
+  }
+
+  // vLLM stops at it, but where a variable lets it start all the same.
+  void longer_than_derived(std::string_view line) {
+    const auto told = [&](std::string_view before) {
+      const auto number = number_after(line, before);
+      return number ? grouped(std::llround(std::min(*number, 0x1p50))) : std::string();
+    };
+    Finding out{.code = "context_refused",
+                .expected = told("max_position_embeddings="),
+                .found = told("max_model_len ("),
+                .message = "vLLM was asked for more tokens than it derives from the file",
+                .cure = "posenc extend MODEL --to LENGTH --engine vllm writes the scaling for it"};
+    if (line.contains("WARN")) {
+      out.code = "beyond_context";
+      out.severity = Severity::warning;
+      out.message +=
+          ", and started all the same (VLLM_ALLOW_LONG_MAX_MODEL_LEN=1): positions behind it are "
+          "beyond its table of cos and sin, which is an assertion on the GPU or other memory";
+    }
+    remark(std::move(out));
+  }
+
+  // Keys that transformers warns of, and that its classes read all the same.
+  void unrecognized_keys(std::string_view keys) {
+    constexpr std::string_view read[] = {"mrope_section", "mrope_interleaved", "truncate",
+                                         "type",          "finetuned",         "rope_theta"};
+    bool all_read = !keys.empty();
+    for (std::size_t at = keys.find('\''); at != keys.npos;) {
+      const std::size_t end = keys.find('\'', at + 1);
+      if (end == keys.npos) break;
+      all_read &= std::ranges::find(read, keys.substr(at + 1, end - at - 1)) != std::end(read);
+      at = keys.find('\'', end + 1);
+    }
+    remark({.code = "unknown_key",
+            .severity = all_read ? Severity::note : Severity::warning,
+            .found = printable(trimmed(keys), 100),
+            .message = all_read
+                           ? "the check of transformers alone does not know these keys, and the "
+                             "model's class reads them (mrope_section of pictures, truncate of "
+                             "YaRN), or they do nothing: the line is for nothing"
+                           : "transformers does not read these keys: what they should do does not "
+                             "happen there, and other engines may read them",
+            .cure = all_read ? ""
+                             : "posenc diff MODEL --engines all tells which engine reads "
+                               "them"});
+  }
+
+  // Trainers compare their own arguments with the model's configuration (slime, miles).
+  void arguments_compared(std::string_view line) {
+    constexpr std::pair<std::string_view, std::string_view> compared[] = {
+        {"rope_theta in hf config ", "rope_theta"},
+        {"max_position_embeddings in hf config ", "context"}};
+    for (const auto& [marker, code] : compared) {
+      const auto file = number_after(line, marker);
+      const std::size_t at = line.find("is not equal to ");
+      if (!file || at == line.npos) continue;
+      std::string_view rest = line.substr(at + 16);
+      const std::string_view name = rest.substr(0, rest.find(' '));
+      const auto given = number_after(rest, name);
+      if (!given || name.empty()) continue;
+      std::string flag = "--" + std::string(name);
+      std::ranges::replace(flag, '_', '-');
+      remark({.code = std::string(code),
+              .expected = number_text(*file),
+              .found = number_text(*given),
+              .message = "the trainer's argument " + flag +
+                         " is not what the model's configuration says: with it the model would "
+                         "rotate as it was not trained",
+              .cure = flag + " " + number_text(*file) + " in the model's arguments"});
+    }
+  }
+
+  // A program that stops at a flag of position that it does not have.
+  void refused_flag(std::string_view line) {
+    for (const std::string_view marker :
+         {"unrecognized arguments: ", "invalid argument: ", "unexpected argument '",
+          "unknown argument: ", "No such option: ", "unknown flag: ", "unknown option: ",
+          "unexpected keyword argument '", "unrecognized option '"}) {
+      const std::size_t at = line.find(marker);
+      if (at == line.npos) continue;
+      const std::string_view rest = line.substr(at + marker.size());
+      const std::string_view flag = rest.substr(0, rest.find_first_of(" =':\""));
+      const std::string word = small(flag);
+      const auto has = [&](std::string_view part) { return word.contains(part); };
+      if (!has("rope") && !has("yarn") && !has("rotary")) return;
+      const bool of_vllm = line.contains("vllm") || line.contains("api_server") ||
+                           line.contains("AsyncEngineArgs") || line.contains("EngineArgs");
+      const bool is_old = of_vllm && (has("rope-scaling") || has("rope_scaling") ||
+                                      has("rope-theta") || has("rope_theta"));
+      std::string dict;
+      if (const std::size_t brace = rest.find('{'); brace != rest.npos)
+        if (const auto json = json_of_repr(rest.substr(brace)))
+          if (parse_json(*json, "flag")) dict = json->substr(1);
+      if (is_old)
+        remark({.code = "flag_removed",
+                .found = printable(flag, 60),
+                .message = "vLLM has no " + printable(flag, 60) +
+                           " since 0.11.1: what it set belongs into the configuration",
+                .cure = "--hf-overrides '{\"rope_parameters\":{\"rope_theta\":" +
+                        std::string(base_of_the_file) +
+                        (dict.empty() ? ",…}}'" : "," + printable(dict, 200) + "}'") +
+                        ", within \"text_config\" for models that have one"});
+      else
+        remark({.code = "flag_refused",
+                .found = printable(flag, 60),
+                .message = "the program has no such flag or argument, and stops",
+                .cure = "posenc translate MODEL --to ENGINE writes what an engine takes"});
+      return;
+    }
   }
 
   void hugging_face(std::string_view line) {
-    if (const std::size_t at = line.find("Unrecognized keys in `rope_"); at != line.npos) {
-      const std::size_t keys = line.find('{', at);
-      remark({.code = "unknown_key",
-              .severity = Severity::warning,
-              .found = keys == line.npos ? "" : printable(trimmed(line.substr(keys)), 100),
-              .message = "transformers does not read these keys: what they should do does not "
-                         "happen there, and other engines may read them",
-              .cure = "posenc diff MODEL --engines all tells which engine reads them"});
+    const std::size_t unknown = small(line).find("unrecognized keys in `rope_");
+    if (unknown != line.npos) {
+      const std::size_t keys = line.find('{', unknown);
+      unrecognized_keys(keys == line.npos ? std::string_view() : line.substr(keys));
     }
+    arguments_compared(line);
+    refused_flag(line);
     if (const auto length = number_after(line, "exceed the model's predefined maximum length ("))
       remark({.code = "beyond_context",
               .severity = Severity::warning,
@@ -530,6 +658,7 @@ class LogReader {
   EngineLog log_;
   std::int64_t line_ = 0;
   std::vector<std::string> before_ = {};  // the last lines, in small letters
+  std::string nearby_ = {};               // all of a short text, in small letters
   Finding suspect_ = {};                  // the first error that speaks of position
   bool is_ollama_ = false;
   std::size_t column_of_context_ =

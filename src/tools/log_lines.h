@@ -30,6 +30,9 @@ struct EngineLog {
   }
 };
 
+// Stands in a cure for a number that the model's file has.
+constexpr std::string_view base_of_the_file = "BASE";
+
 // The number behind the first `before` in a line, "4,096" too; nothing where none stands there.
 std::optional<double> number_after(std::string_view line, std::string_view before);
 

@@ -13,7 +13,9 @@ using enum Severity;
 
 struct Message {
   std::string_view marker;  // stands in the line
-  std::string_view number;  // behind this stands a number of tokens that is told; "": none
+  // Behind this stands a number of tokens that is told ("": none); of several with | between them
+  // the first behind which one stands.
+  std::string_view number;
   std::string_view code;
   Severity severity;
   std::string_view message, cure;
@@ -226,10 +228,18 @@ constexpr Message messages[] = {
      "the engine lost mrope_section: some read it of a rope_type default or mrope alone, and drop "
      "it beside YaRN",
      "update the engine; until then run without the scaling, or without pictures"},
-    {"'mrope_section'", "", "mrope_section_missing", error,
+    {"KeyError: 'mrope_section'", "", "mrope_section_missing", error,
      "the class reads mrope_section, and the dictionary that it got has none: a scaling by flag or "
      "override replaced all of it",
      "write mrope_section (and mrope_interleaved) into the override, with rope_theta"},
+    {"narrow invalid args start + len > dim_len", "dim_len: [", "table_end", error,
+     "candle's table of cos and sin, or its cache, ends before the text: it is made for "
+     "max_position_embeddings, or for the program's own limit",
+     "cut the text, or raise max_position_embeddings together with a scaling"},
+    {"assert freqs_cis.shape ==", "", "table_end", error,
+     "the table of cos and sin (freqs_cis) has not one row for each token: the text is longer than "
+     "the max_seq_len that the table is made for, or only a part of each head is rotated",
+     "max_seq_len (seq_len of the settings) of the longest text, prompt and answer together"},
     {"gather kernel index out of bounds", "", "table_end", error,
      "an index is beyond its table on the GPU: a position at or behind max_position_embeddings "
      "where positions are learned or cos and sin are a table, or a token beyond the vocabulary",
@@ -238,7 +248,7 @@ constexpr Message messages[] = {
      "a position or token is beyond its table: a learned table, or one of cos and sin, ends "
      "before the text does",
      "compare the text's length with max_position_embeddings: posenc explain FILE"},
-    {"index out of bounds: 0 <= tmp", "tmp < ", "table_end", error,
+    {"index out of bounds: 0 <=", "tmp < |]) < |) < ", "table_end", error,
      "an index is beyond its table. Where the number is a length, it is a table of cos and sin, "
      "that of the model or of its draft: positions run past the max_position_embeddings of one of "
      "them",
@@ -281,8 +291,13 @@ constexpr Message messages[] = {
      "num_tokens("},
     {"is longer than the model's context length", "The input (", "request_too_long", warning,
      "a request was longer than what the server was started for", longer, "context length ("},
-    {"is longer than the maximum model length of", "ength of ", "request_too_long", warning,
+    {"is longer than the maximum model length of", "length |ength of ", "request_too_long", warning,
      "a request was longer than what vLLM was started for", longer, "maximum model length of "},
+    {"should have a 'rope_type' key", "", "type_missing", error,
+     "vLLM got a scaling without rope_type: an override has none, or transformers 5 made a "
+     "dictionary for each kind of layer (as of Gemma 3), which an older vLLM takes for one",
+     "where nothing overrides the file: update vLLM (0.12 or later), or pip install "
+     "'transformers<5'; else write rope_type into the override"},
     {"`max_new_tokens` must be <=", "Given: ", "request_too_long", warning,
      "a request was longer than what TGI was started for", "--max-total-tokens LENGTH",
      "must be <= "},
@@ -328,10 +343,15 @@ constexpr Message messages[] = {
      "a request was longer than its slot, and refused: -c is shared among the slots of -np, and "
      "--context-shift makes room while text is made, never for a prompt",
      "-c LENGTH times the slots, -np 1, or --kv-unified", "\"n_ctx\":"},
-    {"exceeds the available context size", "request (", "request_too_long", warning,
+    {"Context size has been exceeded", "", "context_full", error,
+     "the slots were full: where -np is left out, llama-server takes several slots over one cache "
+     "of -c tokens, and texts at the same time share it",
+     "-c of all texts at the same time together, -np 1, or -np SLOTS, which gives each its part"},
+    {"exceeds the available context size", "request (|\"n_prompt_tokens\":", "request_too_long",
+     warning,
      "a request was longer than its slot, and refused: -c is shared among the slots of -np, and "
      "--context-shift makes room while text is made, never for a prompt",
-     "-c LENGTH times the slots, -np 1, or --kv-unified", "context size ("},
+     "-c LENGTH times the slots, -np 1, or --kv-unified", "context size (|\"n_ctx\":"},
     {"Replacing legacy 'type' key with 'rope_type'", "", "old_spelling", note,
      "the file says type where engines read rope_type by now: the same", ""},
     // llama.cpp, Ollama, LM Studio
@@ -438,8 +458,13 @@ std::optional<Finding> message_of(std::string_view line) {
                   .message = std::string(known->message),
                   .cure = std::string(known->cure)};
   const auto told = [&](std::string_view before) -> std::string {
-    const auto number = before.empty() ? std::nullopt : number_after(line, before);
-    return number && std::abs(*number) < 0x1p50 ? grouped(std::llround(*number)) : "";
+    while (!before.empty()) {
+      const std::size_t end = std::min(before.find('|'), before.size());
+      const auto number = number_after(line, before.substr(0, end));
+      if (number && std::abs(*number) < 0x1p50) return grouped(std::llround(*number));
+      before.remove_prefix(std::min(end + 1, before.size()));
+    }
+    return "";
   };
   finding.expected = told(known->limit);
   finding.found = told(known->number);

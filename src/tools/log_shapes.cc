@@ -1,6 +1,8 @@
 // Two tensors whose sizes do not match: what the numbers and the lines around them say of the cause.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -19,16 +21,26 @@ bool is_of_pictures(std::string_view context) {
                            "hunyuanvideo", "ltx_video", "ltxv", "diffusers", "comfy"});
 }
 
-// Areas of grids: both large and no primes, and apart by a side or more.
+// Areas of grids of which one side was rounded: the other sides divide both.
 bool is_rounded_grid(double a, double b) {
-  constexpr double shortest_side = 16;
-  const auto is_area = [](double n) {
-    for (double side = shortest_side; side * side <= n && side < 4096; ++side)
-      if (std::fmod(n, side) == 0) return true;
+  constexpr double largest = 0x1p40, shortest_side = 16, longest_side = 1024, most_rounded = 8;
+  const double apart = std::abs(a - b), most = std::max(a, b);
+  if (std::min(a, b) <= 2000 || most > largest || apart < shortest_side || apart > 0.08 * most)
     return false;
-  };
-  return std::min(a, b) > 2000 && std::abs(a - b) >= shortest_side &&
-         std::abs(a - b) < 0.08 * std::max(a, b) && is_area(a) && is_area(b);
+  const auto other_sides =
+      static_cast<double>(std::gcd(static_cast<std::int64_t>(a), static_cast<std::int64_t>(b)));
+  return other_sides >= shortest_side && apart <= most_rounded * other_sides &&
+         most <= longest_side * other_sides;
+}
+
+// Which of the two is the table of cos and sin, as the source above the error multiplies them.
+enum class TableIs { first, second, unknown };
+TableIs table_in(std::string_view context) {
+  for (const std::string_view product : {"* cos", "*cos", "* freqs_cis", "* freqs)"})
+    if (context.contains(product)) return TableIs::second;
+  for (const std::string_view table : {"freqs_cis[", "freqs_cis *", "cos *"})
+    if (context.contains(table)) return TableIs::first;
+  return TableIs::unknown;
 }
 
 // Padded to a multiple of eight, and the other not.
@@ -83,6 +95,40 @@ std::optional<Sizes> sizes_in(std::string_view line) {
     if (first[i] != second[i] && first[i] != 1 && second[i] != 1)
       return Sizes{first[i], second[i], i == 3};
   return std::nullopt;
+}
+
+// Words for a table and the tokens of a picture that differ.
+void of_a_picture(Finding& out, double a, double b, TableIs table) {
+  const auto told = [](double number) { return grouped(std::llround(number)); };
+  if (table == TableIs::unknown) {
+    out.message =
+        "the table of cos and sin and the tokens of the picture, or the text beside it, "
+        "are " +
+        told(a) + " and " + told(b) +
+        ": the program counts the one without a part of the other (a reference picture, "
+        "a pose, text beyond its length)";
+    out.cure =
+        "update the program and the node together; until then leave the part out that was "
+        "added last, or take sizes that are multiples of 32";
+    return;
+  }
+  const double rows = table == TableIs::first ? a : b, tokens = table == TableIs::first ? b : a;
+  out.expected = told(rows);
+  out.found = told(tokens);
+  if (rows < tokens) {
+    out.message = "the table of cos and sin has rows for " + told(rows) + " of " + told(tokens) +
+                  " tokens: the text beside the picture, or the picture, is longer than what the "
+                  "program made it for";
+    out.cure = "update the program; until then shorten the prompt, or take a smaller picture";
+    return;
+  }
+  out.message = "the table of cos and sin is for " + told(rows) + " tokens, and " + told(tokens) +
+                (rows == 2 * tokens ? ", half of them," : "") +
+                " are rotated: the program cuts what it rotates, or leaves a part out (a reference "
+                "picture, a pose, alpha), and not from the table";
+  out.cure =
+      "update the program and the library whose rotation it calls: they are of different "
+      "versions; until then leave the part out that was added last";
 }
 
 }  // namespace
@@ -152,7 +198,7 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
     out.cure =
         "update the trainer; until then take a length that is a multiple of 8 (cutoff_len), "
         "or pack no texts";
-  } else if (is_rounded_grid(*a, *b) && (is_of_pictures(context) || context.size() < 200)) {
+  } else if (is_rounded_grid(*a, *b) && (is_of_pictures(context) || context.size() < 400)) {
     out.code = "grid_rounded";
     out.message =
         "both are areas of a grid of a picture or video, and one side was rounded: the "
@@ -160,10 +206,7 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
         "of a patch)";
     out.cure = "take a height and width that are multiples of 32 (1080 → 1088, 720 → 704 or 736)";
   } else if (is_of_pictures(context)) {
-    out.message = "the table of cos and sin has rows for " + told(least) + " of " + told(most) +
-                  " tokens: the text beside the picture, or the picture, is longer than what the "
-                  "program made it for";
-    out.cure = "update the program; until then shorten the prompt, or take a smaller picture";
+    of_a_picture(out, *a, *b, table_in(context));
   } else if (most == least + 1 && std::fmod(least, 1024) == 0) {
     out.message = "the text has reached " + told(least) +
                   " tokens, for which a mask, a table of cos and sin or a cache was made, and the "

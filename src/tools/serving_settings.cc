@@ -1,9 +1,11 @@
 #include "src/tools/serving_settings.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "src/text/json.h"
+#include "src/tools/container_settings.h"
 #include "src/tools/log_lines.h"
 
 namespace posenc::detail {
@@ -65,6 +67,14 @@ std::optional<ServingSettings> of_json(std::string_view text) {
         }
     return ServingSettings{"koboldcpp", line};
   }
+  // genai_config.json of onnxruntime-genai, beside the model that it was made of.
+  if (const Json *model = json->find("model"), *search = json->find("search"); model && search)
+    if (model->find("context_length") && model->find("decoder")) {
+      std::string line = "onnxruntime-genai";
+      const std::string most = number(search->find("max_length"));
+      flag(line, "--max-length", most.empty() ? number(model->find("context_length")) : most);
+      return ServingSettings{"onnxruntime-genai", line};
+    }
   if (!text.contains("llm.load.")) return std::nullopt;
   std::string line = "lms load";
   fields_of(*json, line);
@@ -122,6 +132,96 @@ std::optional<ServingSettings> of_tabby(std::string_view text) {
   return ServingSettings{"tabbyAPI", line};
 }
 
+std::string_view stripped(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r\"'";
+  const std::size_t first = text.find_first_not_of(blanks);
+  if (first == text.npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) + 1 - first);
+}
+
+// "key = value" or "key: value" of each line, with the section that it stands in.
+template <class Take>
+void each_setting(std::string_view text, char between, Take take) {
+  std::string section;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = stripped(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.empty() || line[0] == '#' || line[0] == ';') continue;
+    if (line[0] == '[' && line.back() == ']') {
+      section = line.substr(1, line.size() - 2);
+      continue;
+    }
+    const std::size_t at = line.find(between);
+    if (at == line.npos) continue;
+    std::string_view value = line.substr(at + 1);
+    value = stripped(value.substr(0, value.find(" #")));
+    take(section, std::string(stripped(line.substr(0, at))), std::string(value));
+  }
+}
+
+// llama-server's presets (--models-preset FILE): its flags as keys, for each model a section.
+std::optional<ServingSettings> of_presets(std::string_view text) {
+  if (!text.starts_with('[') && !text.contains("\n[")) return std::nullopt;
+  std::string shared, own, model;
+  each_setting(
+      text, '=', [&](const std::string& section, const std::string& key, const std::string& value) {
+        constexpr std::string_view of_position[] = {"c",
+                                                    "ctx-size",
+                                                    "np",
+                                                    "parallel",
+                                                    "rope-scaling",
+                                                    "rope-scale",
+                                                    "yarn-orig-ctx",
+                                                    "rope-freq-base",
+                                                    "rope-freq-scale",
+                                                    "yarn-ext-factor",
+                                                    "yarn-attn-factor",
+                                                    "override-kv",
+                                                    "kv-unified",
+                                                    "md",
+                                                    "model-draft",
+                                                    "ctx-size-draft",
+                                                    "cd"};
+        if (std::ranges::find(of_position, key) == std::end(of_position) || section.empty()) return;
+        if (value.empty() || value.contains(' ')) return;
+        constexpr std::size_t longest_short_name = 3;
+        const std::string name = (key.size() <= longest_short_name ? "-" : "--") + key;
+        const bool on = value == "true" || value == "1" || value == "on";
+        const std::string told =
+            key == "kv-unified" ? (on ? " " + name : "") : " " + name + " " + value;
+        if (section == "*" || section == "default") {
+          shared += told;
+          return;
+        }
+        if (model.empty()) model = section;
+        if (section == model) own += told;
+      });
+  if (shared.empty() && own.empty()) return std::nullopt;
+  return ServingSettings{"llama-server's presets", "llama-server" + shared + own};
+}
+
+// LocalAI's YAML of a model, which llama.cpp runs.
+std::optional<ServingSettings> of_localai(std::string_view text) {
+  const bool is_one =
+      text.contains("context_size:") && (text.contains("parameters:") || text.contains("backend:"));
+  if (!is_one) return std::nullopt;
+  std::string line = "llama-server";
+  each_setting(text, ':',
+               [&](const std::string&, const std::string& key, const std::string& value) {
+                 constexpr std::pair<std::string_view, std::string_view> names[] = {
+                     {"context_size", "--ctx-size"},
+                     {"rope_scaling", "--rope-scaling"},
+                     {"rope_freq_base", "--rope-freq-base"},
+                     {"rope_freq_scale", "--rope-freq-scale"},
+                     {"yarn_orig_ctx", "--yarn-orig-ctx"}};
+                 for (const auto& [theirs, ours] : names)
+                   if (key == theirs && !value.empty() && value != "0" && value != "0.0")
+                     flag(line, ours, value);
+               });
+  return ServingSettings{"LocalAI", line};
+}
+
 }  // namespace
 
 std::optional<ServingSettings> serving_settings(std::string_view text) {
@@ -129,7 +229,10 @@ std::optional<ServingSettings> serving_settings(std::string_view text) {
   if (text.size() > largest) return std::nullopt;
   if (text.starts_with('{')) return of_json(text);
   if (auto form = of_form(text)) return form;
-  return of_tabby(text);
+  if (auto tabby = of_tabby(text)) return tabby;
+  if (auto line = line_of_containers(text)) return ServingSettings{"a container", *std::move(line)};
+  if (auto localai = of_localai(text)) return localai;
+  return of_presets(text);
 }
 
 }  // namespace posenc::detail

@@ -13,7 +13,8 @@ struct ServingSettings {
 };
 
 // LM Studio's load settings (its JSON, or its form as people write it down), koboldcpp's .kcpps,
-// tabbyAPI's config.yml. Nothing: none of these.
+// tabbyAPI's config.yml, llama-server's presets, LocalAI's YAML, genai_config.json, a service of
+// docker-compose or Kubernetes. Nothing: none of these.
 std::optional<ServingSettings> serving_settings(std::string_view text);
 
 }  // namespace posenc::detail

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -284,6 +287,24 @@ class RopeReader {
     if (const auto count = p.integer("num_inv_freq", kept)) found.mixed = count->value;
   }
 
+  // " 1" of attn_factor 0.878 beside YaRN by 4, which multiplies by 1.139 itself.
+  static std::string whole_factor(const Section& parameters) {
+    const auto read = [&](std::string_view key) -> std::optional<double> {
+      const Json* value = parameters.raw(key);
+      if (value == nullptr) return std::nullopt;
+      if (const auto* whole = value->get<std::int64_t>()) return static_cast<double>(*whole);
+      const auto* real = value->get<double>();
+      return real ? std::optional(*real) : std::nullopt;
+    };
+    const auto times = read("attn_factor"), s = read("factor");
+    if (!times || !s || !(*s > 1) || !(*times > 0)) return {};
+    constexpr double digits = 1e6;
+    const double yarns = 0.1 * std::log(*s) + 1,
+                 whole = std::round(*times * yarns * digits) / digits;
+    return " " + number_text(whole) + " (" + number_text(std::round(*times * digits) / digits) +
+           " × YaRN's own " + number_text(std::round(yarns * digits) / digits) + ")";
+  }
+
   static constexpr std::string_view deepseek_keys = "beta_fast beta_slow mscale mscale_all_dim";
 
   void unknown(std::string_view key) {
@@ -296,8 +317,8 @@ class RopeReader {
       reading_.warn("attn_factor",
                     p.where(key) +
                         " multiplies cos and sin in SGLang and in older vLLM, and has no "
-                        "effect elsewhere; write attention_factor, the whole of that "
-                        "factor");
+                        "effect elsewhere; write attention_factor" +
+                        whole_factor(p) + ", the whole of that factor");
       note(notes_, key, p.raw(key)->text(), Origin::file, p.where(key));
       return;
     }

@@ -1,0 +1,72 @@
+// Released versions that are known to read some models' position wrongly, each with its report. A
+// range ends below the first version that is known to be right, or at the last that was looked at.
+#include <algorithm>
+
+#include "posenc/engines.h"
+
+namespace posenc {
+namespace {
+
+bool says(const Model& model, std::string_view field, std::string_view place = {}) {
+  return std::ranges::any_of(model.groups, [&](const LayerGroup& group) {
+    return std::ranges::any_of(group.provenance, [&](const Provenance& value) {
+      return value.field == field && value.origin == Origin::file &&
+             (place.empty() || value.detail.contains(place));
+    });
+  });
+}
+
+bool is_ling2(const Model& model) { return model.family == "bailing_moe_v2"; }
+
+struct Row {
+  VersionFault fault;
+  bool (*concerns)(const Model& model);
+};
+
+constexpr Row rows[] = {
+    {{"vllm", "0.9.1", "0.9.2",
+      "this version serves no more than model_max_length of tokenizer_config.json (12,288 of "
+      "InternVL3), whatever --max-model-len says",
+      "pip install -U vllm (0.9.2 or later), or raise model_max_length in tokenizer_config.json",
+      "vllm-project/vllm#20241"},
+     [](const Model& model) { return model.family == "internvl_chat"; }},
+    {{"vllm", "0.11.0", "0.22.0",
+      "its class of Ling 2 reads rotary_dim and not partial_rotary_factor: whole heads rotate "
+      "where "
+      "the file says a part",
+      "pip install -U vllm (0.22 or later), or write rotary_dim into the config.json",
+      "vllm-project/vllm#43770"},
+     [](const Model& model) {
+       return is_ling2(model) && says(model, "partial_rotary_factor") && !says(model, "rotary_dim");
+     }},
+    {{"vllm", "0.24.0", "0.29.1",
+      "its class of Ling 2 hands rope_parameters on without the file's rope_theta, which "
+      "transformers 5 leaves at the top: the base is 10000, and the text repeats itself from the "
+      "first token on",
+      "pip install -U vllm, or write rope_theta into rope_parameters of the config.json",
+      "vllm-project/vllm#56066"},
+     [](const Model& model) {
+       return is_ling2(model) && !says(model, "rope_theta", "rope_parameters");
+     }},
+    {{"vllm", "0.20.0", "0.21.0",
+      "its rotary_embedding kernel was reported to rotate wrongly in long texts",
+      "--compilation-config '{\"custom_ops\":[\"all\",\"-rotary_embedding\"]}', or another version",
+      "NVIDIA-NeMo/RL#2981"},
+     [](const Model& model) { return model.family == "qwen2"; }},
+};
+
+}  // namespace
+
+std::vector<VersionFault> version_faults(const Model& model, std::string_view engine) {
+  std::vector<VersionFault> found;
+  const std::size_t at = engine.find('@');
+  if (at == engine.npos) return found;
+  const std::string_view name = engine.substr(0, at), version = engine.substr(at + 1);
+  for (const Row& row : rows)
+    if (row.fault.engine == name && !is_before(version, row.fault.from) &&
+        is_before(version, row.fault.below) && row.concerns(model))
+      found.push_back(row.fault);
+  return found;
+}
+
+}  // namespace posenc

@@ -1,0 +1,42 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "posenc/engines.h"
+
+namespace posenc {
+namespace {
+
+Model ling2(const std::string& more) {
+  return *read_config(R"({"model_type": "bailing_moe_v2", "hidden_size": 512,
+      "num_attention_heads": 8, "head_dim": 64, "num_hidden_layers": 2,
+      "max_position_embeddings": 32768, )" +
+                      more + "}");
+}
+
+TEST(VersionFaults, HoldWithinTheirRangeAlone) {
+  const Model model = ling2(R"("rope_theta": 600000, "partial_rotary_factor": 0.5)");
+  EXPECT_TRUE(version_faults(model, "vllm@0.10.2").empty());
+  ASSERT_EQ(version_faults(model, "vllm@0.19.1").size(), 1u);
+  EXPECT_EQ(version_faults(model, "vllm@0.19.1").front().report, "vllm-project/vllm#43770");
+  EXPECT_TRUE(version_faults(model, "vllm@0.22.0").empty());
+  EXPECT_EQ(version_faults(model, "vllm@0.27.1").front().report, "vllm-project/vllm#56066");
+  EXPECT_TRUE(version_faults(model, "vllm").empty());
+  EXPECT_TRUE(version_faults(model, "sglang@0.19.1").empty());
+}
+
+TEST(VersionFaults, ConcernFilesThatSayIt) {
+  const Model told =
+      ling2(R"("rope_theta": 600000, "partial_rotary_factor": 0.5, "rotary_dim": 32)");
+  EXPECT_TRUE(version_faults(told, "vllm@0.19.1").empty());
+  EXPECT_TRUE(version_faults(*read_model("llama-3.1-8b"), "vllm@0.27.1").empty());
+}
+
+TEST(VersionFaults, VersionsAreComparedByNumber) {
+  EXPECT_TRUE(is_before("0.9.1", "0.11.0"));
+  EXPECT_FALSE(is_before("0.11.0", "0.9.1"));
+  EXPECT_FALSE(is_before("", "0.9.1"));
+}
+
+}  // namespace
+}  // namespace posenc

@@ -1,0 +1,98 @@
+// Printed frequencies beside those of the model, as far as their digits go.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "src/core/try.h"
+#include "src/explain/text.h"
+#include "src/tools/doctor_parts.h"
+
+namespace posenc::detail {
+namespace {
+
+constexpr const char* compute_anew = "compute inv_freq anew when the weights have been loaded";
+
+// What no base and no scaling makes.
+std::optional<Finding> without_a_base(const std::vector<double>& printed,
+                                      const std::vector<double>& resolution) {
+  if (std::ranges::count(printed, printed.front()) == std::ssize(printed))
+    return Finding{.code = "frequencies_alike",
+                   .position = 1,
+                   .expected = "each pair slower than the one before",
+                   .found = "all of them " + number_text(printed.front()),
+                   .message =
+                       "no base makes these: one number was written over all frequencies, "
+                       "or memory that nobody filled holds it",
+                   .cure = compute_anew};
+  std::vector<std::int64_t> faster;
+  for (std::size_t r = 1; r < printed.size(); ++r)
+    if (printed[r] > printed[r - 1] + resolution[r] + resolution[r - 1])
+      faster.push_back(static_cast<std::int64_t>(r));
+  if (10 * faster.size() < printed.size()) return std::nullopt;
+  return Finding{.code = "frequencies_unordered",
+                 .position = 1,
+                 .expected = "each pair slower than the one before",
+                 .found = "pairs " + layer_list(faster) + " are faster",
+                 .message = "no base and no scaling makes these: memory that nobody filled",
+                 .cure = compute_anew};
+}
+
+Finding against(const LayerGroup& group, const Rotate& rotate, const std::vector<double>& printed,
+                const std::vector<double>& resolution) {
+  if (rotate.pairs() != std::ssize(printed))
+    return {.code = "rotary_dim",
+            .position = 1,
+            .expected = std::to_string(rotate.pairs()) + " frequencies",
+            .found = std::to_string(printed.size()),
+            .message = "another part of a head rotates than the file says"};
+  std::vector<std::int64_t> pairs;
+  double most = 0;
+  for (std::int64_t r = 0; r < rotate.pairs(); ++r) {
+    double meant = 0;
+    for (std::int64_t axis = 0; axis < rotate.frequencies.axes; ++axis)
+      meant += rotate.at(0, axis, r);
+    const auto i = static_cast<std::size_t>(r);
+    const double by = std::abs(printed[i] - meant);
+    if (by <= 2 * resolution[i] + 1e-6 * meant) continue;
+    pairs.push_back(r);
+    most = std::max(most, by);
+  }
+  if (pairs.empty())
+    return {.code = "inv_freq_agrees",
+            .severity = Severity::note,
+            .layers = group.layers,
+            .message = "the printed frequencies are those of the file, as far as their digits go"};
+  return {
+      .code = "inv_freq",
+      .layers = group.layers,
+      .position = static_cast<std::int64_t>(std::ceil(angle_that_shows / most)),
+      .expected = "the file's",
+      .found = "pairs " + layer_list(pairs) + " of " + std::to_string(rotate.pairs()) + " differ",
+      .message = "the engine rotates by other frequencies than the file's base and scaling give",
+      .cure = "posenc explain MODEL --pairs prints them; a scaling or a base was not read"};
+}
+
+}  // namespace
+
+Expected<std::optional<Finding>> compare_frequencies(const Model* model, std::string_view text,
+                                                     std::int64_t length) {
+  std::vector<double> resolution;
+  POSENC_TRY(printed, read_printed_frequencies(text, &resolution));
+  if (auto strange = without_a_base(printed, resolution)) return strange;
+  std::optional<Finding> nearest;
+  if (!model) return nearest;
+  // Layers of one kind may rotate so, and those of another not.
+  for (const LayerGroup& group : model->groups) {
+    const auto plan = compile(group, length);
+    if (!plan || !plan->rotate || is_tower(group.stack)) continue;
+    Finding found = against(group, *plan->rotate, printed, resolution);
+    const bool fits = found.code != "rotary_dim", agrees = found.severity == Severity::note;
+    if (!nearest || fits) nearest = std::move(found);
+    if (agrees) return nearest;
+  }
+  return nearest;
+}
+
+}  // namespace posenc::detail

@@ -1,0 +1,158 @@
+// What one piece of evidence says of another: a server that refuses a request has started, and a
+// limit that it names is one of the line's own.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "src/explain/text.h"
+#include "src/model/compare.h"
+#include "src/tools/command_line.h"
+#include "src/tools/doctor_parts.h"
+#include "src/tools/log_lines.h"
+#include "src/tools/training.h"
+
+namespace posenc::detail {
+namespace {
+
+std::string told(double number) { return grouped(std::llround(std::min(number, 0x1p50))); }
+
+class Joined {
+ public:
+  explicit Joined(Diagnosis& out) : out_(out) {}
+
+  std::vector<Finding> run() {
+    asked_of_ollama();
+    for (const Exhibit& one : out_.evidence)
+      if (one.model) table_of(one);
+    if (!with("request_too_long")) return std::move(found_);
+    for (const Exhibit& one : out_.evidence) {
+      if (one.kind == ExhibitKind::command) limit_of_line(one);
+      if (one.kind == ExhibitKind::training) limit_of_settings(one);
+    }
+    for (const Diagnosed& one : out_.findings)
+      if (one.finding.code == "theta_missing" && one.engine == "sglang") {
+        drop("theta_missing");
+        break;
+      }
+    return std::move(found_);
+  }
+
+ private:
+  bool with(std::string_view code) const {
+    return std::ranges::any_of(out_.findings,
+                               [&](const Diagnosed& one) { return one.finding.code == code; });
+  }
+  void drop(std::string_view code) {
+    std::erase_if(out_.findings, [&](const Diagnosed& one) { return one.finding.code == code; });
+  }
+
+  // What a Modelfile or a variable asks for, and what Ollama runs.
+  void asked_of_ollama() {
+    for (const Exhibit& asked : out_.evidence) {
+      if (asked.kind == ExhibitKind::modelfile) {
+        if (const auto tokens = number_after(asked.text, "PARAMETER num_ctx "))
+          ollama_runs(*tokens,
+                      "Ollama runs another context than the Modelfile asks for: the model was not "
+                      "made anew from it, or the runner (MLX) does not read num_ctx",
+                      "ollama create NAME -f Modelfile, then ollama ps; a GGUF's runner reads "
+                      "num_ctx");
+        continue;
+      }
+      if (asked.kind != ExhibitKind::command) continue;
+      const auto line = read_command_line(asked.text);
+      const CommandFlag* flag =
+          line && line->engine == "ollama" ? line->find("--ctx-size") : nullptr;
+      if (const auto tokens = flag ? number_after(flag->value, "") : std::nullopt)
+        ollama_runs(*tokens,
+                    "Ollama runs another context than OLLAMA_CONTEXT_LENGTH asks for: num_ctx of "
+                    "the request, which Open WebUI and other clients send, or of the model's "
+                    "Modelfile, stands above the variable",
+                    "set num_ctx in the client (Open WebUI: the model's advanced parameters), or "
+                    "PARAMETER num_ctx in a Modelfile; ollama ps shows what runs");
+    }
+  }
+
+  void ollama_runs(double wanted, std::string message, std::string cure) {
+    for (const Exhibit& one : out_.evidence) {
+      if (one.kind != ExhibitKind::log) continue;
+      const auto log = read_log(one.text);
+      const LogSaid* runs = log ? log->find("n_ctx") : nullptr;
+      if (!runs || runs->number == wanted || runs->number < 1) continue;
+      found_.push_back({.code = "num_ctx_ignored",
+                        .severity = Severity::warning,
+                        .expected = told(wanted),
+                        .found = told(runs->number),
+                        .message = message,
+                        .cure = cure,
+                        .line = runs->line});
+      return;
+    }
+  }
+
+  // A table that ends where a model does, be it the target or its draft.
+  void table_of(const Exhibit& model) {
+    for (Diagnosed& one : out_.findings) {
+      Finding& finding = one.finding;
+      if (finding.code != "table_end" || finding.found.empty() || model.model->context == 0)
+        continue;
+      const auto end = number_after(finding.found, "");
+      const bool is_its = end && *end == static_cast<double>(model.model->context);
+      if (!is_its || finding.message.contains("this model's")) continue;
+      finding.position = model.model->context;
+      finding.message = "a position is behind the last row of the table of cos and sin of " +
+                        model.name + ", which has " + grouped(model.model->context) +
+                        ", its max_position_embeddings";
+      finding.cure = "start the target for at most " + std::to_string(model.model->context) +
+                     " tokens, or take a draft that is made for as much as the target runs";
+    }
+  }
+
+  // A limit below what the line asks for is none of the context: memory for keys is.
+  void limit_of_line(const Exhibit& command) {
+    const auto line = read_command_line(command.text);
+    if (!line) return;
+    double asked = 0;
+    for (const char* name :
+         {"--max-model-len", "--context-length", "--session-len", "--max-seq-len"})
+      if (const CommandFlag* flag = line->find(name)) asked = number_of_flag(*flag).value_or(0);
+    for (Diagnosed& one : out_.findings) {
+      Finding& finding = one.finding;
+      if (finding.code != "request_too_long" || finding.expected.empty()) continue;
+      const auto limit = number_after(finding.expected, "");
+      if (!limit || asked <= *limit) continue;
+      finding.code = "cache_memory";
+      finding.message = "the line asks for " + told(asked) +
+                        " tokens, and the server has room for " + finding.expected +
+                        ": memory for keys and values, and not the context, is what limits it";
+      finding.cure =
+          "more GPUs, a smaller cache type (fp8), a larger share of memory for it "
+          "(--mem-fraction-static, --gpu-memory-utilization), or shorter requests";
+    }
+  }
+
+  void limit_of_settings(const Exhibit& settings) {
+    const auto training = read_training(settings.text);
+    if (!training || training->prompt == 0) return;
+    const std::string both = grouped(training->prompt + training->answer);
+    for (Diagnosed& one : out_.findings) {
+      Finding& finding = one.finding;
+      if (finding.code != "request_too_long" || finding.expected != both) continue;
+      finding.message = both + " is " + training->prompt_key + " " + grouped(training->prompt) +
+                        " + " + training->answer_key + " " + grouped(training->answer) + " of " +
+                        settings.name + ", and the prompt alone had " + finding.found +
+                        ": a picture's tokens count as well";
+      finding.cure = "raise " + training->prompt_key + " above " + finding.found +
+                     ", or cut the pictures (max_pixels)";
+    }
+  }
+
+  Diagnosis& out_;
+  std::vector<Finding> found_;
+};
+
+}  // namespace
+
+std::vector<Finding> join_evidence(Diagnosis& diagnosis) { return Joined(diagnosis).run(); }
+
+}  // namespace posenc::detail
