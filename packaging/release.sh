@@ -17,13 +17,21 @@ fi
 tests/repo/versions.sh . >/dev/null || refuse "the version must be one everywhere" "tests/repo/versions.sh . tells where it is not"
 mkdir -p "$dist" "$logs"
 
+wanted() { [ -z "${STEPS:-}" ] || [[ " $STEPS " == *" $1 "* ]]; }
 step() {  # NAME COMMAND...: says how long it took, and shows its output only if it fails
   local name=$1 began=$SECONDS
   shift
-  if [ -n "${STEPS:-}" ] && [[ " $STEPS " != *" $name "* ]]; then echo "$name: as it is in $dist"; return; fi
+  wanted "$name" || { echo "$name: as it is in $dist"; return; }
   [ ! -t 1 ] || printf '%s …\r' "$name"
   "$@" >"$logs/$name.log" 2>&1 || { tail -40 "$logs/$name.log"; refuse "$name must pass" "the whole log is $logs/$name.log"; }
   echo "$name: $((SECONDS - began)) s"
+}
+other_language() {  # NAME TOOL MADE: a package that only who has its language's TOOL can make and test
+  wanted "$1" || { step "$1"; return; }
+  rm -f "$dist/$3"  # what another commit left is not this release's
+  command -v "$2" >/dev/null || { echo "$1: skipped: there is no $2 here, so $3 is not in $dist"; return; }
+  step "$1" make "$1"
+  [ -f "$dist/$3" ] || echo "$1: $(grep -m 1 '^skipped: ' "$logs/$1.log"), so $3 is not in $dist"
 }
 venv=build/release-venv
 tools() {
@@ -71,6 +79,8 @@ step tools tools
 step test make test
 step python make python
 step npm make npm
+other_language rust cargo "posenc-$version.crate"
+other_language go go "posenc-go-$version.zip"
 step wheels make wheels
 step deb make deb
 step page page

@@ -19,29 +19,41 @@ const (
 	Module Kind = 3
 )
 
-// Error is what every function of this package fails with. Its message is the library's sentence:
-// where, the rule, what it got, and the cure.
+// Error is what every function of this package fails with. Its message is the library's sentence,
+// and its other members are the parts of it: "" where it has none, and of a misuse that this package
+// finds by itself.
 type Error struct {
 	Kind    Kind
 	Message string
+	Where   string // the function, or the file's key
+	Rule    string // that is broken
+	Got     string // the value found
+	Cure    string // what to do about it
 }
 
 func (e *Error) Error() string { return e.Message }
 
 func misuse(format string, args ...any) error {
-	return &Error{Misuse, fmt.Sprintf(format, args...)}
+	return &Error{Kind: Misuse, Message: fmt.Sprintf(format, args...)}
 }
 
 func broken(format string, args ...any) error {
-	return &Error{Module, "the WebAssembly module: " + fmt.Sprintf(format, args...)}
+	return &Error{Kind: Module, Message: "the WebAssembly module: " + fmt.Sprintf(format, args...)}
 }
 
-// The library's cures name the command's flags: what Geometry calls them.
-func inOurWords(message string) string {
-	message = strings.Replace(message, "; set --grid HEIGHTxWIDTH", "; set GridHeight and GridWidth", 1)
-	before, flag, found := strings.Cut(message, "; set --")
+// The library's cures name the command's flags: what Geometry calls them. Of a whole sentence, or of
+// the cure alone.
+func inOurWords(said string) string {
+	at := strings.LastIndex(said, "; set --")
+	if at >= 0 {
+		at += len("; ")
+	} else {
+		at = 0
+	}
+	cure := strings.Replace(said[at:], "set --grid HEIGHTxWIDTH", "set GridHeight and GridWidth", 1)
+	flag, found := strings.CutPrefix(cure, "set --")
 	if !found {
-		return message
+		return said[:at] + cure
 	}
 	end := strings.IndexFunc(flag, func(c rune) bool { return c != '-' && (c < 'a' || c > 'z') })
 	if end < 0 {
@@ -53,5 +65,5 @@ func inOurWords(message string) string {
 			name += strings.ToUpper(word[:1]) + word[1:]
 		}
 	}
-	return before + "; set " + name + flag[end:]
+	return said[:at] + "set " + name + flag[end:]
 }

@@ -125,7 +125,7 @@ func (s *source) load() (*module, error) {
 func (m *module) close() error {
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	m.err = &Error{Misuse, "it is closed"}
+	m.err = misuse("it is closed")
 	return m.api.Close(never)
 }
 
@@ -354,8 +354,8 @@ func (c *calls) string(at uint32) (string, error) {
 }
 
 // said is the text of a function that returns one.
-func (c *calls) said(name string) (string, error) {
-	at, err := c.invoke(name)
+func (c *calls) said(name string, args ...uint64) (string, error) {
+	at, err := c.invoke(name, args...)
 	if err != nil {
 		return "", err
 	}
@@ -379,15 +379,26 @@ func (c *calls) call(name string, args ...any) error {
 	if err != nil || status == 0 {
 		return err
 	}
+	return c.refused(status)
+}
+
+// refused is the error of the call before.
+func (c *calls) refused(status uint32) error {
 	message, err := c.said("posenc_last_error")
 	if err != nil {
 		return err
 	}
-	kind := Refused
+	made := &Error{Kind: Refused, Message: inOurWords(message)}
 	if status == 1 {
-		kind = Misuse
+		made.Kind = Misuse
 	}
-	return &Error{kind, inOurWords(message)}
+	for part, to := range []*string{&made.Where, &made.Rule, &made.Got, &made.Cure} {
+		if *to, err = c.said("posenc_last_error_part", uint64(part)); err != nil {
+			return err
+		}
+	}
+	made.Cure = inOurWords(made.Cure)
+	return made
 }
 
 // make gives what a function hands out through its last argument.

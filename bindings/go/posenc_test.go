@@ -248,6 +248,30 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+func TestErrorsHaveTheirParts(t *testing.T) {
+	e := engine(t)
+	parts := func(err error) [4]string {
+		var refused *posenc.Error
+		if !errors.As(err, &refused) {
+			t.Fatal(err)
+		}
+		return [4]string{refused.Where, refused.Rule, refused.Got, refused.Cure}
+	}
+	odd := parts(planned(e, posenc.Scheme{"type": "rope"}, 7)())
+	if want := [4]string{"rope", "head_dim must be even", "7", "set rotary_dim or pad the head"}; odd != want {
+		t.Errorf("%q, not %q", odd, want)
+	}
+	if got := parts(planned(e, posenc.Scheme{"type": "rope"}, 0)()); got[3] != "set HeadDim" {
+		t.Errorf("%q", got)
+	}
+	if got := parts(planned(e, posenc.Scheme{"type": "log_cpb"}, 0)()); !strings.HasPrefix(got[3], "set GridHeight and GridWidth: ") {
+		t.Errorf("%q", got)
+	}
+	if got := parts(rotated(rope(t, posenc.Scheme{"type": "rope"}, 8), 47, posenc.Range(0, 6))()); got != [4]string{} {
+		t.Errorf("%q", got)
+	}
+}
+
 func planned(e *posenc.Engine, scheme posenc.Scheme, headDim int64) func() error {
 	return func() error {
 		_, err := e.Plan(scheme, posenc.Geometry{HeadDim: headDim, Heads: 2})

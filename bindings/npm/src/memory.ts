@@ -40,11 +40,11 @@ export class Struct {
   }
 }
 
-// The library's cures name the command's flags: what a geometry calls them.
-function inOurWords(message: string): string {
-  return message
-    .replace('; set --grid HEIGHTxWIDTH', '; set grid_height and grid_width')
-    .replace(/; set --([a-z-]+)/, (_, flag: string) => `; set ${flag.replace(/-/g, '_')}`)
+// The library's cures name the command's flags: what a geometry calls them. Of a whole sentence, or of the cure alone.
+function inOurWords(said: string): string {
+  return said
+    .replace(/(^|; )set --grid HEIGHTxWIDTH/, '$1set grid_height and grid_width')
+    .replace(/(^|; )set --([a-z-]+)/, (_, before: string, flag: string) => `${before}set ${flag.replace(/-/g, '_')}`)
 }
 
 async function compiled(wasm: Wasm): Promise<WebAssembly.Module> {
@@ -124,8 +124,9 @@ export class Memory {
   }
 
   private error(): PosencError {
-    const part = (which: number) => inOurWords(this.text(this.api.posenc_last_error_part(which)))
-    return new PosencError(inOurWords(this.text(this.api.posenc_last_error())), part(0), part(1), part(2), part(3))
+    const part = (which: number) => this.text(this.api.posenc_last_error_part(which))
+    const sentence = inOurWords(this.text(this.api.posenc_last_error()))
+    return new PosencError(sentence, part(0), part(1), part(2), inOurWords(part(3)))
   }
 
   // What a function hands out through its last argument.

@@ -34,8 +34,13 @@ export const tests = {
   async 'a cure names members, not flags of the command'({ load }) {
     const posenc = await load()
     assert(thrown(() => posenc.plan({ type: 'rope' }, {}))?.endsWith('; set head_dim'), 'another cure')
-    const grid = thrown(() => posenc.plan({ type: 'log_cpb' }, { heads: 2 }))
-    assert(grid?.includes('; set grid_height and grid_width: '), grid)
+    const gridless = () => posenc.plan({ type: 'log_cpb' }, { heads: 2 })
+    assert(thrown(gridless)?.includes('; set grid_height and grid_width: '), thrown(gridless))
+    try {
+      gridless()
+    } catch (error) {
+      assert(error.cure.startsWith('set grid_height and grid_width: '), error.cure)
+    }
   },
   async 'heads are rotated alike'({ load }) {
     const posenc = await load()

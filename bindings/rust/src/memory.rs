@@ -301,9 +301,9 @@ impl Calls<'_> {
         self.invoke(name, &[handle.into()], &mut [])
     }
 
-    fn pointer(&mut self, name: &'static str) -> Result<u32> {
+    fn pointer(&mut self, name: &'static str, args: &[Arg]) -> Result<u32> {
         let mut result = [Val::I32(0)];
-        self.invoke(name, &[], &mut result)?;
+        self.invoke(name, args, &mut result)?;
         Ok(result[0].i32().unwrap_or_default() as u32)
     }
 
@@ -317,7 +317,7 @@ impl Calls<'_> {
 
     /// The text of a function that returns one.
     pub(crate) fn said(&mut self, name: &'static str) -> Result<String> {
-        let at = self.pointer(name)?;
+        let at = self.pointer(name, &[])?;
         self.string(at)
     }
 
@@ -330,7 +330,13 @@ impl Calls<'_> {
             _ => ErrorKind::Refused,
         };
         let message = self.said("posenc_last_error")?;
-        Err(Error::new(kind, in_our_words(&message)))
+        let parts = [self.part(0)?, self.part(1)?, self.part(2)?, in_our_words(&self.part(3)?)];
+        Err(Error::new(kind, in_our_words(&message)).with_parts(parts))
+    }
+
+    fn part(&mut self, which: u32) -> Result<String> {
+        let at = self.pointer("posenc_last_error_part", &[which.into()])?;
+        self.string(at)
     }
 
     /// What a function hands out through its last argument.

@@ -172,6 +172,24 @@ fn errors_say_whose_fault_and_the_cure() {
 }
 
 #[test]
+fn errors_have_their_parts() {
+    let posenc = Engine::load().unwrap();
+    let refused = |scheme: Value, head_dim| {
+        posenc.plan(&scheme, Geometry { head_dim, heads: 2, ..Geometry::default() }).unwrap_err()
+    };
+    let odd = refused(json!({"type": "rope"}), 7);
+    assert_eq!((odd.place(), odd.rule()), (Some("rope"), Some("head_dim must be even")));
+    assert_eq!((odd.got(), odd.cure()), (Some("7"), Some("set rotary_dim or pad the head")));
+    assert_eq!(refused(json!({"type": "rope"}), 0).cure(), Some("set head_dim"));
+    let grid = refused(json!({"type": "log_cpb"}), 0);
+    assert!(grid.cure().unwrap().starts_with("set grid_height and grid_width: "), "{grid:?}");
+
+    let plan = rope(json!({"type": "rope"}), 8);
+    let own = plan.rotate(&[0.0; 47], 8, 0..6, Side::Key).unwrap_err();
+    assert_eq!((own.place(), own.rule(), own.got(), own.cure()), (None, None, None, None));
+}
+
+#[test]
 fn lists_say_what_there_is() {
     let posenc = Engine::load().unwrap();
     assert_eq!(posenc.version(), env!("CARGO_PKG_VERSION"));
