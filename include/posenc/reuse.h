@@ -1,5 +1,5 @@
-// Whether cached keys of a model may be moved to other positions (rekey.h), and what moves with them:
-// for a scheduler to read at start-up.
+// Whether cached keys of a model may be moved to other positions (rekey.h), and what moves with
+// them: for a scheduler to read at start-up.
 #pragma once
 
 #include <cstddef>
@@ -32,8 +32,8 @@ struct ReuseGroup {
 };
 
 // Group by group of the stacks that write text. It is about the layer's own keys: those of deeper
-// layers also hold what their tokens read of the tokens before them, which a chunk that is used again
-// behind another prefix never saw (docs/cache.md).
+// layers also hold what their tokens read of the tokens before them, which a chunk that is used
+// again behind another prefix never saw (docs/cache.md).
 std::vector<ReuseGroup> reuse(const Model& model);
 std::string to_json(const std::vector<ReuseGroup>& groups);
 
