@@ -12,11 +12,11 @@ struct Stand {
   Positions at = Positions::range(0, 0);
 };
 
-// Keys x [batch, kv_head, seq, head_dim] that stand rotated by `from` become keys rotated by `to`, as
-// if the unrotated ones had been rotated anew: out is x itself, or memory apart. Where the two plans
-// rotate alike, each token is rotated once by the difference of its positions; where frequencies or
-// the amplitude differ, once by the difference of the two angles; else back and anew in double. Each
-// is rounded once. side: Side::value for the values of a plan that rotates them.
+// Keys x [batch, kv_head, seq, head_dim] that stand rotated by `from` become keys rotated by `to`,
+// as if the unrotated ones had been rotated anew: out is x itself, or memory apart. Where the two
+// plans rotate alike, each token is rotated once by the difference of its positions; where
+// frequencies or the amplitude differ, once by the difference of the two angles; else back and anew
+// in double. Each is rounded once. side: Side::value for the values of a plan that rotates them.
 // Errors: those of rotate(); a rotation without an inverse or that depends on the query (mixtures,
 // polar pairs, two angles, regions), which is named; heads or axes that differ.
 Expected<void> rekey(const Stand& from, const Stand& to, const Tensor& x, const Tensor& out,
