@@ -400,6 +400,8 @@ class Doctor {
     auto found = command_differences(intent(), one.text, options_.length);
     if (!read || !found) {
       const Error& error = read ? found.error() : read.error();
+      // What posenc itself does not read says nothing of the line.
+      if (error.rule.ends_with("are not read")) return cannot(one, error);
       // A flag about position that the engine does not take is what is wrong.
       add({.code = "flag_refused",
            .found = error.got,

@@ -150,6 +150,25 @@ TEST(Exhibit, OfAConfigurationOfMlcIsTheModelWithin) {
   EXPECT_EQ(one.model->context, 8192);
 }
 
+TEST(Doctor, TheFirstFrequenciesAreComparedAlone) {
+  const auto code_of = [](const char* numbers) {
+    const Diagnosis found =
+        diagnosed({evidence_of("llama-3.1-8b"), text_exhibit("inv_freq", numbers)});
+    return found.findings.empty() ? "" : found.findings.front().finding.code;
+  };
+  EXPECT_EQ(code_of("inv_freq[:4]: tensor([1.0000, 0.8146, 0.6636, 0.5406])"), "inv_freq_agrees");
+  EXPECT_EQ(code_of("inv_freq[:4]: tensor([1.0000, 0.8660, 0.7499, 0.6494])"), "inv_freq");
+}
+
+TEST(Doctor, WhatPosencDoesNotReadIsNoFaultOfALine) {
+  const Diagnosis found =
+      diagnosed({evidence_of("deepseek-v3"),
+                 text_exhibit("line",
+                              "pretrain_gpt.py --multi-latent-attention --position-embedding-type "
+                              "rope --num-layers 61 --rotary-base 10000")});
+  EXPECT_EQ(found_of(found, "flag_refused"), nullptr);
+}
+
 TEST(Doctor, ADraftIsToldByItsLayersWhereNoLineNamesIt) {
   const Diagnosis found =
       diagnosed({evidence_of("llama-3.1-8b"), text_exhibit("draft", R"({"model_type":"llama",

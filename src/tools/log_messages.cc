@@ -336,13 +336,20 @@ constexpr Message messages[] = {
      "max_position_embeddings of the config.json as long as the scaling reaches, or "
      "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 where a scaling covers it",
      "derived context_length ("},
-    {"This model's maximum context length is", "you requested ", "request_too_long", warning,
-     "a request was longer than what the server was started for", longer,
-     "maximum context length is "},
+    {"This model's maximum context length is", "total of at least |for a total of |you requested ",
+     "request_too_long", warning, "a request was longer than what the server was started for",
+     longer, "maximum context length is "},
     {"\"type\":\"exceed_context_size_error\"", "\"n_prompt_tokens\":", "request_too_long", warning,
      "a request was longer than its slot, and refused: -c is shared among the slots of -np, and "
      "--context-shift makes room while text is made, never for a prompt",
      "-c LENGTH times the slots, -np 1, or --kv-unified", "\"n_ctx\":"},
+    {"context size reduced from", " to ", "context_fitted", warning,
+     "llama.cpp took fewer tokens than the file's context, by the memory that was free (--fit)",
+     "-c LENGTH sets it by hand; a smaller quantization of the cache (-ctk q8_0 -ctv q8_0) makes "
+     "room",
+     "reduced from "},
+    {"prompt is too long: ", "too long: ", "request_too_long", warning,
+     "a request was longer than what the server was started for", longer, "tokens > "},
     {"Context size has been exceeded", "", "context_full", error,
      "the slots were full: where -np is left out, llama-server takes several slots over one cache "
      "of -c tokens, and texts at the same time share it",

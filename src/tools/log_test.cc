@@ -38,6 +38,31 @@ TEST(LogDifferences, LinesThatSayWhatTheFileSaysAreNoFinding) {
                   .empty());
 }
 
+TEST(LogDifferences, ALimitAndWhatWasAskedHaveBothNumbers) {
+  const Finding total = with(
+      beside("llama-2-7b",
+             "This model's maximum context length is 4096 tokens. However, you requested 1024 "
+             "output tokens and your prompt contains at least 3073 input tokens, for a total of at "
+             "least 4097 tokens."),
+      "request_too_long");
+  EXPECT_EQ(total.expected + " " + total.found, "4,096 4,097");
+  const Finding fitted =
+      with(beside("llama-2-7b", "llama_params_fit_impl: context size reduced from 131072 to 24576"),
+           "context_fitted");
+  EXPECT_EQ(fitted.expected + " " + fitted.found, "131,072 24,576");
+}
+
+TEST(LogDifferences, ATrainersCheckIsJudgedByTheFile) {
+  const auto cure = [](const char* model, const char* file, const char* argument) {
+    return with(beside(model, std::string("AssertionError: rope_theta in hf config ") + file +
+                                  " is not equal to rotary_base " + argument + ", please check"),
+                "rope_theta")
+        .cure;
+  };
+  EXPECT_TRUE(cure("qwen3-8b", "1000000.0", "10000").contains("--rotary-base 1000000"));
+  EXPECT_TRUE(cure("qwen3-8b", "10000.0", "1000000").contains("update the trainer"));
+}
+
 TEST(LogDifferences, NamesTheLineOfAnotherBase) {
   const auto found = beside(
       "llama-3.1-8b", std::string(llama_as_it_is) + "llama_context: freq_base     = 10000.0\n");
