@@ -50,6 +50,7 @@ def make_cos_sin() -> File:
         asked = {"inv_freq": f, "attention_factor": factor, "positions": [position]}
         test = Test(f"factor/{position}", asked, {"cos": [factor * mp.cos(a) for a in exact], "sin": [factor * mp.sin(a) for a in exact]})
         test.wrong("factor_dropped", cos=[mp.cos(a) for a in exact], sin=[mp.sin(a) for a in exact])
+        test.wrong("cos_sin_exchanged", cos=test.output["sin"], sin=test.output["cos"])
         file.add(test)
     return file
 
