@@ -509,6 +509,17 @@ class LogReader {
                 .found = told("max_model_len ("),
                 .message = "vLLM was asked for more tokens than it derives from the file",
                 .cure = "posenc extend MODEL --to LENGTH --engine vllm writes the scaling for it"};
+    const auto of_tokenizer = number_after(line, "model_max_length="),
+               of_model = number_after(line, "max_position_embeddings=");
+    if (of_tokenizer && (!of_model || *of_tokenizer < *of_model)) {
+      out.expected = told("model_max_length=");
+      out.message +=
+          ": the shortest that it finds is model_max_length of tokenizer_config.json, which is no "
+          "limit of the model";
+      out.cure =
+          "raise model_max_length in tokenizer_config.json, as far as max_position_embeddings of "
+          "the config.json (posenc explain MODEL) reaches";
+    }
     if (line.contains("WARN")) {
       out.code = "beyond_context";
       out.severity = Severity::warning;

@@ -52,6 +52,17 @@ TEST(LogDifferences, ALimitAndWhatWasAskedHaveBothNumbers) {
   EXPECT_EQ(fitted.expected + " " + fitted.found, "131,072 24,576");
 }
 
+TEST(LogDifferences, ALimitOfTheTokenizerIsNoneOfTheModel) {
+  const Finding refused = with(
+      beside("deepseek-v3",
+             "ValueError: User-specified max_model_len (65536) is greater than the derived "
+             "max_model_len (model_max_length=16384.0 or max_position_embeddings=None in model's "
+             "config.json)."),
+      "context_refused");
+  EXPECT_EQ(refused.expected + " " + refused.found, "16,384 65,536");
+  EXPECT_TRUE(refused.cure.contains("tokenizer_config.json")) << refused.cure;
+}
+
 TEST(LogDifferences, ATrainersCheckIsJudgedByTheFile) {
   const auto cure = [](const char* model, const char* file, const char* argument) {
     return with(beside(model, std::string("AssertionError: rope_theta in hf config ") + file +

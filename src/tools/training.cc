@@ -203,6 +203,11 @@ Expected<Training> read_training(std::string_view text) {
   for (const char* key : {"finetuning_type", "train_type", "tuner_type"})
     if (const std::string* kind = settings.find(key))
       out.whole = *kind == "full" || *kind == "freeze";
+  // Trainers of prompts and answers (verl and its kin) train all weights unless asked for LoRA.
+  if (out.prompt > 0 && std::ranges::none_of(settings.all(), [](const Setting& one) {
+        return one.path.contains("lora") && one.value != "0";
+      }))
+    out.whole = true;
   if (const std::string* command = settings.find("command")) out.serves = is_serving(*command);
   if (out.serves && out.length == 0)
     if (const std::string* asked = settings.find("max_model_len")) {
