@@ -32,8 +32,7 @@ constexpr Row rows[] = {
      [](const Model& model) { return model.family == "internvl_chat"; }},
     {{"vllm", "0.11.0", "0.22.0",
       "its class of Ling 2 reads rotary_dim and not partial_rotary_factor: whole heads rotate "
-      "where "
-      "the file says a part",
+      "where the file says a part",
       "pip install -U vllm (0.22 or later), or write rotary_dim into the config.json",
       "vllm-project/vllm#43770"},
      [](const Model& model) {
@@ -48,11 +47,6 @@ constexpr Row rows[] = {
      [](const Model& model) {
        return is_ling2(model) && !says(model, "rope_theta", "rope_parameters");
      }},
-    {{"vllm", "0.20.0", "0.21.0",
-      "its rotary_embedding kernel was reported to rotate wrongly in long texts",
-      "--compilation-config '{\"custom_ops\":[\"all\",\"-rotary_embedding\"]}', or another version",
-      "NVIDIA-NeMo/RL#2981"},
-     [](const Model& model) { return model.family == "qwen2"; }},
 };
 
 }  // namespace
