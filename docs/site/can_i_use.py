@@ -1,4 +1,4 @@
-"""The page "Can I use": every model that travels with the repository × every engine's profile, as `posenc diff MODEL --engines all` has it.
+"""The page "Can I use": every model that travels with the repository in every engine's profile, as `posenc diff MODEL --engines all` has it.
 
   docs/site/can_i_use.py [OUT.json]     what the page is made of, for other programs
 
@@ -9,6 +9,7 @@ import json
 import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 from pages import ROOT, posenc
@@ -85,7 +86,7 @@ def changed(rows):
     """What one version of an engine reads otherwise than the next that has a profile."""
     lines = []
     for one in rows:
-        for newer, older in zip(one["engines"], one["engines"][1:]):
+        for newer, older in pairwise(one["engines"]):
             if newer["engine"] == older["engine"] and newer["outcome"] != older["outcome"]:
                 lines.append(
                     f"| {one['model']} | {older['engine']} {older['version']} → {newer['version']} | "
@@ -97,22 +98,34 @@ def changed(rows):
 def page():
     rows, seen = table(), reports()
     engines = [(c["engine"], c["version"]) for c in rows[0]["engines"]]
-    head = "".join(f"<th><span>{html.escape(name)}<br><small>{html.escape(version)}</small></span></th>" for name, version in engines)
+    head = "".join(
+        f"<th><span>{html.escape(name)}<br><small>{html.escape(version)}</small></span></th>"
+        for name, version in engines
+    )
     body, why = [], []
     for one in rows:
         cells = []
         for c in one["engines"]:
             text = "; ".join(c["why"][:1]) or TITLES[c["outcome"]]
-            mark = MARKS[c["outcome"]] + (f"<small>{c['from']:,}</small>" if c["outcome"] == "other" and c["from"] else "")
-            link = f'<a href="#{one["model"].replace(".", "")}">{mark}</a>' if c["outcome"] in ("other", "refused") else mark
+            mark = MARKS[c["outcome"]] + (
+                f"<small>{c['from']:,}</small>" if c["outcome"] == "other" and c["from"] else ""
+            )
+            link = (
+                f'<a href="#{one["model"].replace(".", "")}">{mark}</a>'
+                if c["outcome"] in ("other", "refused")
+                else mark
+            )
             title = html.escape(f"{c['engine']} {c['version']}: {text}")
             cells.append(f'<td class="use-{c["outcome"]}" title="{title}">{link}</td>')
         body.append(f"<tr><th>{html.escape(one['model'])}</th>{''.join(cells)}</tr>")
         grave = [c for c in one["engines"] if c["outcome"] in ("other", "refused")]
         if grave:
-            why.append(f'\n### {one["model"]} {{#{one["model"].replace(".", "")}}}\n')
+            why.append(f"\n### {one['model']} {{#{one['model'].replace('.', '')}}}\n")
         for c in grave:
-            why.append(f"- **{c['engine']} {c['version']}**: {'; '.join(c['why'])}" + (f". Cure: {c['cure']}" if c["cure"] else ""))
+            why.append(
+                f"- **{c['engine']} {c['version']}**: {'; '.join(c['why'])}"
+                + (f". Cure: {c['cure']}" if c["cure"] else "")
+            )
             for what, url in [r for r in seen.get(c["engine"], []) if one["model"].split("-")[0] in r[0].lower()][:2]:
                 why[-1] += f" (reported: [{what}]({url}))"
     versions = changed(rows)
@@ -124,7 +137,7 @@ def page():
             "",
             "For someone who chooses an engine for a model, or a model for an engine, and wants the position right.",
             "",
-            f"{len(rows)} configurations × {len(engines)} engines, at the length that each file promises: in {total - wrong} of {total} cells the "
+            f"{len(rows)} configurations in {len(engines)} engines, at the length that each file promises: in {total - wrong} of {total} cells the "
             "engine's code computes what the file says. `posenc diff MODEL --engines all` makes a row of any file, `--at` for another length.",
             "",
             "✓ the same rotation · ≠ another one, with the position from which it shows · ✗ the engine does not run the file · ? not known. "
@@ -139,7 +152,11 @@ def page():
             "",
             "## What changed between versions",
             "",
-            *(["| model | engine | reading | what |", "|---|---|---|---|", *versions] if versions else ["Nothing among these models."]),
+            *(
+                ["| model | engine | reading | what |", "|---|---|---|---|", *versions]
+                if versions
+                else ["Nothing among these models."]
+            ),
             "",
             "## Why",
             *why,
@@ -149,4 +166,6 @@ def page():
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1] if len(sys.argv) > 1 else "can-i-use.json").write_text(json.dumps(table(), ensure_ascii=False, indent=1) + "\n")
+    Path(sys.argv[1] if len(sys.argv) > 1 else "can-i-use.json").write_text(
+        json.dumps(table(), ensure_ascii=False, indent=1) + "\n"
+    )

@@ -36,10 +36,14 @@ def main() -> int:
         document = file.json(VERSION)
         named |= {name for test in document["tests"] for name in test["mistakes"]}
         wanted[HERE / f"{file.operation}.json"] = text(document)
-        print(f"{file.operation}: {len(document['tests'])} tests, {len(wanted[HERE / f'{file.operation}.json']) // 1000} kB")
+        print(
+            f"{file.operation}: {len(document['tests'])} tests, {len(wanted[HERE / f'{file.operation}.json']) // 1000} kB"
+        )
     unknown, unused = named - set(mistakes.MISTAKES), set(mistakes.MISTAKES) - named
     if unknown or unused:
-        print(f"mistakes must be described and shown by a test, got no description of {sorted(unknown)}, no test of {sorted(unused)}")
+        print(
+            f"mistakes must be described and shown by a test, got no description of {sorted(unknown)}, no test of {sorted(unused)}"
+        )
         return 1
     differing = [path.name for path, content in wanted.items() if not save(path, content, given.check)]
     if differing:

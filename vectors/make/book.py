@@ -67,16 +67,25 @@ class File:
         for test in self.tests:
             wrong = {}
             for name, outputs in sorted(test.mistakes.items()):
-                shown = {key: value for key, value in outputs.items() if not self.close(value, test.output[key], "float32")}
+                shown = {
+                    key: value for key, value in outputs.items() if not self.close(value, test.output[key], "float32")
+                }
                 if shown:
                     wrong[name] = {key: mapped(value, shortened) for key, value in shown.items()}
             made = {"id": test.id}
             for key, value in (("about", test.about), ("source", test.source)):
                 if value:
                     made[key] = value
-            made |= {"input": test.input, "output": {k: mapped(v, written) for k, v in test.output.items()}, "mistakes": wrong}
+            made |= {
+                "input": test.input,
+                "output": {k: mapped(v, written) for k, v in test.output.items()},
+                "mistakes": wrong,
+            }
             if test.within:
-                made["within"] = {name: {key: mapped(value, shortened) for key, value in outputs.items()} for name, outputs in test.within.items()}
+                made["within"] = {
+                    name: {key: mapped(value, shortened) for key, value in outputs.items()}
+                    for name, outputs in test.within.items()
+                }
             tests.append(made)
         assert len({test["id"] for test in tests}) == len(tests), self.operation
         return {

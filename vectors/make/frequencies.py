@@ -11,26 +11,94 @@ from make.numbers import bfloat16, double, flat, float16
 from make.rope import Rope, attention_factor, frequencies
 
 ROOT = Path(__file__).resolve().parents[2]
-NO_POSITION = """_name_or_path architectures attention_bias attention_dropout auto_map bos_token_id eos_token_id pad_token_id hidden_act
-hidden_activation initializer_range intermediate_size mlp_bias pretraining_tp rms_norm_eps tie_word_embeddings torch_dtype dtype
-transformers_version use_cache vocab_size quantization_config vision_config audio_config embd_pdrop resid_pdrop attn_pdrop
-hidden_dropout attention_probs_dropout_prob layer_norm_eps layer_norm_epsilon residual_dropout embedding_dropout norm_epsilon
-n_routed_experts n_shared_experts num_experts_per_tok num_local_experts router_aux_loss_coef output_router_logits moe_intermediate_size
-first_k_dense_replace norm_topk_prob scoring_func topk_group topk_method n_group routed_scaling_factor seq_aux aux_loss_alpha
-moe_layer_freq task_specific_params summary_type unk_token_id sep_token_id image_token_id boi_token_index eoi_token_index
-image_token_index mm_tokens_per_image num_nextn_predict_layers""".split()
+NO_POSITION = [
+    "_name_or_path",
+    "architectures",
+    "attention_bias",
+    "attention_dropout",
+    "auto_map",
+    "bos_token_id",
+    "eos_token_id",
+    "pad_token_id",
+    "hidden_act",
+    "hidden_activation",
+    "initializer_range",
+    "intermediate_size",
+    "mlp_bias",
+    "pretraining_tp",
+    "rms_norm_eps",
+    "tie_word_embeddings",
+    "torch_dtype",
+    "dtype",
+    "transformers_version",
+    "use_cache",
+    "vocab_size",
+    "quantization_config",
+    "vision_config",
+    "audio_config",
+    "embd_pdrop",
+    "resid_pdrop",
+    "attn_pdrop",
+    "hidden_dropout",
+    "attention_probs_dropout_prob",
+    "layer_norm_eps",
+    "layer_norm_epsilon",
+    "residual_dropout",
+    "embedding_dropout",
+    "norm_epsilon",
+    "n_routed_experts",
+    "n_shared_experts",
+    "num_experts_per_tok",
+    "num_local_experts",
+    "router_aux_loss_coef",
+    "output_router_logits",
+    "moe_intermediate_size",
+    "first_k_dense_replace",
+    "norm_topk_prob",
+    "scoring_func",
+    "topk_group",
+    "topk_method",
+    "n_group",
+    "routed_scaling_factor",
+    "seq_aux",
+    "aux_loss_alpha",
+    "moe_layer_freq",
+    "task_specific_params",
+    "summary_type",
+    "unk_token_id",
+    "sep_token_id",
+    "image_token_id",
+    "boi_token_index",
+    "eoi_token_index",
+    "image_token_index",
+    "mm_tokens_per_image",
+    "num_nextn_predict_layers",
+]
 SPELLINGS = {
     "linear": {"factor": 4.0},
     "dynamic": {"factor": 4.0},
     "yarn": {"factor": 8.0, "original_max_position_embeddings": 4096},
-    "llama3": {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192},
+    "llama3": {
+        "factor": 8.0,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192,
+    },
     "longrope": {
         "short_factor": [1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0],
         "long_factor": [1.0, 1.5, 2.5, 4.0, 6.0, 8.0, 12.0, 16.0],
         "original_max_position_embeddings": 4096,
     },
 }
-SMALL = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "num_hidden_layers": 2, "rope_theta": 500000.0}
+SMALL = {
+    "model_type": "llama",
+    "hidden_size": 64,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 16,
+    "num_hidden_layers": 2,
+    "rope_theta": 500000.0,
+}
 
 
 def cut(config: dict) -> dict:
@@ -143,7 +211,11 @@ def add_mistakes(test: Test, rope: Rope, config: dict, others: list[Rope]) -> No
 
 def add(file: File, posenc: str, name: str, config: dict, length: int, source: str) -> None:
     """A test for each kind of rotating layer of the text."""
-    groups = [g for g in explained(posenc, config, length) if g["stack"] in ("text", "decoder") and g["plan"] and g["plan"]["rotate"]]
+    groups = [
+        g
+        for g in explained(posenc, config, length)
+        if g["stack"] in ("text", "decoder") and g["plan"] and g["plan"]["rotate"]
+    ]
     inner = config.get("text_config", config)
     context = inner.get("max_position_embeddings", 0)
     ropes = [rope_of(group, length, context) for group in groups]
@@ -177,7 +249,13 @@ def spelled_scalings() -> list[tuple[str, dict, int]]:
                 made.append((f"{kind}/type", base | {"rope_scaling": {"type": kind, **fields}}, length))
             made.append((f"{kind}/rope_type", base | {"rope_scaling": {"rope_type": kind, **fields}}, length))
             new = {key: value for key, value in base.items() if key != "rope_theta"}
-            made.append((f"{kind}/rope_parameters", new | {"rope_parameters": {"rope_type": kind, "rope_theta": 500000.0, **fields}}, length))
+            made.append(
+                (
+                    f"{kind}/rope_parameters",
+                    new | {"rope_parameters": {"rope_type": kind, "rope_theta": 500000.0, **fields}},
+                    length,
+                )
+            )
     wide = SMALL | {"hidden_size": 256, "head_dim": 64, "max_position_embeddings": 32768}
     yarn = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 4096}
     for name, more in {
@@ -188,17 +266,69 @@ def spelled_scalings() -> list[tuple[str, dict, int]]:
         "mscale_ratio": {"mscale": 1.0, "mscale_all_dim": 0.5},
     }.items():
         made.append((f"yarn/{name}", wide | {"rope_scaling": yarn | more}, 0))
-    bands = {"rope_type": "llama3", "factor": 16.0, "low_freq_factor": 2.0, "high_freq_factor": 8.0, "original_max_position_embeddings": 8192}
+    bands = {
+        "rope_type": "llama3",
+        "factor": 16.0,
+        "low_freq_factor": 2.0,
+        "high_freq_factor": 8.0,
+        "original_max_position_embeddings": 8192,
+    }
     made.append(("llama3/bands", wide | {"rope_scaling": bands}, 0))
-    layers = {"model_type": "gemma3_text", "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "num_hidden_layers": 6}
-    nested = {"full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1000000.0}, "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}
+    layers = {
+        "model_type": "gemma3_text",
+        "hidden_size": 64,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "head_dim": 16,
+        "num_hidden_layers": 6,
+    }
+    nested = {
+        "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1000000.0},
+        "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0},
+    }
     kinds = ["sliding_attention"] * 5 + ["full_attention"]
-    flat = {"rope_theta": 1000000.0, "rope_local_base_freq": 10000.0, "rope_scaling": {"rope_type": "linear", "factor": 8.0}}
-    made.append(("layer_types/flat", layers | {"layer_types": kinds, "sliding_window": 512, "max_position_embeddings": 131072} | flat, 0))
-    made.append(("layer_types/nested", layers | {"layer_types": kinds, "sliding_window": 512, "max_position_embeddings": 131072, "rope_parameters": nested}, 0))
-    partial = {"model_type": "stablelm", "hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 4, "num_hidden_layers": 2, "max_position_embeddings": 4096}
+    flat = {
+        "rope_theta": 1000000.0,
+        "rope_local_base_freq": 10000.0,
+        "rope_scaling": {"rope_type": "linear", "factor": 8.0},
+    }
+    made.append(
+        (
+            "layer_types/flat",
+            layers | {"layer_types": kinds, "sliding_window": 512, "max_position_embeddings": 131072} | flat,
+            0,
+        )
+    )
+    made.append(
+        (
+            "layer_types/nested",
+            layers
+            | {
+                "layer_types": kinds,
+                "sliding_window": 512,
+                "max_position_embeddings": 131072,
+                "rope_parameters": nested,
+            },
+            0,
+        )
+    )
+    partial = {
+        "model_type": "stablelm",
+        "hidden_size": 256,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 4,
+        "num_hidden_layers": 2,
+        "max_position_embeddings": 4096,
+    }
     made.append(("partial/flat", partial | {"rope_theta": 20000.0, "partial_rotary_factor": 0.25}, 0))
-    made.append(("partial/rope_parameters", partial | {"rope_parameters": {"rope_type": "default", "rope_theta": 20000.0, "partial_rotary_factor": 0.25}}, 0))
+    made.append(
+        (
+            "partial/rope_parameters",
+            partial
+            | {"rope_parameters": {"rope_type": "default", "rope_theta": 20000.0, "partial_rotary_factor": 0.25}},
+            0,
+        )
+    )
     return made
 
 
@@ -219,7 +349,9 @@ def make(posenc: str) -> File:
             continue
         seen.add(name)
         config = cut(json.loads(path.read_text()))
-        for length in {"phi-3.5-mini": (4096, 4097), "internlm2.5-7b": (32768, 100000), "minicpm3-4b": (32768,)}.get(name, (0,)):
+        for length in {"phi-3.5-mini": (4096, 4097), "internlm2.5-7b": (32768, 100000), "minicpm3-4b": (32768,)}.get(
+            name, (0,)
+        ):
             try:
                 add(file, posenc, name, config, length, "the model's config.json")
             except (ValueError, KeyError, TypeError) as error:

@@ -1,7 +1,5 @@
 """cos and sin of far positions, rotations of explicit frequencies, and whole models: queries and keys as they enter the product."""
 
-import json
-
 from mpmath import mp, mpf
 
 from make.book import File, Test
@@ -25,7 +23,9 @@ def make_cos_sin() -> File:
         for position in sorted(set(POSITIONS)):
             exact = [angle(position, x) for x in f]
             asked = {"inv_freq": f, "attention_factor": 1, "positions": [position]}
-            test = Test(f"{int(base)}/{position}", asked, {"cos": [mp.cos(a) for a in exact], "sin": [mp.sin(a) for a in exact]})
+            test = Test(
+                f"{int(base)}/{position}", asked, {"cos": [mp.cos(a) for a in exact], "sin": [mp.sin(a) for a in exact]}
+            )
 
             def wrong(name, angles, test=test):
                 test.wrong(name, cos=[mp.cos(mpf(a)) for a in angles], sin=[mp.sin(mpf(a)) for a in angles])
@@ -48,7 +48,11 @@ def make_cos_sin() -> File:
     for position in (0, 7, 4096):
         exact = [angle(position, x) for x in f]
         asked = {"inv_freq": f, "attention_factor": factor, "positions": [position]}
-        test = Test(f"factor/{position}", asked, {"cos": [factor * mp.cos(a) for a in exact], "sin": [factor * mp.sin(a) for a in exact]})
+        test = Test(
+            f"factor/{position}",
+            asked,
+            {"cos": [factor * mp.cos(a) for a in exact], "sin": [factor * mp.sin(a) for a in exact]},
+        )
         test.wrong("factor_dropped", cos=[mp.cos(a) for a in exact], sin=[mp.sin(a) for a in exact])
         test.wrong("cos_sin_exchanged", cos=test.output["sin"], sin=test.output["cos"])
         file.add(test)
@@ -76,7 +80,9 @@ def scores(q: list, k: list) -> list:
     return [[[dot(query[h], key[h // each]) for key in k] for query in q] for h in range(len(q[0]))]
 
 
-def rotation_mistakes(test: Test, turn: Turn, q: list, k: list, positions: list, dim: int, whole: Turn | None, scored: bool) -> None:
+def rotation_mistakes(
+    test: Test, turn: Turn, q: list, k: list, positions: list, dim: int, whole: Turn | None, scored: bool
+) -> None:
     def outputs(turned_q, turned_k):
         made = {"q": turned_q, "k": turned_k}
         return made | ({"scores": scores(turned_q, turned_k)} if scored else {})
@@ -89,7 +95,12 @@ def rotation_mistakes(test: Test, turn: Turn, q: list, k: list, positions: list,
         wrong("frequencies_in_bfloat16", turn.but(frequency=[bfloat16(f) for f in turn.frequency]))
         wrong("angles_in_bfloat16", turn.but(rounded=bfloat16))
     wrong("wrong_pairing", turn.but(pairing="interleaved" if turn.pairing == "halves" else "halves"))
-    wrong("interleaved_table", turn.but(table="concatenated") if turn.pairing == "interleaved" else turn.but(pairing="interleaved", table="concatenated"))
+    wrong(
+        "interleaved_table",
+        turn.but(table="concatenated")
+        if turn.pairing == "interleaved"
+        else turn.but(pairing="interleaved", table="concatenated"),
+    )
     wrong("backwards", turn.but(direction=-1))
     wrong("not_rotated", turn.but(times=0))
     wrong("rotated_twice", turn.but(times=2))
@@ -107,7 +118,9 @@ def rotation_mistakes(test: Test, turn: Turn, q: list, k: list, positions: list,
     if turn.axis_of_pair:
         swap = {1: 2, 2: 1}
         wrong("axes_exchanged", turn.but(axis_of_pair=[swap.get(a, a) for a in turn.axis_of_pair]))
-        test.wrong("text_positions_alone", **outputs(turned(turn, q, [positions[0]] * 3), turned(turn, k, [positions[0]] * 3)))
+        test.wrong(
+            "text_positions_alone", **outputs(turned(turn, q, [positions[0]] * 3), turned(turn, k, [positions[0]] * 3))
+        )
         sections = sorted(turn.axis_of_pair)
         if sections != turn.axis_of_pair:
             wrong("sections_contiguous", turn.but(axis_of_pair=sections))
@@ -134,9 +147,19 @@ def make_rotate() -> File:
     )
     cases = []
     for pairing in ("halves", "interleaved"):
-        cases += [(f"{pairing}/whole", 8, 8, 0, pairing, 1.0, None), (f"{pairing}/leading", 16, 8, 0, pairing, 1.0, None), (f"{pairing}/trailing", 16, 8, 8, pairing, 1.0, None)]
-        cases += [(f"{pairing}/factor", 8, 8, 0, pairing, 1.2079441541679836, None), (f"{pairing}/factor_trailing", 12, 8, 4, pairing, 1.2079441541679836, None)]
-        cases += [(f"{pairing}/sections", 16, 16, 0, pairing, 1.0, [0, 0, 1, 1, 1, 2, 2, 2]), (f"{pairing}/sections_interleaved", 16, 16, 0, pairing, 1.0, interleaved([3, 3, 2]))]
+        cases += [
+            (f"{pairing}/whole", 8, 8, 0, pairing, 1.0, None),
+            (f"{pairing}/leading", 16, 8, 0, pairing, 1.0, None),
+            (f"{pairing}/trailing", 16, 8, 8, pairing, 1.0, None),
+        ]
+        cases += [
+            (f"{pairing}/factor", 8, 8, 0, pairing, 1.2079441541679836, None),
+            (f"{pairing}/factor_trailing", 12, 8, 4, pairing, 1.2079441541679836, None),
+        ]
+        cases += [
+            (f"{pairing}/sections", 16, 16, 0, pairing, 1.0, [0, 0, 1, 1, 1, 2, 2, 2]),
+            (f"{pairing}/sections_interleaved", 16, 16, 0, pairing, 1.0, interleaved([3, 3, 2])),
+        ]
     rows = {"prefill": [0, 1, 2], "decode": [37], "packed": [0, 1, 0, 1, 2]}
     grids = {"picture": [[4, 4, 4, 6], [4, 4, 5, 6], [4, 5, 4, 6]]}
     for seed, (name, dim, rotary, first, pairing, factor, axes) in enumerate(cases):
@@ -147,7 +170,16 @@ def make_rotate() -> File:
             positions = row if axes else [row]
             q, k = heads(2, len(positions[0]), dim, 100 + seed), heads(1, len(positions[0]), dim, 200 + seed)
             turn = Turn([mpf(x) for x in f], pairing, first, mpf(factor), axes)
-            asked = {"inv_freq": f, "attention_factor": factor, "pairing": pairing, "first_dim": first, "rotary_dim": rotary, "positions": positions if axes else row, "q": q, "k": k}
+            asked = {
+                "inv_freq": f,
+                "attention_factor": factor,
+                "pairing": pairing,
+                "first_dim": first,
+                "rotary_dim": rotary,
+                "positions": positions if axes else row,
+                "q": q,
+                "k": k,
+            }
             if axes:
                 asked["axis_of_pair"] = axes
             test = Test(f"{name}/{text}", asked, {"q": turned(turn, q, positions), "k": turned(turn, k, positions)})
@@ -157,31 +189,81 @@ def make_rotate() -> File:
     return file
 
 
-SMALL = {"hidden_size": 32, "num_attention_heads": 2, "num_key_value_heads": 2, "num_hidden_layers": 4, "max_position_embeddings": 4096}
-YARN = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 512, "beta_fast": 32.0, "beta_slow": 1.0}
+SMALL = {
+    "hidden_size": 32,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 2,
+    "num_hidden_layers": 4,
+    "max_position_embeddings": 4096,
+}
+YARN = {
+    "rope_type": "yarn",
+    "factor": 8.0,
+    "original_max_position_embeddings": 512,
+    "beta_fast": 32.0,
+    "beta_slow": 1.0,
+}
 SIXTEEN = {"head_dim": 16}
 MODELS = {
     "llama": SIXTEEN | {"rope_theta": 10000.0},
-    "llama/llama3": SIXTEEN | {"model_type": "llama", "rope_theta": 500000.0, "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 512}},
+    "llama/llama3": SIXTEEN
+    | {
+        "model_type": "llama",
+        "rope_theta": 500000.0,
+        "rope_scaling": {
+            "rope_type": "llama3",
+            "factor": 8.0,
+            "low_freq_factor": 1.0,
+            "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 512,
+        },
+    },
     "llama/yarn": SIXTEEN | {"model_type": "llama", "rope_theta": 10000.0, "rope_scaling": YARN},
     "mistral": SIXTEEN | {"rope_theta": 1000000.0, "sliding_window": None},
     "qwen2": {"rope_theta": 1000000.0},
     "qwen3": SIXTEEN | {"rope_theta": 1000000.0},
     "gemma2": SIXTEEN | {"rope_theta": 10000.0, "query_pre_attn_scalar": 16, "sliding_window": 64},
-    "gemma3_text": SIXTEEN | {"rope_theta": 1000000.0, "rope_local_base_freq": 10000.0, "sliding_window": 64, "num_hidden_layers": 6, "sliding_window_pattern": 6, "query_pre_attn_scalar": 16, "rope_scaling": {"rope_type": "linear", "factor": 8.0}},
+    "gemma3_text": SIXTEEN
+    | {
+        "rope_theta": 1000000.0,
+        "rope_local_base_freq": 10000.0,
+        "sliding_window": 64,
+        "num_hidden_layers": 6,
+        "sliding_window_pattern": 6,
+        "query_pre_attn_scalar": 16,
+        "rope_scaling": {"rope_type": "linear", "factor": 8.0},
+    },
     "cohere": {"rope_theta": 10000.0},
     "olmo2": {"rope_theta": 500000.0},
     "starcoder2": {"rope_theta": 100000.0, "sliding_window": None},
     "stablelm": {"rope_theta": 10000.0, "partial_rotary_factor": 0.25},
     "gpt_neox": {"rotary_pct": 0.25, "rotary_emb_base": 10000.0},
     "phi": {"rope_theta": 10000.0, "partial_rotary_factor": 0.5},
-    "phi3/longrope": {"model_type": "phi3", "rope_theta": 10000.0, "max_position_embeddings": 4096, "original_max_position_embeddings": 512, "rope_scaling": {"type": "longrope", "short_factor": [1.0, 1.1, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0], "long_factor": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]}},
+    "phi3/longrope": {
+        "model_type": "phi3",
+        "rope_theta": 10000.0,
+        "max_position_embeddings": 4096,
+        "original_max_position_embeddings": 512,
+        "rope_scaling": {
+            "type": "longrope",
+            "short_factor": [1.0, 1.1, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0],
+            "long_factor": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0],
+        },
+    },
     "glm4": SIXTEEN | {"rope_theta": 10000.0, "partial_rotary_factor": 0.5},
     "granite": {"rope_theta": 10000.0},
     "smollm3": {"rope_theta": 2000000.0, "no_rope_layers": [1, 1, 1, 0]},
     "gpt_oss": SIXTEEN | {"rope_theta": 150000.0, "sliding_window": 64, "rope_scaling": YARN | {"truncate": False}},
     "gptj": {"n_embd": 32, "n_head": 2, "n_layer": 2, "n_positions": 512, "rotary_dim": 8},
-    "deepseek_v3": {"rope_theta": 10000.0, "qk_nope_head_dim": 8, "qk_rope_head_dim": 8, "v_head_dim": 8, "kv_lora_rank": 16, "q_lora_rank": 16, "rope_scaling": YARN | {"type": "yarn", "mscale": 1.0, "mscale_all_dim": 0.5}},
+    "deepseek_v3": {
+        "rope_theta": 10000.0,
+        "qk_nope_head_dim": 8,
+        "qk_rope_head_dim": 8,
+        "v_head_dim": 8,
+        "kv_lora_rank": 16,
+        "q_lora_rank": 16,
+        "rope_scaling": YARN | {"type": "yarn", "mscale": 1.0, "mscale_all_dim": 0.5},
+    },
     "ernie4_5": SIXTEEN | {"rope_theta": 500000.0},
     "helium": SIXTEEN | {"rope_theta": 100000.0},
     "nemotron": SIXTEEN | {"rope_theta": 10000.0, "partial_rotary_factor": 0.5},
@@ -190,7 +272,11 @@ MODELS = {
     "persimmon": {"rope_theta": 25000.0, "partial_rotary_factor": 0.5},
     "seed_oss": SIXTEEN | {"rope_theta": 10000000.0},
     "qwen2_vl_text": {"rope_theta": 1000000.0, "rope_scaling": {"type": "mrope", "mrope_section": [2, 3, 3]}},
-    "qwen3_vl_text": SIXTEEN | {"rope_theta": 5000000.0, "rope_scaling": {"rope_type": "default", "mrope_interleaved": True, "mrope_section": [3, 3, 2]}},
+    "qwen3_vl_text": SIXTEEN
+    | {
+        "rope_theta": 5000000.0,
+        "rope_scaling": {"rope_type": "default", "mrope_interleaved": True, "mrope_section": [3, 3, 2]},
+    },
 }
 
 
@@ -234,7 +320,11 @@ def make_model(posenc: str) -> File:
             out = turned(turn, q, positions), turned(turn, k, positions)
             heading = group["heading"].split(": ", 1)[-1]
             test = Test(where, asked, {"q": out[0], "k": out[1], "scores": scores(*out)}, heading)
-            whole = turn.but(frequency=frequencies(rope.but(rotary_dim=dim)), first_dim=0) if rope.kind == "default" and rope.rotary_dim < dim else None
+            whole = (
+                turn.but(frequency=frequencies(rope.but(rotary_dim=dim)), first_dim=0)
+                if rope.kind == "default" and rope.rotary_dim < dim
+                else None
+            )
             rotation_mistakes(test, turn, q, k, positions, dim, whole, scored=True)
 
             def wrong(mistake, changed, test=test, turn=turn, q=q, k=k, positions=positions):
@@ -260,8 +350,15 @@ def make_rekey() -> File:
         "make/rotation.py: the unrotated keys rotated at both",
         {"float64": (1e-11, 0), "float32": (3e-5, 0), "float16": (2.4e-2, 0), "bfloat16": (1.8e-1, 0)},
     )
-    moves = {"shift_down": ([40, 41, 42], [30, 31, 32]), "shift_up": ([0, 1, 2], [100, 101, 102]), "merge": ([0, 1, 0, 1], [0, 1, 2, 3]), "stays": ([5, 6], [5, 6])}
-    for seed, (pairing, first, factor) in enumerate([("halves", 0, 1.0), ("interleaved", 0, 1.0), ("halves", 4, 1.2079441541679836)]):
+    moves = {
+        "shift_down": ([40, 41, 42], [30, 31, 32]),
+        "shift_up": ([0, 1, 2], [100, 101, 102]),
+        "merge": ([0, 1, 0, 1], [0, 1, 2, 3]),
+        "stays": ([5, 6], [5, 6]),
+    }
+    for seed, (pairing, first, factor) in enumerate(
+        [("halves", 0, 1.0), ("interleaved", 0, 1.0), ("halves", 4, 1.2079441541679836)]
+    ):
         f = [float(x) for x in frequencies(Rope(8, 8, 10000.0))]
         turn = Turn([mpf(x) for x in f], pairing, first, mpf(factor))
         for name, (old, new) in moves.items():
@@ -269,7 +366,16 @@ def make_rekey() -> File:
             cached = [[[float(c) for c in head] for head in token] for token in turned(turn, plain, [old])]
             step = turn.but(factor=mpf(1))
             moved = turned(step, cached, [[n - o for o, n in zip(old, new, strict=True)]])
-            asked = {"inv_freq": f, "attention_factor": factor, "pairing": pairing, "first_dim": first, "rotary_dim": 8, "from": old, "to": new, "k": cached}
+            asked = {
+                "inv_freq": f,
+                "attention_factor": factor,
+                "pairing": pairing,
+                "first_dim": first,
+                "rotary_dim": 8,
+                "from": old,
+                "to": new,
+                "k": cached,
+            }
             test = Test(f"{pairing}/{first}/{name}", asked, {"k": moved})
             test.wrong("not_moved", k=cached)
             test.wrong("moved_backwards", k=turned(step, cached, [[o - n for o, n in zip(old, new, strict=True)]]))

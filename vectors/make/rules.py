@@ -1,5 +1,6 @@
 """What is no rotation: ids of tokens, biases by distance, masks, scores, and vectors that are added."""
 
+import itertools
 import math
 
 from mpmath import mp, mpf
@@ -54,23 +55,38 @@ def make_positions() -> File:
         "make/rules.py, compared with posenc positions",
         EXACT,
     )
-    masks = {"left": [[0, 0, 1, 1, 1], [1, 1, 1, 1, 1]], "right": [[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], "both": [[0, 1, 1, 1, 0]], "none": [[1, 1, 1, 1]]}
+    masks = {
+        "left": [[0, 0, 1, 1, 1], [1, 1, 1, 1, 1]],
+        "right": [[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]],
+        "both": [[0, 1, 1, 1, 0]],
+        "none": [[1, 1, 1, 1]],
+    }
     for name, rows in masks.items():
         test = Test(f"mask/{name}", {"mask": rows, "cached": 0}, {"positions": [counted(row, 0) for row in rows]})
         blind = [[t if real else None for t, real in enumerate(row)] for row in rows]
         if name in ("left", "both"):
             test.wrong("padding_counted", positions=blind)
-        test.wrong("off_by_one", positions=[[None if p is None else p + 1 for p in row] for row in test.output["positions"]])
+        test.wrong(
+            "off_by_one", positions=[[None if p is None else p + 1 for p in row] for row in test.output["positions"]]
+        )
         file.add(test)
-    for name, rows, cached in (("left", [[0, 0, 1, 1, 1], [1, 1, 1, 1, 1]], 4), ("right", [[1, 1, 1, 0, 1], [1, 1, 1, 1, 1]], 4), ("none", [[1, 1, 1, 1, 1, 1]], 5)):
-        test = Test(f"decode/{name}", {"mask": rows, "cached": cached}, {"positions": [counted(row, cached) for row in rows]})
+    for name, rows, cached in (
+        ("left", [[0, 0, 1, 1, 1], [1, 1, 1, 1, 1]], 4),
+        ("right", [[1, 1, 1, 0, 1], [1, 1, 1, 1, 1]], 4),
+        ("none", [[1, 1, 1, 1, 1, 1]], 5),
+    ):
+        test = Test(
+            f"decode/{name}", {"mask": rows, "cached": cached}, {"positions": [counted(row, cached) for row in rows]}
+        )
         test.wrong("cache_ignored", positions=[list(range(len(row) - cached)) for row in rows])
-        test.wrong("one_too_far", positions=[[None if p is None else p + 1 for p in row] for row in test.output["positions"]])
+        test.wrong(
+            "one_too_far", positions=[[None if p is None else p + 1 for p in row] for row in test.output["positions"]]
+        )
         if name != "none":
             test.wrong("padding_counted", positions=[list(range(cached, len(row))) for row in rows])
         file.add(test)
     for bounds in ([0, 3, 8], [0, 1, 2, 6], [0, 5]):
-        ids = [t for a, b in zip(bounds, bounds[1:], strict=False) for t in range(b - a)]
+        ids = [t for a, b in itertools.pairwise(bounds) for t in range(b - a)]
         test = Test(f"packed/{'-'.join(map(str, bounds))}", {"cu_seqlens": bounds}, {"positions": [ids]})
         if len(bounds) > 2:
             test.wrong("packing_ignored", positions=[list(range(bounds[-1]))])
@@ -78,7 +94,12 @@ def make_positions() -> File:
         file.add(test)
     for chunks in ([3, 3, 2], [4, 1, 1], [5]):
         whole = list(range(sum(chunks)))
-        test = Test(f"chunks/{'-'.join(map(str, chunks))}", {"chunks": chunks}, {"positions": [whole]}, "a prompt is prefilled so many tokens at a time")
+        test = Test(
+            f"chunks/{'-'.join(map(str, chunks))}",
+            {"chunks": chunks},
+            {"positions": [whole]},
+            "a prompt is prefilled so many tokens at a time",
+        )
         if len(chunks) > 1:
             test.wrong("restart_at_chunks", positions=[[t for c in chunks for t in range(c)]])
         test.wrong("off_by_one", positions=[[t + 1 for t in whole]])
@@ -89,7 +110,11 @@ def make_positions() -> File:
         for frames, height, width in grids:
             tokens += [image] * (frames * height * width // merge**2) + [3]
         rows = mrope(tokens, grids, image, merge)
-        test = Test(f"mrope/{name}", {"input_ids": tokens, "image_grid_thw": grids, "image_token_id": image, "spatial_merge_size": merge}, {"positions": rows})
+        test = Test(
+            f"mrope/{name}",
+            {"input_ids": tokens, "image_grid_thw": grids, "image_token_id": image, "spatial_merge_size": merge},
+            {"positions": rows},
+        )
         test.wrong("images_as_text", positions=[list(range(len(tokens)))] * 3)
         test.wrong("axes_exchanged", positions=[rows[0], rows[2], rows[1]])
         late = [list(row) for row in rows]
@@ -99,14 +124,26 @@ def make_positions() -> File:
                     row[t] = t
         test.wrong("text_after_image", positions=late)
         coarse = [[t, at, side] for t, at, side in zip(*rows, strict=True)]
-        unmerged = [[c[0], c[0] + (c[1] - c[0]) * merge, c[0] + (c[2] - c[0]) * merge] if tokens[i] == image else c for i, c in enumerate(coarse)]
+        unmerged = [
+            [c[0], c[0] + (c[1] - c[0]) * merge, c[0] + (c[2] - c[0]) * merge] if tokens[i] == image else c
+            for i, c in enumerate(coarse)
+        ]
         test.wrong("merge_ignored", positions=[list(row) for row in zip(*unmerged, strict=True)])
         file.add(test)
     for name, row in {"roberta": [5, 6, 7, 1, 1], "left": [1, 1, 5, 6]}.items():
         offset, padding = 2, 1
-        right = [1 + counted([t != padding for t in row], 0)[i] + 1 if t != padding else padding for i, t in enumerate(row)]
-        test = Test(f"learned/{name}", {"input_ids": [row], "padding_idx": padding}, {"positions": [right]}, "rows of RoBERTa's table: the first word reads row padding_idx + 1, padding row padding_idx")
-        test.wrong("padding_row", positions=[[p - offset if t != padding else p for p, t in zip(right, row, strict=True)]])
+        right = [
+            1 + counted([t != padding for t in row], 0)[i] + 1 if t != padding else padding for i, t in enumerate(row)
+        ]
+        test = Test(
+            f"learned/{name}",
+            {"input_ids": [row], "padding_idx": padding},
+            {"positions": [right]},
+            "rows of RoBERTa's table: the first word reads row padding_idx + 1, padding row padding_idx",
+        )
+        test.wrong(
+            "padding_row", positions=[[p - offset if t != padding else p for p, t in zip(right, row, strict=True)]]
+        )
         test.wrong("padding_counted", positions=[[i + offset if t != padding else padding for i, t in enumerate(row)]])
         file.add(test)
     return file
@@ -150,25 +187,75 @@ def make_bias() -> File:
     for heads in (1, 2, 4, 6, 8, 12, 32, 40, 71):
         right = slopes(heads)
         test = Test(f"slopes/{heads}", {"kind": "alibi", "heads": heads}, {"slopes": right})
-        test.wrong("slopes_of_power_of_two", slopes=slopes(1 << (heads - 1).bit_length())[:heads] if heads & (heads - 1) else right)
+        test.wrong(
+            "slopes_of_power_of_two",
+            slopes=slopes(1 << (heads - 1).bit_length())[:heads] if heads & (heads - 1) else right,
+        )
         test.wrong("slopes_reversed", slopes=right[::-1])
         file.add(test)
     for heads, first, count in ((8, 4, 4), (12, 6, 6), (32, 8, 8)):
-        test = Test(f"slopes/{heads}/rank{first}", {"kind": "alibi", "heads": heads, "first_head": first, "local_heads": count}, {"slopes": slopes(heads)[first : first + count]}, "a rank's heads under tensor parallelism")
+        test = Test(
+            f"slopes/{heads}/rank{first}",
+            {"kind": "alibi", "heads": heads, "first_head": first, "local_heads": count},
+            {"slopes": slopes(heads)[first : first + count]},
+            "a rank's heads under tensor parallelism",
+        )
         test.wrong("slopes_of_local_heads", slopes=slopes(count))
         file.add(test)
     for heads, queries, keys in ((4, [0, 1, 2], [0, 1, 2]), (6, [5], [0, 1, 2, 3, 4, 5])):
         right = [[[-m * (q - k) if k <= q else None for k in keys] for q in queries] for m in slopes(heads)]
-        test = Test(f"alibi/{heads}/{len(queries)}", {"kind": "alibi", "heads": heads, "queries": queries, "keys": keys}, {"bias": right}, "0 at the query itself; keys that a causal mask hides are not compared")
+        test = Test(
+            f"alibi/{heads}/{len(queries)}",
+            {"kind": "alibi", "heads": heads, "queries": queries, "keys": keys},
+            {"bias": right},
+            "0 at the query itself; keys that a causal mask hides are not compared",
+        )
         test.wrong("bias_sign", bias=[[[None if b is None else -b for b in row] for row in head] for head in right])
         if heads & (heads - 1):
             grown = slopes(8)[:heads]
-            test.wrong("slopes_of_power_of_two", bias=[[[-m * (q - k) if k <= q else None for k in keys] for q in queries] for m in grown])
+            test.wrong(
+                "slopes_of_power_of_two",
+                bias=[[[-m * (q - k) if k <= q else None for k in keys] for q in queries] for m in grown],
+            )
         file.add(test)
-    relatives = [-1000, -300, -200, -129, -100, -64, -33, -20, -17, -9, -8, -7, -1, 0, 1, 7, 8, 9, 17, 40, 100, 128, 300]
+    relatives = [
+        -1000,
+        -300,
+        -200,
+        -129,
+        -100,
+        -64,
+        -33,
+        -20,
+        -17,
+        -9,
+        -8,
+        -7,
+        -1,
+        0,
+        1,
+        7,
+        8,
+        9,
+        17,
+        40,
+        100,
+        128,
+        300,
+    ]
     for both, buckets, furthest in ((True, 32, 128), (False, 32, 128), (True, 64, 256), (False, 32, 512)):
-        asked = {"kind": "t5", "bidirectional": both, "num_buckets": buckets, "max_distance": furthest, "relative_positions": relatives}
-        test = Test(f"t5/{'both' if both else 'causal'}/{buckets}/{furthest}", asked, {"buckets": [bucket(r, both, buckets, furthest) for r in relatives]})
+        asked = {
+            "kind": "t5",
+            "bidirectional": both,
+            "num_buckets": buckets,
+            "max_distance": furthest,
+            "relative_positions": relatives,
+        }
+        test = Test(
+            f"t5/{'both' if both else 'causal'}/{buckets}/{furthest}",
+            asked,
+            {"buckets": [bucket(r, both, buckets, furthest) for r in relatives]},
+        )
         test.wrong("distance_transposed", buckets=[bucket(-r, both, buckets, furthest) for r in relatives])
         test.wrong("buckets_of_other_direction", buckets=[bucket(r, not both, buckets, furthest) for r in relatives])
         test.wrong("buckets_linear", buckets=[bucket(r, both, buckets, furthest, linear=True) for r in relatives])
@@ -202,19 +289,46 @@ def make_mask() -> File:
         if first:
             test.wrong("aligned_to_start", visible=table(lambda q, k, first=first: k <= q - first))
     for queries, keys, window in ((8, 8, 3), (1, 10, 4), (8, 8, 1)):
-        test, table, _ = add(f"window/{queries}of{keys}/{window}", queries, keys, lambda q, k, w=window: q - w < k <= q, "a window of w shows the query and the w − 1 keys before it", causal=True, window=window)
+        test, table, _ = add(
+            f"window/{queries}of{keys}/{window}",
+            queries,
+            keys,
+            lambda q, k, w=window: q - w < k <= q,
+            "a window of w shows the query and the w − 1 keys before it",
+            causal=True,
+            window=window,
+        )
         test.wrong("window_off_by_one", visible=table(lambda q, k, w=window: q - w <= k <= q))
         test.wrong("window_ignored", visible=table(lambda q, k: k <= q))
         test.wrong("causal_lost", visible=table(lambda q, k, w=window: q - w < k))
         test.wrong("chunk_as_window", visible=table(lambda q, k, w=window: q // w == k // w and k <= q))
-    test, table, _ = add("chunk/8of8/3", 8, 8, lambda q, k: q // 3 == k // 3 and k <= q, "Llama 4: a token sees what came before it in its own chunk", causal=True, chunk=3)
+    test, table, _ = add(
+        "chunk/8of8/3",
+        8,
+        8,
+        lambda q, k: q // 3 == k // 3 and k <= q,
+        "Llama 4: a token sees what came before it in its own chunk",
+        causal=True,
+        chunk=3,
+    )
     test.wrong("chunk_as_window", visible=table(lambda q, k: q - 3 < k <= q))
     test.wrong("window_ignored", visible=table(lambda q, k: k <= q))
-    test, table, _ = add("sinks/8of8/3", 8, 8, lambda q, k: (q - 3 < k or k < 2) and k <= q, "the first tokens stay in sight (StreamingLLM, 2309.17453)", causal=True, window=3, sink_tokens=2)
+    test, table, _ = add(
+        "sinks/8of8/3",
+        8,
+        8,
+        lambda q, k: (q - 3 < k or k < 2) and k <= q,
+        "the first tokens stay in sight (StreamingLLM, 2309.17453)",
+        causal=True,
+        window=3,
+        sink_tokens=2,
+    )
     test.wrong("sinks_hidden", visible=table(lambda q, k: q - 3 < k <= q))
     test.wrong("window_ignored", visible=table(lambda q, k: k <= q))
     of = [0, 0, 0, 1, 1, 2, 2, 2]
-    test, table, _ = add("packed/3-2-3", 8, 8, lambda q, k: of[q] == of[k] and k <= q, causal=True, cu_seqlens=[0, 3, 5, 8])
+    test, table, _ = add(
+        "packed/3-2-3", 8, 8, lambda q, k: of[q] == of[k] and k <= q, causal=True, cu_seqlens=[0, 3, 5, 8]
+    )
     test.wrong("documents_mixed", visible=table(lambda q, k: k <= q))
     keep = [0, 0, 1, 1, 1, 1]
     test, table, _ = add("padding/left", 4, 6, lambda q, k: keep[k] and k <= q, causal=True, keep=keep)
@@ -293,7 +407,15 @@ def make_scores() -> File:
 # --- vectors that are added ------------------------------------------------------------------------
 
 
-def waves(width: int, positions: list[int], base: float, layout: str, first: str = "sin", ends: bool = False, channel: bool = False) -> list:
+def waves(
+    width: int,
+    positions: list[int],
+    base: float,
+    layout: str,
+    first: str = "sin",
+    ends: bool = False,
+    channel: bool = False,
+) -> list:
     pairs = (width + 1) // 2
     by = mpf(pairs - 1 if ends else pairs)
     made = []
@@ -318,13 +440,27 @@ def make_added() -> File:
         (16, [0, 3, 7], 10000.0, "concatenated", True),
         (6, [1, 2, 10], 100.0, "interleaved", False),
     ):
-        asked = {"width": width, "positions": positions, "base": base, "layout": layout, "spacing": "ends" if ends else "width"}
-        test = Test(f"{layout}/{width}/{asked['spacing']}/{int(base)}", asked, {"vectors": waves(width, positions, base, layout, ends=ends)}, "tensor2tensor's spacing: the exponent is divided by d/2 − 1" if ends else "")
+        asked = {
+            "width": width,
+            "positions": positions,
+            "base": base,
+            "layout": layout,
+            "spacing": "ends" if ends else "width",
+        }
+        test = Test(
+            f"{layout}/{width}/{asked['spacing']}/{int(base)}",
+            asked,
+            {"vectors": waves(width, positions, base, layout, ends=ends)},
+            "tensor2tensor's spacing: the exponent is divided by d/2 − 1" if ends else "",
+        )
         other = "concatenated" if layout == "interleaved" else "interleaved"
         test.wrong("layout_exchanged", vectors=waves(width, positions, base, other, ends=ends))
         test.wrong("cosine_first", vectors=waves(width, positions, base, layout, "cos", ends))
         test.wrong("exponent_by_channel", vectors=waves(width, positions, base, layout, ends=ends, channel=True))
-        test.wrong("spacing_of_width" if ends else "spacing_of_ends", vectors=waves(width, positions, base, layout, ends=not ends))
+        test.wrong(
+            "spacing_of_width" if ends else "spacing_of_ends",
+            vectors=waves(width, positions, base, layout, ends=not ends),
+        )
         test.wrong("off_by_one", vectors=waves(width, [p + 1 for p in positions], base, layout, ends=ends))
         if base != 10000.0:
             test.wrong("base_default", vectors=waves(width, positions, 10000.0, layout, ends=ends))

@@ -8,7 +8,10 @@ COUNT = {"type": "integer", "minimum": 0}
 NUMBERS = {"type": "array", "items": NUMBER}
 WHOLES = {"type": "array", "items": WHOLE}
 TEXT = {"type": "string", "minLength": 1}
-TENSOR = {"type": "array", "items": {"type": "array", "items": NUMBERS}}  # three axes, as `about` of the file names them
+TENSOR = {
+    "type": "array",
+    "items": {"type": "array", "items": NUMBERS},
+}  # three axes, as `about` of the file names them
 MATRIX = {"type": "array", "items": NUMBERS}
 ROWS = {"type": "array", "items": WHOLES}
 PAIRING = {"enum": ["halves", "interleaved"]}
@@ -60,12 +63,27 @@ INPUT = {
         ),
     ),
     "mask": part(
-        {"queries": COUNT, "keys": COUNT, "causal": {"type": "boolean"}, "window": COUNT, "chunk": COUNT, "sink_tokens": COUNT}
+        {
+            "queries": COUNT,
+            "keys": COUNT,
+            "causal": {"type": "boolean"},
+            "window": COUNT,
+            "chunk": COUNT,
+            "sink_tokens": COUNT,
+        }
         | {"cu_seqlens": WHOLES, "keep": WHOLES},
         ("window", "chunk", "sink_tokens", "cu_seqlens", "keep"),
     ),
     "scores": part(
-        {"q": MATRIX, "k": MATRIX, "head_dim": COUNT, "positions": WHOLES, "scale": NUMBER, "softcap": NUMBER, "sink": NUMBER}
+        {
+            "q": MATRIX,
+            "k": MATRIX,
+            "head_dim": COUNT,
+            "positions": WHOLES,
+            "scale": NUMBER,
+            "softcap": NUMBER,
+            "sink": NUMBER,
+        }
         | {"temperature": part({"scale": NUMBER, "length": COUNT})},
         ("softcap", "sink", "temperature"),
     ),
@@ -86,7 +104,11 @@ OUTPUT = {
     "model": {"q": TENSOR, "k": TENSOR, "scores": TENSOR},
     "rekey": {"k": TENSOR},
     "positions": {"positions": {"type": "array", "items": {"type": "array", "items": {"type": ["integer", "null"]}}}},
-    "bias": {"slopes": NUMBERS, "bias": {"type": "array", "items": {"type": "array", "items": {"type": "array", "items": MAYBE}}}, "buckets": WHOLES},
+    "bias": {
+        "slopes": NUMBERS,
+        "bias": {"type": "array", "items": {"type": "array", "items": {"type": "array", "items": MAYBE}}},
+        "buckets": WHOLES,
+    },
     "mask": {"visible": {"type": "array", "items": {"type": "array", "items": {"enum": [0, 1]}}}},
     "scores": {"probabilities": MATRIX},
     "added": {"vectors": {"type": "array", "items": NUMBERS}},
@@ -126,12 +148,19 @@ def of(operation: str) -> dict:
 
 
 def of_mistakes() -> dict:
-    mistake = part({"title": TEXT, "cure": TEXT, "report": {"type": "string", "format": "uri"}, "loss": {"const": True}}, ("report", "loss"))
+    mistake = part(
+        {"title": TEXT, "cure": TEXT, "report": {"type": "string", "format": "uri"}, "loss": {"const": True}},
+        ("report", "loss"),
+    )
     file = part(
         {
             "schema": {"const": "schemas/mistakes.schema.json"},
             "version": {"const": 1},
-            "mistakes": {"type": "object", "propertyNames": {"pattern": "^[a-z0-9_]+$"}, "additionalProperties": mistake},
+            "mistakes": {
+                "type": "object",
+                "propertyNames": {"pattern": "^[a-z0-9_]+$"},
+                "additionalProperties": mistake,
+            },
         }
     )
     return {"$schema": DRAFT, "title": "posenc vectors: mistakes by name", **file}

@@ -13,7 +13,13 @@ ENGINES = ["transformers", "mlx", "torchtitan", "x_transformers", "rotary_embedd
 
 
 def card(posenc, *program):
-    ran = subprocess.run([posenc, "conform", "--json", "--", *program], env={**os.environ, "PYTHONWARNINGS": "ignore"}, capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        [posenc, "conform", "--json", "--", *program],
+        env={**os.environ, "PYTHONWARNINGS": "ignore"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if ran.returncode not in (0, 1):
         sys.exit(f"{program[-1]} must answer, got {ran.stderr.strip()[-500:]}; run it by hand")
     return json.loads(ran.stdout)
@@ -21,7 +27,11 @@ def card(posenc, *program):
 
 def row(of):
     asked = of["passed"] + of["wrong"] + of["loss"] + of["failed"]
-    by = [f"{o['operation']} {sum(t['outcome'] == 'passed' for t in o['tests'])}/{n}" for o in of["operations"] if (n := sum(t["outcome"] != "unsupported" for t in o["tests"]))]
+    by = [
+        f"{o['operation']} {sum(t['outcome'] == 'passed' for t in o['tests'])}/{n}"
+        for o in of["operations"]
+        if (n := sum(t["outcome"] != "unsupported" for t in o["tests"]))
+    ]
     mistakes = [(m["mistake"], m["tests"]) for o in of["operations"] for m in o["mistakes"]]
     unknown = sum(o["unknown"] for o in of["operations"])
     shown = [f"`{name}` {count}" for name, count in mistakes]
@@ -36,7 +46,11 @@ def main():
         if sys.stdout.isatty():
             print(f"{engine} …", end="\r", flush=True)
         cards.append(card(posenc, sys.executable, str(HERE / f"{engine}_adapter.py")))
-    lines = ["| engine | type | right | by operation | what the rest shows |", "|---|---|---|---|---|", *map(row, cards)]
+    lines = [
+        "| engine | type | right | by operation | what the rest shows |",
+        "|---|---|---|---|---|",
+        *map(row, cards),
+    ]
     text, begin, end = PAGE.read_text(), "<!-- made: cards -->\n", "<!-- end -->"
     before, rest = text.split(begin)
     PAGE.write_text(before + begin + "\n" + "\n".join(lines) + "\n\n" + end + rest.split(end, 1)[1])

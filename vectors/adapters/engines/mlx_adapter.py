@@ -15,7 +15,9 @@ def frequencies(asked):
     length = asked.get("length", 0)
     block = None if scaling["type"] == "default" else dict(scaling)
     if scaling["type"] == "longrope":
-        block["original_max_position_embeddings"] = inner.get("original_max_position_embeddings", scaling.get("original_max_position_embeddings"))
+        block["original_max_position_embeddings"] = inner.get(
+            "original_max_position_embeddings", scaling.get("original_max_position_embeddings")
+        )
     rope = initialize_rope(part, theta, False, block, inner.get("max_position_embeddings"))
     x = mx.concatenate([mx.ones((1, 1, 2, part // 2)), mx.zeros((1, 1, 2, part // 2))], axis=-1)
     if length:
@@ -31,7 +33,15 @@ def rotated(x, asked, positions):
     tokens = []
     for t, at in enumerate(positions):
         head = mx.array(x[t])[:, None, :]
-        turned = mx.fast.rope(head[..., first : first + part], part, traditional=asked["pairing"] == "interleaved", base=None, scale=1.0, offset=at, freqs=periods)
+        turned = mx.fast.rope(
+            head[..., first : first + part],
+            part,
+            traditional=asked["pairing"] == "interleaved",
+            base=None,
+            scale=1.0,
+            offset=at,
+            freqs=periods,
+        )
         turned = turned * asked["attention_factor"]
         tokens.append(mx.concatenate([head[..., :first], turned, head[..., first + part :]], axis=-1)[:, 0])
     return mx.stack(tokens)
@@ -43,7 +53,7 @@ def rotate(asked):
 
 
 def rekey(asked):
-    step = [b - a for a, b in zip(asked["from"], asked["to"])]
+    step = [b - a for a, b in zip(asked["from"], asked["to"], strict=False)]
     return {"k": rotated(asked["k"], asked | {"attention_factor": 1}, step)}
 
 

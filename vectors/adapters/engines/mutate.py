@@ -17,7 +17,15 @@ ENGINES = ["x_transformers", "rotary_embedding_torch", "mlx", "torchtitan", "tra
 
 def card(posenc, engine, operation, plant=None):
     env = {**os.environ, "PYTHONWARNINGS": "ignore"} | ({"PLANT": plant} if plant else {})
-    command = [posenc, "conform", "--json", *(["--only", operation] if operation else []), "--", sys.executable, str(HERE / f"{engine}_adapter.py")]
+    command = [
+        posenc,
+        "conform",
+        "--json",
+        *(["--only", operation] if operation else []),
+        "--",
+        sys.executable,
+        str(HERE / f"{engine}_adapter.py"),
+    ]
     ran = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     return json.loads(ran.stdout) if ran.returncode in (0, 1) else {"operations": [], "passed": 0, "wrong": 0}
 
@@ -30,7 +38,10 @@ def main():
     posenc, engines = sys.argv[1], sys.argv[2:] or ENGINES
     counted, named, missed, began = 0, 0, [], time.monotonic()
     for engine in engines:
-        healthy = {operation: outcomes(card(posenc, engine, operation), "passed") for operation in sorted({p[0] for p in PLANTED.values()})}
+        healthy = {
+            operation: outcomes(card(posenc, engine, operation), "passed")
+            for operation in sorted({p[0] for p in PLANTED.values()})
+        }
         for plant, (operation, *_) in PLANTED.items():
             # Of the answers that were right: what is off already would be off by two mistakes in one output.
             shows = outcomes(card(posenc, engine, operation, plant), "wrong", "loss")
@@ -42,9 +53,16 @@ def main():
             if all(right):
                 named += 1
             else:
-                missed.append(f"{plant} in {engine}: {right.count(False)} of {len(right)} tests say {sorted({m for v in fresh.values() for m in v}) or 'unknown'}")
-            print(f"{engine}: {plant}: {'named' if all(right) else 'MISSED'} in {sum(right)} of {len(right)} tests", flush=True)
-    print(f"{named} of {counted} planted mistakes named in {len(engines)} engines, {len(set(PLANTED))} kinds; {time.monotonic() - began:.0f} s")
+                missed.append(
+                    f"{plant} in {engine}: {right.count(False)} of {len(right)} tests say {sorted({m for v in fresh.values() for m in v}) or 'unknown'}"
+                )
+            print(
+                f"{engine}: {plant}: {'named' if all(right) else 'MISSED'} in {sum(right)} of {len(right)} tests",
+                flush=True,
+            )
+    print(
+        f"{named} of {counted} planted mistakes named in {len(engines)} engines, {len(set(PLANTED))} kinds; {time.monotonic() - began:.0f} s"
+    )
     for line in missed:
         print(f"  {line}")
     return 1 if missed else 0

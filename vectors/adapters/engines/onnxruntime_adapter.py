@@ -8,12 +8,24 @@ from protocol import refuse, serve
 
 
 def session(interleaved, rotary_dim, heads):
-    node = helper.make_node("RotaryEmbedding", ["x", "cos", "sin", "positions"], ["y"], interleaved=interleaved, rotary_embedding_dim=rotary_dim, num_heads=heads)
+    node = helper.make_node(
+        "RotaryEmbedding",
+        ["x", "cos", "sin", "positions"],
+        ["y"],
+        interleaved=interleaved,
+        rotary_embedding_dim=rotary_dim,
+        num_heads=heads,
+    )
     value = helper.make_tensor_value_info
     graph = helper.make_graph(
         [node],
         "rotary",
-        [value("x", TensorProto.FLOAT, [1, heads, None, None]), value("cos", TensorProto.FLOAT, [None, None]), value("sin", TensorProto.FLOAT, [None, None]), value("positions", TensorProto.INT64, [1, None])],
+        [
+            value("x", TensorProto.FLOAT, [1, heads, None, None]),
+            value("cos", TensorProto.FLOAT, [None, None]),
+            value("sin", TensorProto.FLOAT, [None, None]),
+            value("positions", TensorProto.INT64, [1, None]),
+        ],
         [value("y", TensorProto.FLOAT, [1, heads, None, None])],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
@@ -24,7 +36,9 @@ def session(interleaved, rotary_dim, heads):
 def rotate(asked):
     refuse(asked["first_dim"] == 0 and "axis_of_pair" not in asked, "the first channels of one axis alone")
     at = np.arange(max(len(asked["positions"]), max(asked["positions"]) + 1))[:, None] * np.array(asked["inv_freq"])
-    tables = {name: (f(at) * asked["attention_factor"]).astype(np.float32) for name, f in (("cos", np.cos), ("sin", np.sin))}
+    tables = {
+        name: (f(at) * asked["attention_factor"]).astype(np.float32) for name, f in (("cos", np.cos), ("sin", np.sin))
+    }
     whole, out = len(asked["q"][0][0]), {}
     for name in ("q", "k"):
         x = np.array(asked[name], dtype=np.float32).transpose(1, 0, 2)[None]

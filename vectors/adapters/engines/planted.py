@@ -74,7 +74,9 @@ def without(*keys):
 
 
 def moved(by):
-    return of(positions=lambda p: [[t + by for t in row] for row in p] if isinstance(p[0], list) else [t + by for t in p])
+    return of(
+        positions=lambda p: [[t + by for t in row] for row in p] if isinstance(p[0], list) else [t + by for t in p]
+    )
 
 
 def same(asked):
@@ -88,14 +90,14 @@ def other(pairing):
 def heads_for_tokens(asked):
     """Angles by the head: token t of the question is head t, and stands where its head's number says."""
     heads, _ = len(asked["q"][0]), len(asked["q"])
-    turned = {name: [list(row) for row in zip(*asked[name])] for name in ("q", "k")}
+    turned = {name: [list(row) for row in zip(*asked[name], strict=False)] for name in ("q", "k")}
     pad = [turned["k"][0]] * (heads - len(turned["k"]))
     return {**asked, "q": turned["q"], "k": turned["k"] + pad, "positions": list(range(heads))}
 
 
 def tokens_again(asked, answer):
-    q = [list(row) for row in zip(*answer["q"])]
-    k = [list(row) for row in zip(*answer["k"][: len(asked["k"][0])])]
+    q = [list(row) for row in zip(*answer["q"], strict=False)]
+    k = [list(row) for row in zip(*answer["k"][: len(asked["k"][0])], strict=False)]
     return {"q": q, "k": k}
 
 
@@ -112,7 +114,11 @@ PLANTED = {
     "bands_default": ("frequencies", each(low_freq_factor=1.0, high_freq_factor=4.0), None),
     "trained_length": ("frequencies", of_config(promised), None),
     "factor_inverted": ("frequencies", of_config(inverted), None),
-    "frequencies_in_bfloat16": ("frequencies", same, lambda _, a: {**a, "inv_freq": [bfloat16(f) for f in a["inv_freq"]]}),
+    "frequencies_in_bfloat16": (
+        "frequencies",
+        same,
+        lambda _, a: {**a, "inv_freq": [bfloat16(f) for f in a["inv_freq"]]},
+    ),
     "exponent_halved": ("frequencies", same, lambda _, a: {**a, "inv_freq": a["inv_freq"]}),
     "factor_dropped": ("frequencies", same, lambda _, a: {**a, "attention_factor": 1}),
     "cos_sin_exchanged": ("cos_sin", same, lambda _, a: {"cos": a["sin"], "sin": a["cos"]}),
@@ -128,29 +134,48 @@ PLANTED = {
     "moved_backwards": ("rekey", lambda asked: {**asked, "from": asked["to"], "to": asked["from"]}, None),
     "not_moved": ("rekey", lambda asked: {**asked, "to": asked["from"]}, None),
     "rotated_anew": ("rekey", of(**{"from": lambda p: [0] * len(p)}), None),
-    "axes_exchanged": ("positions", same, lambda asked, a: {"positions": [a["positions"][i] for i in (0, 2, 1)]} if len(a["positions"]) == 3 else a),
+    "axes_exchanged": (
+        "positions",
+        same,
+        lambda asked, a: {"positions": [a["positions"][i] for i in (0, 2, 1)]} if len(a["positions"]) == 3 else a,
+    ),
     "slopes_reversed": ("bias", same, lambda _, a: {**a, "slopes": a["slopes"][::-1]} if "slopes" in a else a),
-    "bias_sign": ("bias", same, lambda _, a: {"bias": [[[-x for x in row] for row in head] for head in a["bias"]]} if "bias" in a else a),
+    "bias_sign": (
+        "bias",
+        same,
+        lambda _, a: {"bias": [[[-x for x in row] for row in head] for head in a["bias"]]} if "bias" in a else a,
+    ),
     "distance_transposed": ("bias", of(relative_positions=lambda r: [-x for x in r]), None),
     "buckets_of_other_direction": ("bias", of(bidirectional=lambda b: not b), None),
     "max_distance_default": ("bias", of(max_distance=128), None),
     "window_off_by_one": ("mask", of(window=lambda w: w + 1), None),
     "window_ignored": ("mask", without("window", "chunk"), None),
-    "chunk_as_window": ("mask", lambda a: {**without("window", "chunk")(a), **({"window": a["chunk"]} if "chunk" in a else {"chunk": a["window"]} if "window" in a else {})}, None),
+    "chunk_as_window": (
+        "mask",
+        lambda a: {
+            **without("window", "chunk")(a),
+            **({"window": a["chunk"]} if "chunk" in a else {"chunk": a["window"]} if "window" in a else {}),
+        },
+        None,
+    ),
     "documents_mixed": ("mask", without("cu_seqlens"), None),
     "padding_seen": ("mask", without("keep"), None),
     "softcap_ignored": ("scores", without("softcap"), None),
     "scale_default": ("scores", of(scale=0.5), None),
     "sink_ignored": ("scores", without("sink"), None),
     "layout_exchanged": ("added", same, lambda _, a: {"vectors": [alternating(row) for row in a["vectors"]]}),
-    "cosine_first": ("added", same, lambda _, a: {"vectors": [row[len(row) // 2 :] + row[: len(row) // 2] for row in a["vectors"]]}),
+    "cosine_first": (
+        "added",
+        same,
+        lambda _, a: {"vectors": [row[len(row) // 2 :] + row[: len(row) // 2] for row in a["vectors"]]},
+    ),
 }
 del PLANTED["exponent_halved"]  # no change of a question or an answer makes it
 
 
 def alternating(row):
     half = len(row) // 2
-    return [x for pair in zip(row[:half], row[half:]) for x in pair]
+    return [x for pair in zip(row[:half], row[half:], strict=False) for x in pair]
 
 
 def unscaled(asked, k):

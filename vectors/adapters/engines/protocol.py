@@ -67,7 +67,13 @@ def head_dim(config):
     inner = config.get("text_config", config)
     refuse("hidden_size" in inner and inner["model_type"] != "chatglm", "a configuration in words of its own")
     refuse("kv_lora_rank" not in inner, "latent attention is the model's own code")
-    refuse("layer_types" not in inner and "sliding_window_pattern" not in inner and "rope_local_base_freq" not in inner, "one set of frequencies for all layers")
+    refuse(
+        "layer_types" not in inner and "sliding_window_pattern" not in inner and "rope_local_base_freq" not in inner,
+        "one set of frequencies for all layers",
+    )
     whole = inner.get("head_dim") or inner["hidden_size"] // inner["num_attention_heads"]
-    part = inner.get("partial_rotary_factor", (inner.get("rope_parameters") or {}).get("partial_rotary_factor", inner.get("rotary_pct", 1)))
+    part = inner.get(
+        "partial_rotary_factor",
+        (inner.get("rope_parameters") or {}).get("partial_rotary_factor", inner.get("rotary_pct", 1)),
+    )
     return whole, inner.get("rotary_dim") or int(whole * part)

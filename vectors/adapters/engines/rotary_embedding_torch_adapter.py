@@ -6,7 +6,9 @@ from rotary_embedding_torch import RotaryEmbedding, apply_rotary_emb
 
 
 def made(inv_freq):
-    return RotaryEmbedding(2 * len(inv_freq), custom_freqs=torch.tensor(inv_freq, dtype=torch.float32), cache_if_possible=False)
+    return RotaryEmbedding(
+        2 * len(inv_freq), custom_freqs=torch.tensor(inv_freq, dtype=torch.float32), cache_if_possible=False
+    )
 
 
 def frequencies(asked):
@@ -25,14 +27,22 @@ def rotate(asked):
     refuse("axis_of_pair" not in asked, "axes have frequencies of their own")
     freqs = made(asked["inv_freq"])(torch.tensor(asked["positions"], dtype=torch.float32)).detach()
     return {
-        name: apply_rotary_emb(freqs, torch.tensor(asked[name]).transpose(0, 1), start_index=asked["first_dim"], scale=asked["attention_factor"]).transpose(0, 1)
+        name: apply_rotary_emb(
+            freqs,
+            torch.tensor(asked[name]).transpose(0, 1),
+            start_index=asked["first_dim"],
+            scale=asked["attention_factor"],
+        ).transpose(0, 1)
         for name in ("q", "k")
     }
 
 
 def cos_sin(asked):
     freqs = made(asked["inv_freq"])(torch.tensor(asked["positions"], dtype=torch.float32)).detach()
-    return {"cos": freqs[:, ::2].cos() * asked["attention_factor"], "sin": freqs[:, ::2].sin() * asked["attention_factor"]}
+    return {
+        "cos": freqs[:, ::2].cos() * asked["attention_factor"],
+        "sin": freqs[:, ::2].sin() * asked["attention_factor"],
+    }
 
 
 serve("rotary-embedding-torch", {"frequencies": frequencies, "rotate": rotate, "cos_sin": cos_sin})

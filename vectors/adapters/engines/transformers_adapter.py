@@ -2,7 +2,7 @@
 runs it without weights), and the functions that its models share."""
 
 import contextlib
-import io
+import itertools
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,7 +27,10 @@ with contextlib.redirect_stdout(sys.stderr):
 
 
 def rotation(asked):
-    refuse("kv_lora_rank" not in asked["config"] or "q" not in asked, "channels change places before they rotate, which the probe does not see")
+    refuse(
+        "kv_lora_rank" not in asked["config"] or "q" not in asked,
+        "channels change places before they rotate, which the probe does not see",
+    )
     try:
         layers = hugging_face.run(asked["config"], asked.get("length"))
     except hugging_face.Refused as why:
@@ -84,30 +87,45 @@ def rotate(asked):
     first, end = asked["first_dim"], asked["first_dim"] + asked["rotary_dim"]
     whole = [torch.tensor(asked[name], dtype=torch.float32).transpose(0, 1)[None] for name in ("q", "k")]
     turned = module.apply_rotary_pos_emb(*(x[..., first:end] for x in whole), cos, sin)
-    for x, y in zip(whole, turned):
+    for x, y in zip(whole, turned, strict=False):
         x[..., first:end] = y
-    return {name: x[0].transpose(0, 1) for name, x in zip(("q", "k"), whole)}
+    return {name: x[0].transpose(0, 1) for name, x in zip(("q", "k"), whole, strict=False)}
 
 
 def positions(asked):
     if "padding_idx" in asked:
-        return {"positions": RobertaEmbeddings.create_position_ids_from_input_ids(torch.tensor(asked["input_ids"]), asked["padding_idx"])}
+        return {
+            "positions": RobertaEmbeddings.create_position_ids_from_input_ids(
+                torch.tensor(asked["input_ids"]), asked["padding_idx"]
+            )
+        }
     refuse("image_grid_thw" in asked, "position ids of text are the caller's")
     tokens = torch.tensor([asked["input_ids"]])
-    config = SimpleNamespace(vision_config=SimpleNamespace(spatial_merge_size=asked["spatial_merge_size"]), image_token_id=asked["image_token_id"])
+    config = SimpleNamespace(
+        vision_config=SimpleNamespace(spatial_merge_size=asked["spatial_merge_size"]),
+        image_token_id=asked["image_token_id"],
+    )
     self = SimpleNamespace(config=config)
     self.get_vision_position_ids = Qwen2VLModel.get_vision_position_ids.__get__(self)
-    ids, _ = Qwen2VLModel.get_rope_index(self, tokens, (tokens == asked["image_token_id"]).int(), torch.tensor(asked["image_grid_thw"]))
+    ids, _ = Qwen2VLModel.get_rope_index(
+        self, tokens, (tokens == asked["image_token_id"]).int(), torch.tensor(asked["image_grid_thw"])
+    )
     return {"positions": ids[:, 0]}
 
 
 def bias(asked):
     if asked["kind"] == "t5":
         relative = torch.tensor(asked["relative_positions"])
-        return {"buckets": T5Attention._relative_position_bucket(relative, asked["bidirectional"], asked["num_buckets"], asked["max_distance"])}
+        return {
+            "buckets": T5Attention._relative_position_bucket(
+                relative, asked["bidirectional"], asked["num_buckets"], asked["max_distance"]
+            )
+        }
     refuse("local_heads" not in asked, "heads are not shared out here")
     keys = len(asked.get("keys", [0, 1]))
-    by_key = build_alibi_tensor(torch.ones(1, keys), asked["heads"], torch.float32)[:, 0]  # slope·key: a constant apart from the bias
+    by_key = build_alibi_tensor(torch.ones(1, keys), asked["heads"], torch.float32)[
+        :, 0
+    ]  # slope·key: a constant apart from the bias
     if "queries" not in asked:
         return {"slopes": by_key[:, 1]}
     return {"bias": torch.stack([by_key - by_key[:, q, None] for q in asked["queries"]], dim=1)}
@@ -122,12 +140,21 @@ def mask(asked):
         rules.append(masking_utils.chunked_overlay(asked["chunk"], torch.zeros(1, dtype=torch.int64)))
     if "cu_seqlens" in asked:
         bounds = asked["cu_seqlens"]
-        rules.append(masking_utils.packed_sequence_mask_function(torch.tensor([[i for i, (a, b) in enumerate(zip(bounds, bounds[1:])) for _ in range(b - a)]])))
+        rules.append(
+            masking_utils.packed_sequence_mask_function(
+                torch.tensor([[i for i, (a, b) in enumerate(itertools.pairwise(bounds)) for _ in range(b - a)]])
+            )
+        )
     if "keep" in asked:
         rules.append(masking_utils.padding_mask_function(torch.tensor([asked["keep"]]).bool()))
     sees, first = masking_utils.and_masks(*rules), asked["keys"] - asked["queries"]
     numbers = [torch.tensor(i) for i in range(asked["keys"])]
-    return {"visible": [[int(torch.tensor(True) & sees(0, 0, numbers[first + q], k)) for k in numbers] for q in range(asked["queries"])]}
+    return {
+        "visible": [
+            [int(torch.tensor(True) & sees(0, 0, numbers[first + q], k)) for k in numbers]
+            for q in range(asked["queries"])
+        ]
+    }
 
 
 def scores(asked):
@@ -140,7 +167,9 @@ def scores(asked):
         module.sinks = torch.tensor([asked["sink"]])
         _, made = modeling_gpt_oss.eager_attention_forward(module, q, k, k, hidden, asked["scale"])
     else:
-        _, made = modeling_gemma2.eager_attention_forward(module, q, k, k, hidden, scaling=asked["scale"], softcap=asked.get("softcap"))
+        _, made = modeling_gemma2.eager_attention_forward(
+            module, q, k, k, hidden, scaling=asked["scale"], softcap=asked.get("softcap")
+        )
     return {"probabilities": made[0, 0]}
 
 

@@ -2,7 +2,12 @@
 
 import torch
 from protocol import Unsupported, head_dim, refuse, rope_settings, serve
-from x_transformers.x_transformers import AlibiPositionalBias, RelativePositionBias, RotaryEmbedding, apply_rotary_pos_emb
+from x_transformers.x_transformers import (
+    AlibiPositionalBias,
+    RelativePositionBias,
+    RotaryEmbedding,
+    apply_rotary_pos_emb,
+)
 
 
 def embedding(inv_freq):
@@ -13,7 +18,7 @@ def embedding(inv_freq):
 
 def frequencies(asked):
     theta, scaling = rope_settings(asked["config"])
-    whole, part = head_dim(asked["config"])
+    _whole, part = head_dim(asked["config"])
     if scaling["type"] == "default":
         return {"inv_freq": RotaryEmbedding(part, base=theta).inv_freq}
     if scaling["type"] == "linear":
@@ -28,7 +33,10 @@ def rotate(asked):
     refuse("axis_of_pair" not in asked, "one axis alone")
     refuse(asked["attention_factor"] == 1, "no attention factor")
     freqs, scale = embedding(asked["inv_freq"])(torch.tensor(asked["positions"]))
-    return {name: apply_rotary_pos_emb(torch.tensor(asked[name]).transpose(0, 1)[None], freqs, scale)[0].transpose(0, 1) for name in ("q", "k")}
+    return {
+        name: apply_rotary_pos_emb(torch.tensor(asked[name]).transpose(0, 1)[None], freqs, scale)[0].transpose(0, 1)
+        for name in ("q", "k")
+    }
 
 
 def cos_sin(asked):
@@ -42,7 +50,10 @@ def bias(asked):
         relative = torch.tensor(asked["relative_positions"])
         return {
             "buckets": RelativePositionBias._relative_position_bucket(
-                relative, causal=not asked["bidirectional"], num_buckets=asked["num_buckets"], max_distance=asked["max_distance"]
+                relative,
+                causal=not asked["bidirectional"],
+                num_buckets=asked["num_buckets"],
+                max_distance=asked["max_distance"],
             )
         }
     refuse("local_heads" not in asked, "no tensor parallelism")

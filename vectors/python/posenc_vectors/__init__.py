@@ -11,7 +11,7 @@ makes a pytest test of each vector. One that fails says what the engine does, if
 wrong channels make a pair". Answers may be lists, or whatever has .tolist() (NumPy, torch, JAX).
 """
 
-from posenc_vectors.judge import Mistake, Verdict, Vector, judge, load, mistakes, operations
+from posenc_vectors.judge import Mistake, Vector, Verdict, judge, load, mistakes, operations
 from posenc_vectors.tests import (
     added,
     attention_bias,

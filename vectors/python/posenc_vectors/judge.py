@@ -72,7 +72,15 @@ def mistakes() -> dict[str, Mistake]:
 def load(operation: str) -> list[Vector]:
     """The tests of an operation: "rotate", "frequencies", "model" … (operations())."""
     return [
-        Vector(**{**test["input"], "id": test["id"], "operation": operation, "about": test.get("about", ""), "asked": test["input"]})
+        Vector(
+            **{
+                **test["input"],
+                "id": test["id"],
+                "operation": operation,
+                "about": test.get("about", ""),
+                "asked": test["input"],
+            }
+        )
         for test in _read(operation)["tests"]
     ]
 
@@ -87,7 +95,8 @@ def _flat(value: Any) -> list[Any]:
 
 def _close(got: list[Any], wanted: list[Any], absolute: float, relative: float) -> bool:
     return len(got) == len(wanted) and all(
-        w is None or (g is not None and abs(g - w) <= absolute + relative * abs(w)) for g, w in zip(got, wanted)
+        w is None or (g is not None and abs(g - w) <= absolute + relative * abs(w))
+        for g, w in zip(got, wanted, strict=False)
     )
 
 
@@ -107,20 +116,27 @@ def judge(vector: Vector, answer: Mapping[str, Any], dtype: str = "float32") -> 
         return Verdict(True)
     off = 0.0
     for name, values in got.items():
-        pairs = [(g, w) for g, w in zip(values, right[name]) if w is not None]
+        pairs = [(g, w) for g, w in zip(values, right[name], strict=False) if w is not None]
         same = len(values) == len(right[name]) and all(g is not None and math.isfinite(g) for g, _ in pairs)
         off = max([off, *(abs(g - w) for g, w in pairs)]) if same else math.inf
     shows = _shown(test, right, got, absolute, relative)
     if not shows and len(got) > 1:  # two mistakes at once: one in the frequencies, say, and one in the factor
         apart = [{name: values} for name, values in got.items() if not _close(values, right[name], absolute, relative)]
         each = [
-            [m for m in _shown(test, right, part, absolute, relative) if set(test["mistakes"].get(m.name, part)) <= set(part)] for part in apart
+            [
+                m
+                for m in _shown(test, right, part, absolute, relative)
+                if set(test["mistakes"].get(m.name, part)) <= set(part)
+            ]
+            for part in apart
         ]
         shows = [found[0] for found in each] if all(each) else []
     return Verdict(False, shows, off)
 
 
-def _shown(test: dict[str, Any], right: dict[str, list[Any]], got: dict[str, list[Any]], absolute: float, relative: float) -> list[Mistake]:
+def _shown(
+    test: dict[str, Any], right: dict[str, list[Any]], got: dict[str, list[Any]], absolute: float, relative: float
+) -> list[Mistake]:
     """The mistakes that give what was answered."""
     shows = []
     for name, changed in test["mistakes"].items():
@@ -133,7 +149,7 @@ def _shown(test: dict[str, Any], right: dict[str, list[Any]], got: dict[str, lis
         near = {key: _flat(value) for key, value in bounds.items()}
         if mistakes()[name] not in shows and all(
             len(values) == len(right[key]) == len(near[key])
-            and all(abs(g - w) <= absolute + b for g, w, b in zip(values, right[key], near[key]))
+            and all(abs(g - w) <= absolute + b for g, w, b in zip(values, right[key], near[key], strict=False))
             for key, values in got.items()
         ):
             shows.append(mistakes()[name])

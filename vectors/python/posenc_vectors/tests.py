@@ -14,7 +14,13 @@ shown: list[tuple[str, str]] = []  # of this session: the vector, and the mistak
 def vectors_of(operation: str) -> Callable[..., Any]:
     """A decorator for an operation, bare or with dtype=, only= (the beginning of ids) and skip= (a tuple of beginnings)."""
 
-    def decorate(function: Callable[[Vector], Mapping[str, Any]] | None = None, *, dtype: str = "float32", only: str = "", skip: tuple[str, ...] = ()) -> Any:
+    def decorate(
+        function: Callable[[Vector], Mapping[str, Any]] | None = None,
+        *,
+        dtype: str = "float32",
+        only: str = "",
+        skip: tuple[str, ...] = (),
+    ) -> Any:
         if function is None:
             return functools.partial(decorate, dtype=dtype, only=only, skip=skip)
         import pytest
