@@ -18,9 +18,13 @@ using nlohmann::json;
 constexpr std::size_t largest_file = std::size_t{64} << 20;
 constexpr int version = 1;
 
-bool append(const json& value, std::vector<double>& to) {
+constexpr int deepest = 16;  // lists in lists: an adapter may answer anything
+
+bool append(const json& value, std::vector<double>& to, int depth = 0) {
   if (value.is_array())
-    return std::ranges::all_of(value, [&](const json& part) { return append(part, to); });
+    return depth < deepest &&
+           std::ranges::all_of(
+               value, [&](const json& part) { return append(part, to, depth + 1); });
   if (value.is_null())
     to.push_back(std::numeric_limits<double>::quiet_NaN());
   else if (value.is_number())

@@ -55,6 +55,15 @@ TEST_F(ConformCommand, TheCardIsJsonAndJUnit) {
   EXPECT_NE(text.find("<error message=\"a &lt; b\"/>"), std::string::npos) << text;
 }
 
+TEST_F(ConformCommand, AnAnswerOfListsWithoutEndFailed) {
+  const auto ran = posenc("conform --only bias/slopes/4 " +
+                          adapter("printf '{\"id\":%s,\"output\":{\"slopes\":' $id; head -c 100000 "
+                                  "/dev/zero | tr '\\0' '['; "
+                                  "head -c 100000 /dev/zero | tr '\\0' ']'; echo '}}'"));
+  EXPECT_EQ(ran.code, 1) << ran.err;
+  EXPECT_NE(ran.out.find("output slopes must be numbers"), std::string::npos) << ran.out;
+}
+
 TEST_F(ConformCommand, GreetingsBeforeAnAnswerAreCountedAndIgnored) {
   const auto ran = posenc(
       "conform --only scores/sink " +
