@@ -26,6 +26,7 @@ struct PositionGroup {
   bool operator==(const PositionGroup&) const = default;
 };
 
+// A model, group by group.
 struct PositionFile {
   std::string model = {};
   std::int64_t length = 0;  // that the plans are made for; 0: as the model is constructed

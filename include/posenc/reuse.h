@@ -23,6 +23,7 @@ constexpr std::string_view name(Reuse verdict) {
   return names[static_cast<std::size_t>(verdict)];
 }
 
+// What holds for the keys of some layers.
 struct ReuseGroup {
   Stack stack = Stack::text;
   std::vector<std::int64_t> layers = {};
