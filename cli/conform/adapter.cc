@@ -13,6 +13,25 @@ using nlohmann::json;
 // Libraries greet on standard output; behind so many lines it is no greeting.
 constexpr std::size_t most_ignored = 1000;
 
+// Whoever walks an answer goes down one call a list.
+constexpr int deepest = 64;
+
+bool is_too_deep(std::string_view line) {
+  int depth = 0, most = 0;
+  bool text = false;
+  for (std::size_t i = 0; i < line.size() && most <= deepest; ++i) {
+    if (text && line[i] == '\\')
+      ++i;
+    else if (line[i] == '"')
+      text = !text;
+    else if (!text && (line[i] == '[' || line[i] == '{'))
+      most = std::max(most, ++depth);
+    else if (!text && (line[i] == ']' || line[i] == '}'))
+      --depth;
+  }
+  return most > deepest;
+}
+
 }  // namespace
 
 Expected<json> Adapter::answer(const json& request) {
@@ -20,6 +39,9 @@ Expected<json> Adapter::answer(const json& request) {
   Expected<std::string> line = child_->ask(request.dump(), timeout_);
   while (true) {
     if (!line) return std::unexpected(line.error());
+    if (is_too_deep(*line))
+      return fail("conform", "an answer must nest at most 64 lists and objects", "more",
+                  "answer as docs/conformance.md has it");
     const json read = json::parse(*line, nullptr, false);
     if (read.is_object()) {
       if (read.value("id", json()) == id) return read;

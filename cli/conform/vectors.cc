@@ -18,13 +18,9 @@ using nlohmann::json;
 constexpr std::size_t largest_file = std::size_t{64} << 20;
 constexpr int version = 1;
 
-constexpr int deepest = 16;  // lists in lists: an adapter may answer anything
-
-bool append(const json& value, std::vector<double>& to, int depth = 0) {
+bool append(const json& value, std::vector<double>& to) {
   if (value.is_array())
-    return depth < deepest &&
-           std::ranges::all_of(
-               value, [&](const json& part) { return append(part, to, depth + 1); });
+    return std::ranges::all_of(value, [&](const json& part) { return append(part, to); });
   if (value.is_null())
     to.push_back(std::numeric_limits<double>::quiet_NaN());
   else if (value.is_number())
