@@ -67,11 +67,12 @@ std::string reuse_page(const Explanation& explanation, const std::vector<ReuseGr
 int print(const Explanation& explanation, const Options& options, const Terminal& term) {
   if (options.reuse) {
     const std::vector<ReuseGroup> groups = reuse(explanation.model);
-    if (options.json)
-      write_out("{},\"reuse\":{}}}\n",
-                to_json(explanation).substr(0, to_json(explanation).size() - 1), to_json(groups));
-    else
+    if (options.json) {
+      const std::string json = to_json(explanation);
+      write_out("{},\"reuse\":{}}}\n", json.substr(0, json.size() - 1), to_json(groups));
+    } else {
       write_out("{}", reuse_page(explanation, groups, term));
+    }
   } else if (options.position_json) {
     write_out("{}\n", to_json(position_of(explanation)));
   } else if (options.json) {

@@ -5,10 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <variant>
 #include <vector>
 
-#include "posenc/angles.h"
 #include "posenc/features.h"
+#include "src/cache/rerotate.h"
 #include "src/core/try.h"
 
 namespace posenc {
@@ -26,11 +27,6 @@ bool alike_but_for_angles(const Rotate& from, const Rotate& to) {
 
 bool is_plain(const Rotate& rotate) { return std::holds_alternative<Plain>(rotate.kind); }
 
-const XposDecay* growth_of(const Rotate& rotate) {
-  const auto* plain = std::get_if<Plain>(&rotate.kind);
-  return plain && plain->growth ? &*plain->growth : nullptr;
-}
-
 // new − old of every token and axis.
 Expected<Positions> moved_by(const Positions& from, const Positions& to, std::int64_t tokens) {
   const std::int64_t axes = std::max(from.axes(), to.axes()),
@@ -44,17 +40,12 @@ Expected<Positions> moved_by(const Positions& from, const Positions& to, std::in
   return Positions::signed_ids(steps, axes, batch);
 }
 
-// The same rotation: once by the difference of the positions. The amplitude and phases are in the
-// keys already, and so is growth but for the difference.
+// The same rotation: once by the difference of the positions.
 Expected<void> move_on(const Plan& plan, const Positions& steps, const Tensor& x, const Tensor& out,
                        Side side, Threads threads) {
   Plan step = plan;
   step.valid.reset();
-  step.rotate->amplitude = 1;
-  Plain plain;
-  if (const XposDecay* growth = growth_of(*plan.rotate))
-    plain.growth = XposDecay{.factor = growth->factor, .scale = growth->scale};
-  step.rotate->kind = std::move(plain);
+  step.rotate = detail::move_of(*plan.rotate);
   return rotate(step, x, steps, side, out, threads);
 }
 
@@ -163,7 +154,7 @@ Expected<void> rekey(const Stand& from, const Stand& to, const Tensor& x, const 
       POSENC_TRY(steps, moved_by(from.at, to.at, keys.shape[2]));
       return move_on(*from.plan, steps, keys, result, side, threads);
     }
-    if (!growth_of(*a) && alike_but_for_angles(*a, *b))
+    if (!a->growth() && alike_but_for_angles(*a, *b))
       return turn_by_difference(from, to, keys, result, side, threads);
   }
   return back_and_anew(from, to, keys, result, side, threads);

@@ -41,21 +41,24 @@ void change_rotation(const Rotation& from, const Rotation& to, const Tensor& key
   rotate_both(to, Action::forward, keys, values, positions, threads);
 }
 
+Rotate move_of(const Rotate& rotation) {
+  Rotate step = rotation;
+  step.amplitude = 1;
+  Plain moved_on;
+  if (const XposDecay* const growth = rotation.growth())
+    moved_on.growth = XposDecay{.factor = growth->factor, .scale = growth->scale};
+  step.kind = std::move(moved_on);
+  return step;
+}
+
 void move_tokens(const Rotation& rotation, const Tensor& keys, const Tensor& values,
                  const Positions& positions, const Positions& moved, std::int64_t offset) {
   if (!rotation) return;
   const Threads alone{.count = 1};
   if (rotation->angles() == Angles::exact) {
-    Rotation step = rotation;
-    step->amplitude = 1;  // it is in the keys already, as phases are,
-    Plain moved_on;
-    if (const XposDecay* const growth = rotation->growth())
-      moved_on.growth =
-          XposDecay{.factor = growth->factor, .scale = growth->scale};  // the centre too
-    step->kind = std::move(moved_on);
     // Seen as a batch of single tokens they all rotate by the one angle of `offset`.
-    return rotate_both(step, Action::forward, keys.swapped(0, 2), values.swapped(0, 2),
-                       Positions::range(offset, 1), alone);
+    return rotate_both(move_of(*rotation), Action::forward, keys.swapped(0, 2),
+                       values.swapped(0, 2), Positions::range(offset, 1), alone);
   }
   rotate_both(rotation, Action::inverse, keys, values, positions, alone);
   rotate_both(rotation, Action::forward, keys, values, moved, alone);

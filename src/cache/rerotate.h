@@ -21,6 +21,10 @@ using Rotation = std::optional<Rotate>;  // none: as they came
 void change_rotation(const Rotation& from, const Rotation& to, const Tensor& keys,
                      const Tensor& values, const Positions& positions, Threads threads);
 
+// What keys of a rotation that move on are rotated by, once, at the difference of their positions:
+// amplitude and phases are in them already, and the centre of a growth too.
+Rotate move_of(const Rotate& rotation);
+
 // The same tokens from `positions` to `moved`, which are `offset` further on every axis, by the
 // same rotation.
 void move_tokens(const Rotation& rotation, const Tensor& keys, const Tensor& values,

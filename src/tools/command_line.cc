@@ -423,4 +423,10 @@ Expected<CommandLine> read_command_line(std::string_view text) {
   return line;
 }
 
+std::string_view without(std::string_view text, std::string_view characters) {
+  const std::size_t first = text.find_first_not_of(characters);
+  if (first == text.npos) return {};
+  return text.substr(first, text.find_last_not_of(characters) + 1 - first);
+}
+
 }  // namespace posenc::detail

@@ -60,4 +60,7 @@ Expected<double> number_of_flag(const CommandFlag& flag);
 Finding line_finding(std::string code, Severity severity, std::string_view found,
                      std::string message, std::string cure);
 
+// The text without these characters at its two ends.
+std::string_view without(std::string_view text, std::string_view characters);
+
 }  // namespace posenc::detail

@@ -13,12 +13,6 @@ namespace {
 
 constexpr std::size_t largest = std::size_t{1} << 18;
 
-std::string_view without(std::string_view text, std::string_view characters) {
-  const std::size_t first = text.find_first_not_of(characters);
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(characters) + 1 - first);
-}
-
 // A word of YAML as a word of a shell: a whole line (sh -c "vllm serve …") stays several.
 std::string shell_word(std::string_view item) {
   const bool quoted =

@@ -144,22 +144,20 @@ Exhibit text_exhibit(std::string name, std::string text) {
     text = std::move(settings->line);
     return as(ExhibitKind::command, "settings of " + std::string(settings->program));
   }
+  std::optional<Error> no_model;
   if (trimmed.starts_with('{') || trimmed.starts_with("GGUF")) {
     auto model = read_model_bytes(std::as_bytes(std::span(text)), name);
     if (model) return model_exhibit(std::move(name), *std::move(model));
-    if (auto printed = printed_exhibit(name, trimmed)) return *std::move(printed);
-    if (auto scaling = lone_scaling(trimmed)) {
-      text = *std::move(scaling);
-      return as(ExhibitKind::log, "a scaling alone, of a config.json");
-    }
-    // What a server answered is JSON as well.
-    const auto answer = detail::read_log(text);
-    if (!answer || answer->known == 0) return unusable_exhibit(std::move(name), model.error());
+    no_model = model.error();
   }
   if (auto printed = printed_exhibit(name, trimmed)) return *std::move(printed);
   if (auto scaling = lone_scaling(trimmed)) {
     text = *std::move(scaling);
     return as(ExhibitKind::log, "a scaling alone, of a config.json");
+  }
+  if (no_model) {  // what a server answered is JSON as well
+    const auto answer = detail::read_log(text);
+    if (!answer || answer->known == 0) return unusable_exhibit(std::move(name), *no_model);
   }
   const std::vector<std::string> versions = versions_in(trimmed);
   if (versions.empty() && is_of_numbers(trimmed))

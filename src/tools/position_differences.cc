@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -58,13 +59,18 @@ Expected<std::vector<Finding>> differences(const PositionFile& expected, const P
     const PositionGroup& b = found.groups[groups.second];
     for (Finding& each : detail::plan_differences(a.plan, b.plan, a.head_dim, asked))
       of_layers(std::move(each), a.stack, layers);
-    if (a.causal != b.causal)
-      of_layers({.code = "causal",
-                 .expected = a.causal ? "causal" : "both ways",
-                 .found = b.causal ? "causal" : "both ways",
-                 .message = "what comes later is hidden in one of them alone",
-                 .cure = "mask as the first of the two does"},
-                a.stack, layers);
+    const auto either = [&](std::string_view code, bool one, bool other, std::string_view yes,
+                            std::string_view no, std::string_view message, std::string_view cure) {
+      if (one != other)
+        of_layers({.code = std::string(code),
+                   .expected = std::string(one ? yes : no),
+                   .found = std::string(other ? yes : no),
+                   .message = std::string(message),
+                   .cure = std::string(cure)},
+                  a.stack, layers);
+    };
+    either("causal", a.causal, b.causal, "causal", "both ways",
+           "what comes later is hidden in one of them alone", "mask as the first of the two does");
     if (window_text(a) != window_text(b))
       of_layers({.code = "window",
                  .position = std::min(a.window.value_or(asked), b.window.value_or(asked)),
@@ -73,13 +79,9 @@ Expected<std::vector<Finding>> differences(const PositionFile& expected, const P
                  .message = "tokens see back to another one",
                  .cure = "give the layers the window of the first of the two"},
                 a.stack, layers);
-    if (a.sink_logits != b.sink_logits)
-      of_layers({.code = "sink_logits",
-                 .expected = a.sink_logits ? "learned sinks" : "none",
-                 .found = b.sink_logits ? "learned sinks" : "none",
-                 .message = "the softmax counts a learned logit in one of them alone",
-                 .cure = "count it where the weights have one"},
-                a.stack, layers);
+    either("sink_logits", a.sink_logits, b.sink_logits, "learned sinks", "none",
+           "the softmax counts a learned logit in one of them alone",
+           "count it where the weights have one");
   }
   for (const auto& [lacking, words] :
        {std::pair{&missing, std::pair{"attention", "none"}}, {&more, {"none", "attention"}}})

@@ -16,12 +16,6 @@ namespace {
 
 constexpr std::size_t longest_settings = std::size_t{1} << 20;
 
-std::string_view without(std::string_view text, std::string_view characters) {
-  const std::size_t first = text.find_first_not_of(characters);
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(characters) + 1 - first);
-}
-
 struct Setting {
   std::string path;  // "policy.hf_config_overrides.rope_scaling.factor"
   std::string value;

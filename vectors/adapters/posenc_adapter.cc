@@ -267,7 +267,7 @@ int main() {
     if (found == operations.end()) {
       answer["unsupported"] = "no such operation";
     } else if (found->first == "hello") {
-      answer.update({{"name", "posenc"}, {"version", "0.1.0"}, {"dtype", "float64"}});
+      answer.update({{"name", "posenc"}, {"version", POSENC_VERSION}, {"dtype", "float64"}});
     } else {
       try {
         answer["output"] = found->second(request["input"]);
