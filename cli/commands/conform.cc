@@ -61,7 +61,7 @@ Expected<std::vector<JudgedFile>> judged(const ConformOptions& options, const Ve
 
 Run define_conform(CLI::App& app) {
   auto options = std::make_shared<ConformOptions>();
-  app.add_option("program", options->program, "An adapter and its arguments, behind --")
+  app.add_option("PROGRAM", options->program, "An adapter and its arguments, behind --")
       ->required()
       ->type_name("");
   app.add_flag("--json", options->json, "The card as JSON (docs/schemas/conform.schema.json)");
@@ -76,8 +76,8 @@ Run define_conform(CLI::App& app) {
       ->check(CLI::Range(0.1, 86400.0));
   app.footer(
       "An adapter stands for an engine: it reads a request a line from its standard input and\n"
-      "answers with numbers, a line each. docs/conformance.md has the protocol and adapters of 30\n"
-      "lines. A wrong answer is compared with those of known mistakes, so that the card says\n"
+      "answers with numbers, a line each. docs/conformance.md has the protocol and adapters of a\n"
+      "page. A wrong answer is compared with those of known mistakes, so that the card says\n"
       "'you pair neighbours' and not 'differs'.\n"
       "Exit codes: 0 all right but for precision, 1 something is wrong, 2 no answer.\n\n"
       "Examples:\n"
