@@ -19,6 +19,7 @@
 #include "src/attention/dense.h"
 #include "src/attention/reference.h"
 #include "src/attention/regions.h"
+#include "src/attention/sums.h"
 #include "src/attention/visible.h"
 #include "src/core/try.h"
 #include "src/kernels/bias.h"
@@ -28,12 +29,6 @@ namespace posenc {
 namespace {
 
 using detail::Dense;
-
-double dot(const double* a, const double* b, std::int64_t n) {
-  double sum = 0;
-  for (std::int64_t c = 0; c < n; ++c) sum += a[c] * b[c];
-  return sum;
-}
 
 // Rows of one head into an output [batch, heads, queries, keys], where one is wanted.
 void write_squares(const std::vector<double>& rows, const Tensor& out, std::int64_t b,
@@ -127,8 +122,8 @@ struct Head {
         const std::size_t region =
             all_q.size() == 1 ? 0 : plan.rotate->regions()->of(position, keys.at(j, sequence));
         Dense<double>&rotated_q = all_q[region], &rotated_k = all_k[region];
-        double sum = dot(rotated_q.row(sequence, head, i), rotated_k.row(sequence, key_head, j),
-                         rotated_q.dim());
+        double sum = detail::reference::dot(rotated_q.row(sequence, head, i),
+                                            rotated_k.row(sequence, key_head, j), rotated_q.dim());
         double profile = 0;
         if (relative.part != nullptr && relative.part->profiles > 0) {
           POSENC_TRY(rows, rows_at(*relative.part, distance));
@@ -186,7 +181,7 @@ struct Head {
         const double weight = row[static_cast<std::size_t>(j)];
         if (weight == 0) continue;
         const double* const from = v.row(sequence, key_head, j);
-        for (std::int64_t c = 0; c < dim; ++c) to[c] += weight * from[c];
+        detail::reference::add_multiple(weight, from, dim, to);
         if (!relative.value) continue;
         const Tensor& table =
             relative.value;  // logits() asked for the same rows, so none is missing

@@ -9,6 +9,7 @@
 
 #include "src/core/try.h"
 #include "src/kernels/check.h"
+#include "src/kernels/pairs.h"
 #include "src/kernels/parity.h"
 #include "src/kernels/waves.h"
 
@@ -21,12 +22,12 @@ namespace {
 template <class AngleOf>
 void waves_of(const Waves& waves, const AngleOf& angle_of, std::span<double> out) {
   for (std::int64_t r = 0; r < waves.pairs(); ++r) {
-    const Angle angle = angle_of(r);
+    const Angle::Unit wave = angle_of(r).unit();
     const WaveChannels to = channels(waves, r);
     if (std::cmp_less(to.sine, out.size()))
-      out[static_cast<std::size_t>(to.sine)] = waves.amplitude * angle.sine();
+      out[static_cast<std::size_t>(to.sine)] = waves.amplitude * wave.sine;
     if (std::cmp_less(to.cosine, out.size()))
-      out[static_cast<std::size_t>(to.cosine)] = waves.amplitude * angle.cosine();
+      out[static_cast<std::size_t>(to.cosine)] = waves.amplitude * wave.cosine;
   }
 }
 double frequency(const Waves& waves, std::int64_t axis, std::int64_t pair) {
@@ -67,29 +68,23 @@ void vector_at(const Ramp& ramp, const Positions& positions, std::int64_t t, std
 
 // --- rotating query and key ---------------------------------------------------------------------
 
-// A pair's 2 x 2 matrix [[cosine, −sine], [sine, cosine]], magnitude included; the second row may
-// be of another angle.
-struct PairMatrix {
-  double cosine = 1, sine = 0, second_cosine = cosine, second_sine = sine;
-};
-
 PairMatrix pair_matrix(const Rotate& rotate, const Positions& positions, std::int64_t t,
                        std::int64_t b, std::int64_t head, std::int64_t pair, Side side,
                        Action action) {
   Angle angle = detail::angle(rotate, positions, t, b, head, pair);
   angle.add(phase(rotate, side, head, pair));
   const double m = magnitude(rotate, side, positions.at(t, b), pair);
+  const auto [cosine, sine] = angle.unit();
   if (const auto* two = std::get_if<TwoAngles>(&rotate.kind); two != nullptr) {
-    const Angle second = second_angle(rotate, *two, positions, t, b, pair);
-    const PairMatrix forward{m * angle.cosine(), m * angle.sine(), m * second.cosine(),
-                             m * second.sine()};
+    const Angle::Unit second = second_angle(rotate, *two, positions, t, b, pair).unit();
+    const PairMatrix forward{m * cosine, m * sine, m * second.cosine, m * second.sine};
     if (action == Action::forward) return forward;
     return {forward.cosine, -forward.second_sine, forward.second_cosine, -forward.sine};
   }
   switch (action) {
-    case Action::forward: return {m * angle.cosine(), m * angle.sine()};
-    case Action::transpose: return {m * angle.cosine(), -m * angle.sine()};
-    case Action::inverse: return {angle.cosine() / m, -angle.sine() / m};
+    case Action::forward: return {m * cosine, m * sine};
+    case Action::transpose: return {m * cosine, -m * sine};
+    case Action::inverse: return {cosine / m, -sine / m};
   }
   return {};
 }
@@ -170,6 +165,8 @@ void rotate(const Rotate* rotation, const Positions& positions, Side side, Actio
   const bool by_head = arguments.rotates && heads_apart(*rotation, side) > 1;
   const bool polar = arguments.rotates && rotation->polar();
   const bool mixed = arguments.rotates && rotation->mix();
+  const bool in_rows = arguments.rotates && multiplies_pairs(*rotation, x, out);
+  PairMatrices rows(in_rows ? pairs : 0);
   std::vector<PairMatrix> matrix_of(static_cast<std::size_t>(pairs));
   for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t t = 0; t < seq; ++t) {
@@ -183,6 +180,11 @@ void rotate(const Rotate* rotation, const Positions& positions, Side side, Actio
           mix(*rotation->mix(), h * apart / heads, rotation->amplitude, matrix_of);
           if (action == Action::transpose)
             for (PairMatrix& matrix : matrix_of) matrix = {matrix.cosine, -matrix.sine};
+        }
+        if (in_rows) {
+          if (h == 0 || by_head) rows.set(matrix_of);
+          multiply_pairs(*rotation, rows, x, x.offset(b, h, t), out, out.offset(b, h, t));
+          continue;
         }
         const auto from = [&](std::int64_t channel) { return x.offset(b, h, t, channel); };
         const auto to = [&](std::int64_t channel) { return out.offset(b, h, t, channel); };

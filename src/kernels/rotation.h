@@ -18,6 +18,25 @@ namespace posenc::detail {
 // or inverted. The last two differ by the square of the amplitude and of xPos' growth.
 enum class Action { forward, transpose, inverse };
 
+// What product, which is p·f rounded, lacks of it: fma(p, f, −product), which is exact, and so is
+// Dekker's product of halves (1971), where no half of it underflows. Where fma is no instruction
+// but a function it takes longer than the rest of a rotation.
+inline double product_error(double p, double f, double product) {
+#ifndef FP_FAST_FMA
+  const auto in_range = [](double x) { return std::abs(x) > 0x1p-400 && std::abs(x) < 0x1p400; };
+  if (in_range(p) && in_range(f)) {
+    const auto high_half = [](double x) {
+      const double scaled = x * (0x1p27 + 1);
+      return scaled - (scaled - x);
+    };
+    const double p_high = high_half(p), f_high = high_half(f);
+    const double p_low = p - p_high, f_low = f - f_high;
+    return p_low * f_low - (((product - p_high * f_high) - p_low * f_high) - p_high * f_low);
+  }
+#endif
+  return std::fma(p, f, -product);
+}
+
 // An angle as the unrounded sum of two doubles. A product position · frequency alone is off by half
 // an ulp of itself, 1e-9 at ten million radians; kept apart, that half costs nothing.
 struct Angle {
@@ -28,12 +47,22 @@ struct Angle {
     const double product = p * frequency;
     const double sum = high + product;
     const double added = sum - high;
-    low += std::fma(p, frequency, -product) + ((high - (sum - added)) + (product - added));
+    low += product_error(p, frequency, product) + ((high - (sum - added)) + (product - added));
     high = sum;
   }
   void add(double radians) { low += radians; }
-  double cosine() const { return std::cos(high) * std::cos(low) - std::sin(high) * std::sin(low); }
-  double sine() const { return std::sin(high) * std::cos(low) + std::cos(high) * std::sin(low); }
+  struct Unit {
+    double cosine, sine;
+  };
+  // Of a low part this small they are 1 and itself, which saves their functions.
+  Unit unit() const {
+    const bool tiny = std::abs(low) < 0x1p-27;
+    const double c = tiny ? 1 : std::cos(low), s = tiny ? low : std::sin(low);
+    const double cosine = std::cos(high), sine = std::sin(high);
+    return {cosine * c - sine * s, sine * c + cosine * s};
+  }
+  double cosine() const { return unit().cosine; }
+  double sine() const { return unit().sine; }
 };
 
 // angle[head][pair] = Σ over axes of position[axis] · frequency[head][axis][pair]

@@ -11,7 +11,9 @@ const [small, whole, native] = process.argv.slice(2)
 const modules = [small, whole].map(path => ({ path, bytes: readFileSync(path) }))
 const [core, models] = await Promise.all(modules.map(({ bytes }) => Memory.of(bytes)))
 const failures = []
-const budget = 154_000 // bytes of the first, gzipped
+// Bytes of the first, gzipped. 1.5 kB of them are the loops over channels by vectors, which rotate five times as fast; a second
+// module, for whoever has no vectors, would be another 153 kB to make and to test.
+const budget = 155_000
 const worst = { double: 0, float: 0 }
 
 // --- questions -----------------------------------------------------------------------------------

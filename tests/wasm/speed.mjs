@@ -1,4 +1,5 @@
-// node speed.mjs posenc-models.wasm: how long the playground's largest figures take. A measurement, not a test.
+// node speed.mjs posenc-models.wasm: how long the playground's largest figures take, and the rotation of a long text. A measurement,
+// not a test.
 import { readFileSync } from 'node:fs'
 import { geometry, Memory, Struct, tensor as dense } from './memory.mjs'
 
@@ -17,13 +18,13 @@ function time(what, run) {
   console.log(`${what}: ${times.sort((a, b) => a - b)[4].toFixed(1)} ms`)
 }
 
-function tensor(shape) {
+function tensor(shape, dtype = 1) {
   const size = shape.reduce((a, b) => a * b)
-  const data = engine.alloc(4 * size)
-  engine.numbers(data, 1, size).forEach((_, i, all) => {
+  const data = engine.alloc((dtype ? 4 : 8) * size)
+  engine.numbers(data, dtype, size).forEach((_, i, all) => {
     all[i] = Math.sin(i)
   })
-  return dense(data, 1, shape)
+  return dense(data, dtype, shape)
 }
 
 const vectors = tensor([2048, 512])
@@ -35,6 +36,14 @@ const rope = plan({ type: 'rope' }, { head_dim: 128, heads: 1 })
 const turned = tensor([1, 1, 512, 128])
 const middle = range(512)
 time('rotation, 512 x 128 float32', () => engine.call('posenc_rotate', rope, turned, middle, 0, turned))
+
+for (const dtype of [0, 1]) {
+  const large = tensor([1, 8, 4096, 128], dtype)
+  const text = range(4096)
+  time(`rotation, 8 x 4096 x 128 float${dtype ? 32 : 64}`, () =>
+    engine.call('posenc_rotate', rope, large, text, 0, large),
+  )
+}
 
 for (const heads of [1, 8]) {
   const [q, k, v, out] = [0, 1, 2, 3].map(() => tensor([1, heads, 128, 64]))

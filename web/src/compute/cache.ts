@@ -51,8 +51,17 @@ export class Text {
     return this.engine.plan(this.scheme, { head_dim: this.at.d, length: Math.max(length, this.at.trained) })
   }
 
+  // While a text plays, each frame asks for the same later lengths as the one before.
+  private readonly rows = new Map<string, Row>()
   // The newest token's query against the cache of `length` tokens, in logits.
   row(policy: Policy, length: number): Row {
+    const key = `${policy} ${length}`
+    const known = this.rows.get(key) ?? this.made_row(policy, length)
+    if (this.rows.size > 300) this.rows.clear()
+    this.rows.set(key, known)
+    return known
+  }
+  private made_row(policy: Policy, length: number): Row {
     const { d } = this.at
     const plan = this.plan(length)
     const where = this.positions.filter(p => p < length)
