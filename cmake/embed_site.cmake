@@ -30,7 +30,7 @@ foreach(file IN LISTS FILES)
     if(kind STREQUAL gzip)
       set(from "${OUTPUT}/${n}.gz")
     endif()
-    string(APPEND blobs "\"${blob}: .incbin \\\"${from}\\\"\\n${blob}_end: .byte 0\\n\"\n")
+    string(APPEND blobs "  BLOB(\"${blob}\", \"${from}\")\n")
     string(APPEND symbols "extern const char ${blob}[], ${blob}_end[];\n")
     string(APPEND row ", {${blob}, ${blob}_end}")
   endforeach()
@@ -44,9 +44,21 @@ endforeach()
 file(WRITE "${OUTPUT}/site.cc" "// Written by cmake/embed_site.cmake from what web/ builds.
 #include \"cli/playground/site.h\"
 
+#ifdef __APPLE__
+#define SECTION \".section __TEXT,__const\\n\"
+#define SECTION_END \".text\\n\"
+// An end by a name of its own could be moved apart from what it ends.
+#define BLOB(name, file) \\
+  \"_\" name \": .incbin \\\"\" file \"\\\"\\n.alt_entry _\" name \"_end\\n_\" name \"_end: .byte 0\\n\"
+#else
+#define SECTION \".pushsection .rodata\\n\"
+#define SECTION_END \".popsection\\n\"
+#define BLOB(name, file) name \": .incbin \\\"\" file \"\\\"\\n\" name \"_end: .byte 0\\n\"
+#endif
+
 __asm__(
-\".pushsection .rodata\\n\"
-${blobs}\".popsection\\n\");
+  SECTION
+${blobs}  SECTION_END);
 
 extern \"C\" {
 ${symbols}}

@@ -79,7 +79,7 @@ Run define_dump(CLI::App& app) {
       return fail("--layer", "must be one of the model's", std::to_string(flags->layer),
                   fmt::format("it has 0 to {}", layers - 1));
     model.tokens.resize(
-        static_cast<std::size_t>(std::min(flags->tokens, std::ssize(model.tokens))));
+        static_cast<std::size_t>(std::min<std::int64_t>(flags->tokens, std::ssize(model.tokens))));
     POSENC_TRY(passage,
                lab::Passage::begin(model.llama, [](const LayerGroup& group, std::int64_t length) {
                  return compile(group, length);

@@ -26,7 +26,8 @@ struct Surveyed {
 
 Expected<Surveyed> surveyed(const RealModelFlags& real, std::int64_t tokens) {
   POSENC_TRY(model, real_model(real));
-  const auto count = static_cast<std::size_t>(std::min(tokens, std::ssize(model.tokens)));
+  const auto count =
+      static_cast<std::size_t>(std::min<std::int64_t>(tokens, std::ssize(model.tokens)));
   model.tokens.resize(count);
   POSENC_TRY(survey, lab::survey_heads(model.llama, model.tokens));
   const Model& about = model.llama.about();

@@ -7,14 +7,14 @@
 #include <iterator>
 #include <vector>
 
+#include "cli/system/system.h"
+
 namespace posenc::cli {
 
 Ranks* ranks_of_mpi = nullptr;
 
 std::unexpected<Error> become_posenc_mpi() {
-  std::error_code error;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::filesystem::path program = self.parent_path() / "posenc-mpi";
+  const auto program = std::filesystem::path(own_program()).parent_path() / "posenc-mpi";
   // The arguments as they came, each behind a zero.
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::string words((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());

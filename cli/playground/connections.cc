@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/playground/sockets.h"
+
 namespace posenc::cli {
 namespace {
 
@@ -118,10 +120,7 @@ class Connections {
       waits_.push_back({listener_, POLLIN, 0});
     else
       next = std::min(next, all_.front().began() + to_keep_a_place);
-    const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(next - now).count();
-    const timespec timeout = {static_cast<time_t>(left / 1'000'000'000),
-                              static_cast<long>(left % 1'000'000'000)};
-    if (ppoll(waits_.data(), waits_.size(), &timeout, &signals) < 0) return errno == EINTR;
+    if (!wait_for(waits_, next - now, signals)) return errno == EINTR;
 
     auto wait = waits_.begin();
     for (Connection& one : all_)
@@ -137,7 +136,7 @@ class Connections {
   bool accept_all() {
     const Clock::time_point now = Clock::now();
     while (has_room(now)) {
-      const int socket = accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+      const int socket = next_connection(listener_);
       if (socket < 0) {
         const bool is_short =
             errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;

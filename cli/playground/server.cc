@@ -25,12 +25,21 @@
 #include "cli/playground/answer.h"
 #include "cli/playground/connections.h"
 #include "cli/playground/docs_folder.h"
+#include "cli/playground/sockets.h"
+#include "cli/system/system.h"
 #include "src/core/try.h"
+
+extern char** environ;  // macOS does not declare it
 
 namespace posenc::cli {
 namespace {
 
 constexpr int next_ports = 16;
+#ifdef __APPLE__
+constexpr char browser_opener[] = "open";
+#else
+constexpr char browser_opener[] = "xdg-open";
+#endif
 
 struct Listener {
   int socket = -1, port = 0;
@@ -46,7 +55,7 @@ Listener listening(const std::string& host, int port) {
   if (getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &found) != 0) return {};
   Listener listener;
   for (const addrinfo* each = found; each && listener.socket < 0; each = each->ai_next) {
-    const int one = socket(each->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const int one = stream_socket(each->ai_family);
     if (one < 0) continue;
     const int yes = 1, no = 0;
     setsockopt(one, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
@@ -92,11 +101,11 @@ void open_browser(const std::string& address, const sigset_t& mask) {
   posix_spawn_file_actions_init(&quiet);
   posix_spawn_file_actions_addopen(&quiet, 1, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_addopen(&quiet, 2, "/dev/null", O_WRONLY, 0);
-  std::string program = "xdg-open", page = address;
+  std::string program = browser_opener, page = address;
   char* arguments[] = {program.data(), page.data(), nullptr};
   pid_t child = 0;
-  if (posix_spawnp(&child, "xdg-open", &quiet, &apart, arguments, environ) != 0)
-    write_error("posenc: there is no xdg-open here; open the address in a browser\n");
+  if (posix_spawnp(&child, browser_opener, &quiet, &apart, arguments, environ) != 0)
+    write_error("posenc: there is no {} here; open the address in a browser\n", browser_opener);
   posix_spawn_file_actions_destroy(&quiet);
   posix_spawnattr_destroy(&apart);
 }
@@ -110,10 +119,10 @@ Expected<DocsFolder> documents(const std::string& named) {
   namespace fs = std::filesystem;
   if (!named.empty()) return DocsFolder::read(named);
   std::error_code error;
-  const fs::path self = fs::read_symlink("/proc/self/exe", error).parent_path();
+  const fs::path self = fs::path(own_program()).parent_path();
   for (const char* place : {"../docs-site", "../share/doc/posenc/site"}) {
     const fs::path folder = (self / place).lexically_normal();
-    if (error || !fs::is_regular_file(folder / "index.html", error)) continue;
+    if (self.empty() || !fs::is_regular_file(folder / "index.html", error)) continue;
     if (Expected<DocsFolder> docs = DocsFolder::read(folder)) return docs;
     write_error("posenc: warning: the documentation in {} could not be read\n", folder.string());
   }

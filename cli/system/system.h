@@ -16,6 +16,9 @@ std::size_t terminal_columns();
 // Whether text may hold more than ASCII.
 bool speaks_utf8();
 
+// The path of the running program; empty where the system does not say.
+std::string own_program();
+
 // The program's arguments without its name, as UTF-8. Called first: from then on what is read and
 // printed are bytes, and a mapped file that is lost ends the program with a sentence.
 std::vector<std::string> begin(int argc, char** argv);

@@ -1,9 +1,15 @@
+#ifdef __APPLE__
+#include <mach-o/dyld.h>
+#endif
 #include <langinfo.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <climits>
 #include <clocale>
 #include <csignal>
+#include <cstdint>
+#include <filesystem>
 #include <string_view>
 
 #include "cli/system/system.h"
@@ -35,6 +41,17 @@ std::size_t terminal_columns() {
 bool speaks_utf8() {
   std::setlocale(LC_CTYPE, "");
   return std::string_view(nl_langinfo(CODESET)) == "UTF-8";
+}
+
+std::string own_program() {
+#ifdef __APPLE__
+  char path[PATH_MAX];
+  std::uint32_t size = sizeof path;
+  return _NSGetExecutablePath(path, &size) == 0 ? path : "";
+#else
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).string();
+#endif
 }
 
 std::vector<std::string> begin(int argc, char** argv) {

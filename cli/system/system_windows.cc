@@ -7,6 +7,7 @@
 #include <shellapi.h>
 
 #include <cstdio>
+#include <iterator>
 
 #include "cli/system/system.h"
 #include "src/core/wide.h"
@@ -27,6 +28,12 @@ std::size_t terminal_columns() {
 }
 
 bool speaks_utf8() { return true; }
+
+std::string own_program() {
+  wchar_t path[32768];  // the longest that Windows knows
+  const DWORD size = GetModuleFileNameW(nullptr, path, static_cast<DWORD>(std::size(path)));
+  return size < std::size(path) ? detail::narrow({path, size}) : "";
+}
 
 std::vector<std::string> begin(int, char**) {
   SetConsoleOutputCP(CP_UTF8);
