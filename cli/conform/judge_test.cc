@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/paths.h"
+
 namespace posenc::cli::conform {
 namespace {
 
@@ -20,6 +22,13 @@ Numbers with(const VectorTest& test, const Numbers& wrong) {
   Numbers all = test.output;
   for (const auto& [name, values] : wrong) all[name] = values;
   return all;
+}
+
+TEST(ReadVectors, AFolderHoldsWhatTravelsWithTheCommand) {
+  const auto read = read_vectors(test::data_path("../../vectors"));
+  ASSERT_TRUE(read.has_value()) << read.error().message();
+  EXPECT_EQ(read->files.size(), vectors().files.size());
+  EXPECT_EQ(read->mistakes.size(), vectors().mistakes.size());
 }
 
 class EveryOperation : public testing::TestWithParam<std::size_t> {

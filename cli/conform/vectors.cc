@@ -131,7 +131,8 @@ Expected<Vectors> read_vectors(const std::string& folder) {
   std::error_code error;
   std::vector<std::filesystem::path> paths;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error))
-    if (entry.path().extension() == ".json") paths.push_back(entry.path());
+    if (entry.path().extension() == ".json" && entry.path().filename() != "package.json")  // npm's
+      paths.push_back(entry.path());
   std::ranges::sort(paths);
   for (const auto& path : paths) {
     POSENC_TRY(text, named_text(path.string(), largest_file));

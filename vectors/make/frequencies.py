@@ -7,7 +7,7 @@ from pathlib import Path
 from mpmath import mpf
 
 from make.book import File, Test
-from make.numbers import bfloat16, double, flat, float16
+from make.numbers import bfloat16, double, flat, float16, float32
 from make.rope import Rope, attention_factor, frequencies
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -161,6 +161,7 @@ def add_mistakes(test: Test, rope: Rope, config: dict, others: list[Rope]) -> No
         wrong("denominator", rope.but(exponent_dim=rope.head_dim))
         wrong("partial_ignored", rope.but(rotary_dim=rope.head_dim))
     wrong("exponent_halved", rope.but(exponent_step=1))
+    add_running_product(test, right["inv_freq"], rope)
     for dtype in (bfloat16, float16):
         test.wrong(f"frequencies_in_{dtype.__name__}", inv_freq=[dtype(x) for x in right["inv_freq"]])
     for other in others:
@@ -207,6 +208,17 @@ def add_mistakes(test: Test, rope: Rope, config: dict, others: list[Rope]) -> No
         wrong("never_grows", rope.but(length=0))
         wrong("always_grown", rope.but(length=int(s["max_position_embeddings"] * rope.factor)))
         wrong("exponent_plain", rope.but(plain_exponent=True))
+
+
+def add_running_product(test: Test, exact: list, rope: Rope) -> None:
+    """Each frequency as the one before it times θ^(−2/d) in float32: both round, so that the r-th is off by up to r·2⁻²³ of itself."""
+    step, product, drifted = float32(mpf(rope.base) ** (mpf(-2) / rope.rotary_dim)), mpf(1), []
+    for r, f in enumerate(exact):
+        drifted.append(f * product / mpf(rope.base) ** (mpf(-2 * r) / rope.rotary_dim))
+        product = mpf(float32(product * mpf(step)))
+    test.wrong("frequencies_by_product", inv_freq=drifted)
+    if len(exact) > 16:  # fewer multiplications stay within the tolerance
+        test.within["frequencies_by_product"] = {"inv_freq": [(r + 4) * mpf(2) ** -23 * f for r, f in enumerate(exact)]}
 
 
 def add(file: File, posenc: str, name: str, config: dict, length: int, source: str) -> None:

@@ -122,6 +122,11 @@ MISTAKES = {
         "keep inv_freq in float32 when the model is cast",
         "EleutherAI/gpt-neox#1003",
     ),
+    "frequencies_by_product": Mistake(
+        "each frequency is the one before it times θ^(−2/d) in float32, off by up to r·2⁻²³ of itself",
+        "raise θ to each power, in double",
+        loss=True,
+    ),
     # --- cos and sin
     "angles_in_float32": Mistake(
         "angles are products of floats, off by position·2⁻²⁴", "form angles in double, or as exact turns", loss=True

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,17 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 PAGE = ROOT / "docs" / "conformance.md"
-ENGINES = ["transformers", "mlx", "torchtitan", "x_transformers", "rotary_embedding_torch", "onnxruntime", "litgpt"]
+ENGINES = [
+    "transformers",
+    "mlx",
+    "ggml",
+    "torchtitan",
+    "x_transformers",
+    "rotary_embedding_torch",
+    "onnxruntime",
+    "litgpt",
+]
+CANDLE = HERE / "candle"
 
 
 def card(posenc, *program):
@@ -39,6 +50,17 @@ def row(of):
     return f"| {of['engine']} {of['engine_version']} | {of['dtype']} | {of['passed']} of {asked} | {', '.join(by)} | {', '.join(shown) or 'nothing'} |"
 
 
+def candle(posenc):
+    """candle's card, of a program that cargo builds."""
+    if not shutil.which("cargo"):
+        sys.exit(
+            "cargo must be there for candle's adapter, got none; install it (https://rustup.rs), or leave candle out of cards.py"
+        )
+    target = ROOT / "build" / "candle"
+    subprocess.run(["cargo", "build", "-q", "--release", "--locked", "--target-dir", target], cwd=CANDLE, check=True)
+    return card(posenc, str(target / "release" / "candle_adapter"))
+
+
 def main():
     posenc = sys.argv[1]
     cards = [card(posenc, str(Path(posenc).parent / "posenc_adapter"))]
@@ -46,6 +68,7 @@ def main():
         if sys.stdout.isatty():
             print(f"{engine} …", end="\r", flush=True)
         cards.append(card(posenc, sys.executable, str(HERE / f"{engine}_adapter.py")))
+    cards.append(candle(posenc))
     lines = [
         "| engine | type | right | by operation | what the rest shows |",
         "|---|---|---|---|---|",

@@ -12,7 +12,7 @@ from pathlib import Path
 from planted import PLANTED
 
 HERE = Path(__file__).parent
-ENGINES = ["x_transformers", "rotary_embedding_torch", "mlx", "torchtitan", "transformers", "onnxruntime"]
+ENGINES = ["x_transformers", "rotary_embedding_torch", "mlx", "ggml", "torchtitan", "transformers", "onnxruntime"]
 
 
 def card(posenc, engine, operation, plant=None):
