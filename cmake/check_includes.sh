@@ -10,14 +10,14 @@ BEGIN {
   # the public header that it implements, and may name that header and those below.
   public  = "^include/posenc/"
   plans   = "^include/posenc/(plan|features|angles|apply|resample|attention|content|gradients|cache|rekey)\\.h$"
-  schemes = "^include/posenc/(features|schemes(/[a-z0-9_]+)?|scalings|fields|plan|model|explain|position|reuse|files)\\.h$"
+  schemes = "^include/posenc/(features|schemes(/[a-z0-9_]+)?|axis_scalings|scalings|fields|plan|model|explain|position|reuse|files)\\.h$"
   common  = "^include/posenc/(tensor|positions|error)\\.h$|^src/core/"  # named by all
 
   room("^include/posenc/c\\.h$", "^$")
   room("^include/posenc/", "^$")
   room("^src/core/",      "^include/posenc/(plan|features)\\.h$")
   room("^src/scalings/",  "^include/posenc/(schemes(/[a-z0-9_]+)?|scalings|fields|plan)\\.h$")
-  room("^src/schemes/",   "^include/posenc/(schemes(/[a-z0-9_]+)?|distance_maps|scalings|fields|plan|content)\\.h$|^src/scalings/")
+  room("^src/schemes/",   "^include/posenc/(schemes(/[a-z0-9_]+)?|distance_maps|axis_scalings|scalings|fields|plan|content)\\.h$|^src/scalings/")
   room("^src/kernels/",   plans)
   room("^src/attention/", plans "|^src/kernels/")
   room("^src/layout/",    "^include/posenc/(layout|attention|plan|apply)\\.h$|^src/(kernels|attention)/")
@@ -29,7 +29,7 @@ BEGIN {
   room("^src/model/",     schemes "|^src/(files|text|model/families)/")
   room("^src/explain/",   schemes "|^src/(files|text|model)/")
   room("^src/engines/",   schemes "|^include/posenc/engines\\.h$|^src/(text|scalings)/|^src/(files/field_value|explain/text|model/compare)\\.h$")
-  room("^src/tools/",     schemes "|^include/posenc/(engines|tools|doctor|apply)\\.h$|^src/(text/|files/field_value\\.h|explain/text\\.h|model/compare\\.h)")
+  room("^src/tools/",     schemes "|^include/posenc/(engines|tools|pictures|doctor|apply)\\.h$|^src/(text/|files/field_value\\.h|explain/text\\.h|model/compare\\.h)")
   room("^src/identify/",  schemes "|^include/posenc/(tools|identify|apply)\\.h$|^src/(text/|files/field_value\\.h|explain/text\\.h)")
   room("^src/c/",         public)
   room("^src/wasm/",      "^include/posenc/(model|doctor)\\.h$|^src/(text/number|model/bundled)\\.h$")

@@ -8,18 +8,26 @@
 
 #include "cli/arguments/flags.h"
 #include "cli/arguments/model.h"
+#include "cli/arguments/parse.h"
 #include "cli/command.h"
 #include "cli/pages/extend_page.h"
+#include "cli/pages/picture_page.h"
 #include "cli/pages/terminal.h"
+#include "posenc/pictures.h"
 #include "posenc/tools.h"
 #include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
 
+// Of sides, not of tokens: "4096x4096".
+bool is_picture(std::string_view text) {
+  return text.find_first_of("xX") != text.npos || text.find("×") != text.npos;
+}
+
 Run define_extend(CLI::App& app) {
   struct ExtendFlags {
-    std::string model, engine = "transformers";
+    std::string model, engine = "transformers", to, trained;
     ExtendOptions options;
     bool json = false;
   };
@@ -29,19 +37,17 @@ Run define_extend(CLI::App& app) {
                  "bundled name")
       ->type_name("MODEL")
       ->required();
-  app.add_option("--to", flags->options.to, "Tokens that are wanted (131072, 128k)")
-      ->transform(token_count())
-      ->type_name("LENGTH")
-      ->default_str("")
+  app.add_option("--to", flags->to,
+                 "Tokens that are wanted (131072, 128k); of a picture or a video its pixels "
+                 "(4096x4096, 161x720x1280)")
+      ->type_name("LENGTH|[FRAMESx]HEIGHTxWIDTH")
       ->required();
   app.add_option("--engine", flags->engine,
                  "Whose flags or keys are wanted (vllm, llama.cpp, transformers@4, …)")
       ->type_name("ENGINE");
-  app.add_option("--trained", flags->options.trained,
-                 "Tokens that training has shown; default: as the file tells")
-      ->transform(token_count())
-      ->type_name("LENGTH")
-      ->default_str("");
+  app.add_option("--trained", flags->trained,
+                 "What training has shown, likewise; default: as the file tells")
+      ->type_name("LENGTH|[FRAMESx]HEIGHTxWIDTH");
   app.add_flag("--train", flags->options.training, "The weights will be trained at that length");
   app.add_flag("--json", flags->json)->description("All of it as JSON (docs/json.md)");
   app.footer(
@@ -55,10 +61,30 @@ Run define_extend(CLI::App& app) {
       "Examples:\n"
       "  posenc extend llama-2-7b --to 32k\n"
       "  posenc extend qwen3/config.json --to 128k --engine vllm\n"
-      "  posenc extend config.json --to 1M --train --json | jq .flags");
+      "  posenc extend config.json --to 1M --train --json | jq .flags\n"
+      "  posenc extend flux/transformer/config.json --to 4096x4096");
   return [flags, &app]() -> Expected<int> {
     POSENC_TRY(model, named_model(flags->model));
+    if (is_picture(flags->to)) {
+      PictureOptions options;
+      POSENC_TRY(to, picture_size(flags->to));
+      options.to = to;
+      if (!flags->trained.empty()) {
+        POSENC_TRY(trained, picture_size(flags->trained));
+        options.trained = trained;
+      }
+      POSENC_TRY(plan, extend_picture(model, options));
+      write_out("{}", flags->json ? to_json(plan) + "\n"
+                                  : picture_page(model, plan, terminal(no_color(app))));
+      return 0;
+    }
     flags->options.engine = flags->engine;
+    POSENC_TRY(to, tokens(flags->to, "--to"));
+    flags->options.to = to;
+    if (!flags->trained.empty()) {
+      POSENC_TRY(trained, tokens(flags->trained, "--trained"));
+      flags->options.trained = trained;
+    }
     POSENC_TRY(plan, extend(model, flags->options));
     if (flags->json)
       write_out("{}\n", to_json(plan));
@@ -71,6 +97,6 @@ Run define_extend(CLI::App& app) {
 
 }  // namespace
 
-extern const Command extend_command{"extend", "a plan for a longer context", define_extend};
+extern const Command extend_command{"extend", "a plan for a longer context or a larger picture", define_extend};
 
 }  // namespace posenc::cli

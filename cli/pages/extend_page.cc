@@ -4,30 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <span>
 #include <vector>
 
+#include "cli/pages/table.h"
+
 namespace posenc::cli {
 namespace {
-
-constexpr std::size_t label_margin = 14;
-
-// "0–3, 8" of 0, 1, 2, 3, 8; "3, 7, … 47 (12)" where runs are many.
-std::string listed(std::span<const std::int64_t> numbers) {
-  std::vector<std::string> runs;
-  for (std::size_t i = 0; i < numbers.size();) {
-    std::size_t last = i;
-    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
-    runs.push_back(last > i ? fmt::format("{}–{}", numbers[i], numbers[last])
-                            : fmt::format("{}", numbers[i]));
-    i = last + 1;
-  }
-  if (runs.size() > 4) return fmt::format("{}, {}, … {}", runs[0], runs[1], runs.back());
-  std::string text;
-  for (const std::string& run : runs) text += (text.empty() ? "" : ", ") + run;
-  return text;
-}
 
 std::string times(double x) { return x > 0.9995 && x < 1.0005 ? "" : fmt::format("×{:.3g}", x); }
 
@@ -39,9 +22,7 @@ std::string size_of(std::int64_t bytes) {
   return fmt::format("{:.3g} {}", size, units[unit]);
 }
 
-using Row = std::array<std::string, 6>;
-
-Row row_of(const ContextOption& option) {
+std::vector<std::string> row_of(const ContextOption& option) {
   return {option.name,
           option.unseen.empty()
               ? "none"
@@ -56,24 +37,11 @@ Row row_of(const ContextOption& option) {
 }
 
 std::string table_of(const ContextPlan& plan, const Terminal& term) {
-  std::vector<Row> rows{
+  std::vector<std::vector<std::string>> rows{
       {"option", "unseen pairs", "neighbours nearer", "logits", "short texts off", "cached keys"}};
   for (const ContextOption& option : plan.options)
     if (option.unavailable.empty()) rows.push_back(row_of(option));
-  std::array<std::size_t, 6> widths{};
-  for (const Row& row : rows)
-    for (std::size_t i = 0; i < row.size(); ++i)
-      widths[i] = std::max(widths[i], columns(row[i]) + 2);
-  widths[0] = std::max(widths[0], label_margin);
-  std::string out;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    std::string line;
-    for (std::size_t c = 0; c < rows[i].size(); ++c)
-      line += c + 1 < rows[i].size() ? padded(rows[i][c], widths[c]) : rows[i][c];
-    const bool recommended = rows[i][0] == plan.recommended;
-    out += (i == 0 ? term.dim(line) : recommended ? term.bold(line) : line) + "\n";
-  }
-  return out;
+  return table(rows, plan.recommended, term);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "cli/pages/terminal.h"
 
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -95,6 +96,20 @@ std::string grouped(std::int64_t number) {
   const std::size_t sign = number < 0;
   for (std::size_t at = text.size(); at > sign + 3;) text.insert(at -= 3, 1, ',');
   return text;
+}
+
+std::string listed(std::span<const std::int64_t> numbers) {
+  if (numbers.empty()) return "none";
+  std::vector<std::string> runs;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t last = i;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    runs.push_back(last > i ? fmt::format("{}–{}", numbers[i], numbers[last])
+                            : fmt::format("{}", numbers[i]));
+    i = last + 1;
+  }
+  if (runs.size() > 4) return fmt::format("{}, {}, … {}", runs[0], runs[1], runs.back());
+  return fmt::format("{}", fmt::join(runs, ", "));
 }
 
 std::size_t columns(std::string_view utf8) {

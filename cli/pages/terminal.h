@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -50,6 +51,7 @@ Terminal terminal(bool no_color);
 std::size_t page_width();
 
 std::string grouped(std::int64_t number);                      // 131,072
+std::string listed(std::span<const std::int64_t> numbers);     // "0–3, 8", "3, 7, … 47", "none"
 std::size_t columns(std::string_view utf8);                    // code points
 std::string cut(std::string_view utf8, std::size_t most);      // "…" in place of what is too long
 std::string padded(std::string_view utf8, std::size_t width);  // spaces after

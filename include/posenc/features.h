@@ -24,6 +24,7 @@ enum class Feature : std::uint8_t {
   rotated_values,
   phases,
   growth,
+  pair_magnitudes,
   polar,
   mixture,
   regions,
@@ -89,9 +90,9 @@ namespace rooms {
 using enum Feature;
 
 inline constexpr FeatureSet additions{waves, position_table, ramp};
-inline constexpr FeatureSet rotations{rotation,   head_frequencies, several_axes, rotated_values,
-                                      phases,     growth,           polar,        mixture,
-                                      two_angles, engine_arithmetic};
+inline constexpr FeatureSet rotations{
+    rotation, head_frequencies, several_axes, rotated_values,  phases,           growth,
+    polar,    mixture,          two_angles,   pair_magnitudes, engine_arithmetic};
 inline constexpr FeatureSet logits{temperature, head_temperature, softcap};
 inline constexpr FeatureSet biases{slopes, slopes_before_scale, bias_table};
 inline constexpr FeatureSet relative{vectors_by_distance, profiles};
@@ -107,13 +108,13 @@ inline constexpr Room rotate_inverse{"rotate_inverse",
                                      rotations.without({polar, mixture, two_angles}), elsewhere};
 inline constexpr Room rotate_by{
     "rotate_by", {rotation, head_frequencies, several_axes, rotated_values, phases}, elsewhere};
-inline constexpr Room rekey{"rekey", rotate_inverse.takes, elsewhere,
+inline constexpr Room rekey{"rekey", rotate_inverse.takes.without({pair_magnitudes}), elsewhere,
                             "cache such keys as they left the projection"};
 inline constexpr Room rotation_angles{"rotation_angles", rotations.without({two_angles}),
                                       elsewhere};
 inline constexpr Room frequency_gradient{
-    "rotate_frequency_gradient", rotations.without({mixture, two_angles, engine_arithmetic}),
-    elsewhere};
+    "rotate_frequency_gradient",
+    rotations.without({mixture, two_angles, pair_magnitudes, engine_arithmetic}), elsewhere};
 inline constexpr Room content_angles{"content_angles", {rotation, head_frequencies}, elsewhere};
 inline constexpr Room attend{"attend", rotations | FeatureSet{regions} | in_attention, additions};
 inline constexpr Room beside_vectors{"attend with vectors by distance",
@@ -121,7 +122,7 @@ inline constexpr Room beside_vectors{"attend with vectors by distance",
 inline constexpr Room attend_backward{"attend_backward", attend.takes, additions};
 inline constexpr Room attended_frequencies{
     "attend_backward of the frequencies",
-    attend.takes.without({regions, two_angles, engine_arithmetic}), additions,
+    attend.takes.without({regions, two_angles, pair_magnitudes, engine_arithmetic}), additions,
     "leave rotation_frequency absent"};
 inline constexpr Room attended_temperature{
     "attend_backward of a temperature",
@@ -133,9 +134,10 @@ inline constexpr Room attend_content{"attend with a content scheme",
 inline constexpr Room rotated_keys{"cache of rotated keys",
                                    attend.takes.without({polar, regions, vectors_by_distance}),
                                    additions, "make the cache with CachedKeys::unrotated"};
-inline constexpr Room rerotated_keys{"cache of keys that are rotated anew",
-                                     rotated_keys.takes.without({mixture, two_angles}), additions,
-                                     "make the cache with CachedKeys::unrotated"};
+inline constexpr Room rerotated_keys{
+    "cache of keys that are rotated anew",
+    rotated_keys.takes.without({mixture, two_angles, pair_magnitudes}), additions,
+    "make the cache with CachedKeys::unrotated"};
 inline constexpr Room unrotated_keys{"cache of unrotated keys", attend.takes, additions};
 inline constexpr Room ranks{"attention on several ranks", attend.takes, additions};
 inline constexpr Room cuda{
@@ -168,8 +170,8 @@ inline constexpr Room onnx{
     "ONNX", {rotation, softcap, engine_arithmetic}, additions | biases | relative};
 inline constexpr Room translate{"translate", rotations | in_attention | FeatureSet{regions},
                                 additions};
-inline constexpr Room identify{"identify", rotations.without({two_angles}) | FeatureSet{regions},
-                               elsewhere};
+inline constexpr Room identify{
+    "identify", rotations.without({two_angles, pair_magnitudes}) | FeatureSet{regions}, elsewhere};
 
 }  // namespace rooms
 

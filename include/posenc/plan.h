@@ -9,6 +9,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -251,13 +252,19 @@ struct XposDecay {
 struct Plain {
   std::optional<Phase> phase = {};
   std::optional<XposDecay> growth = {};
+  std::vector<double> magnitudes = {};
 
   static constexpr std::string_view name = "plain";
   static constexpr auto members() {
     return std::tuple{
         Member{"phase", &Plain::phase,
                "what one side's angles have besides (RoPE++); null: nothing"},
-        Member{"growth", &Plain::growth, "queries grow and keys shrink (xPos); null: neither"}};
+        Member{"growth", &Plain::growth, "queries grow and keys shrink (xPos); null: neither"},
+        Member{"magnitudes", &Plain::magnitudes,
+               "on cos and sin of each pair, beside the amplitude; absent: 1"}
+            .by(Axis::pair)
+            .within(positive)
+            .unless_empty()};
   }
   bool operator==(const Plain&) const = default;
 };
@@ -508,6 +515,11 @@ struct Rotate {
   const XposDecay* growth() const {
     const auto* plain = std::get_if<Plain>(&kind);
     return plain && plain->growth ? &*plain->growth : nullptr;
+  }
+  // [pair]; empty: 1 for all.
+  std::span<const double> magnitudes() const {
+    const auto* plain = std::get_if<Plain>(&kind);
+    return plain ? std::span<const double>(plain->magnitudes) : std::span<const double>();
   }
   const Mix* mix() const { return std::get_if<Mix>(&kind); }
   const Regions* regions() const { return std::get_if<Regions>(&kind); }

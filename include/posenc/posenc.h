@@ -3,6 +3,7 @@
 
 #include "posenc/angles.h"
 #include "posenc/apply.h"
+#include "posenc/axis_scalings.h"
 #include "posenc/attention.h"
 #include "posenc/cache.h"
 #include "posenc/content.h"

@@ -118,6 +118,11 @@ Plan random_plan(Chance& chance, std::int64_t heads, std::int64_t kv_heads, std:
         growth.factor.push_back(0.9 + 0.1 * std::abs(chance.normal(0.3)));
       rotate.kind = Plain{.growth = growth};
     }
+    if (chance.in(4)) {
+      std::vector<double>& magnitudes = std::get<Plain>(rotate.kind).magnitudes;
+      for (std::int64_t i = 0; i < rotate.pairs(); ++i)
+        magnitudes.push_back(1 + 0.1 * std::abs(chance.normal()));
+    }
     plan.rotate = rotate;
   }
   const std::int64_t part = chance.whole(0, 4);

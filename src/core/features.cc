@@ -29,6 +29,8 @@ constexpr FeatureInfo list[] = {
     {rotated_values, "rotated_values", "rotated values", "use attend()"},
     {phases, "phases", "phases of queries or keys (RoPE++, PoPE)", "use rotate(), or attend()"},
     {growth, "growth", "xPos' growth", "growth needs a position: use rotate()"},
+    {pair_magnitudes, "pair_magnitudes", "magnitudes that differ by pair (YaRN by axis)",
+     "give every axis the same magnitude, or use rotate(), or attend()"},
     {polar, "polar", "polar pairs (PoPE)",
      "its softplus loses the sign: use rotate(), or attend(), whose backward pass has its "
      "gradient"},
@@ -98,6 +100,7 @@ struct OfKind {
   void operator()(const Plain& plain) const {
     of.add_if(plain.phase.has_value(), phases);
     of.add_if(plain.growth.has_value(), growth);
+    of.add_if(!plain.magnitudes.empty(), pair_magnitudes);
   }
   void operator()(const Polar& pairs) const {
     of.add(polar);

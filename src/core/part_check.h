@@ -69,6 +69,8 @@ Expected<void> check_sizes(std::string_view where, std::string_view path, const 
   each_member(part, [&](const auto& row, const auto& value) {
     using Value = std::remove_cvref_t<decltype(value)>;
     if (!ok || row.axes[0] == Axis::none) return;
+    if constexpr (requires { value.empty(); })
+      if (row.left_out && value.empty()) return;
     if constexpr (std::same_as<Value, std::int64_t>) {
       if (row.range.contains(static_cast<double>(value))) return;
       ok = fail(where, std::string(path) + "." + std::string(row.name) + " " + rule_of(row.range),

@@ -44,6 +44,7 @@ struct KindSizes {
   Expected<void> operator()(const Plain& plain) const {
     if (plain.growth)
       POSENC_CHECK(detail::check_sizes(where, "rotate.growth", *plain.growth, around));
+    POSENC_CHECK(detail::check_sizes(where, "rotate", plain, around));
     return of(plain.phase);
   }
   Expected<void> operator()(const Polar& polar) const {

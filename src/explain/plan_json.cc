@@ -96,6 +96,7 @@ class Writer {
     part_or_null(rotate.growth(), extents);
     out_.key("phase");
     part_or_null(rotate.phase(), extents);
+    if (!rotate.magnitudes().empty()) out_.member("magnitudes", rotate.magnitudes());
     each_kind(rotate.kind, [&]<class Kind>(std::type_identity<Kind>) {
       if constexpr (!key_of<Kind>().empty()) {
         out_.key(key_of<Kind>());
@@ -278,6 +279,7 @@ class Reader {
     POSENC_CHECK(take("amplitude", rotate.amplitude));
     POSENC_CHECK(take("growth", plain.growth));
     POSENC_CHECK(take("phase", plain.phase));
+    POSENC_CHECK(take("magnitudes", plain.magnitudes));
     POSENC_CHECK(take("polar", polar));
     POSENC_CHECK(take("values", values));
     POSENC_CHECK(take("values_stay", stay));
@@ -285,7 +287,7 @@ class Reader {
     POSENC_CHECK(spread(path, axes, rotate));
     rotate.values = !values ? Values::unrotated : stay ? Values::rotated : Values::rotated_and_back;
     int kinds = 0;
-    if (plain.growth || (plain.phase && !polar)) {
+    if (plain.growth || !plain.magnitudes.empty() || (plain.phase && !polar)) {
       rotate.kind = plain;
       ++kinds;
     }

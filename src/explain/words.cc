@@ -511,6 +511,20 @@ struct Say {
         shown(x.rope_theta) + ", the decay is per " + shown(x.scale_base) + " tokens.");
     rotation();
   }
+  void stretched(const NoAxisScaling&) {}
+  void stretched(const Riflex& x) {
+    out.push_back("RIFLEx: pair " + std::to_string(x.pair) + " of axis " + std::to_string(x.axis) +
+                  " turns 0.9 times in " + grouped(x.length) +
+                  " positions, so that nothing comes round within them.");
+  }
+  void stretched(const auto& x) {
+    std::string factors;
+    for (const double s : x.axis_factor) factors += (factors.empty() ? "×" : ", ×") + shown(s);
+    std::string text = "Axes longer than in training by " + factors + ": " + std::string(x.title);
+    if constexpr (requires { *x.timestep; })
+      if (x.timestep) text += " at step t = " + shown(*x.timestep);
+    out.push_back(text + ".");
+  }
   void operator()(const Axial& x) {
     if (!x.axes_dim.empty()) {
       std::string text = "Patches of a picture or a video: a head's channels are dealt out, ";
@@ -519,6 +533,7 @@ struct Say {
         if (!x.axis_theta.empty()) text += " (base " + shown(x.axis_theta[a]) + ")";
       }
       out.push_back(text + "; the frequencies of each axis begin anew.");
+      std::visit([&](const auto& scaling) { stretched(scaling); }, x.axis_scaling);
       if (x.tiled)
         out.push_back(
             "The two channels of a pair rotate by angles of their own, since cos and sin are laid "

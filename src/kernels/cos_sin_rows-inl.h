@@ -83,7 +83,7 @@ HWY_INLINE const F* TableRow(const CosSinRows<Of>& cos_sin,
     if constexpr (sizeof(F) == sizeof(double)) exact = row;
     ExactRow(cos_sin, axis, position, exact);
     const bool grows = cos_sin.rule.growth != nullptr && &axis == cos_sin.axes;
-    if (grows) cos_sin.scale_row(exact, static_cast<double>(position), 1);
+    if (grows) cos_sin.scale_row(exact, static_cast<double>(position), false);
     if constexpr (sizeof(F) < sizeof(double))
       for (std::int64_t i = 0; i < 2 * cos_sin.size; ++i) row[i] = static_cast<F>(exact[i]);
   }
@@ -96,7 +96,7 @@ HWY_INLINE const F* FineRow(CosSinRows<F>& cos_sin, std::int64_t a, std::int64_t
   return TableRow(cos_sin, axis, axis.fine, axis.fine_made, j + 3, j);
 }
 
-// The row of 64b, with the amplitude, the phases and, of xPos, its growth up to there.
+// The row of 64b, with amplitude, magnitudes and phases and, of xPos, its growth up to there.
 template <class F>
 HWY_NOINLINE void MakeBase(CosSinRows<F>& cos_sin, std::int64_t a, std::int64_t b) {
   typename CosSinRows<F>::Axis& axis = cos_sin.axes[a];
@@ -106,9 +106,9 @@ HWY_NOINLINE void MakeBase(CosSinRows<F>& cos_sin, std::int64_t a, std::int64_t 
   const CosSinRule& rule = cos_sin.rule;
   if (rule.growth != nullptr) {
     const double steps = static_cast<double>(b * 64) - rule.growth->centre;
-    cos_sin.scale_row(axis.base, steps, rule.amplitude);
-  } else if (rule.amplitude != 1) {
-    cos_sin.scale_row(axis.base, 0, rule.amplitude);
+    cos_sin.scale_row(axis.base, steps, true);
+  } else if (rule.scales()) {
+    cos_sin.scale_row(axis.base, 0, true);
   }
   if (!rule.phase.empty()) cos_sin.shift_row(axis.base);
   if (rule.swapped) cos_sin.swap_row(axis.base);
@@ -198,7 +198,7 @@ HWY_NOINLINE inline Factors<double> FactorsOfAngles(CosSinRows<double>& cos_sin,
   for (std::int64_t i = 0; i < cos_sin.size; ++i)
     axis.fastest = std::max(axis.fastest, std::abs(angle[i]));
   ExactRow(cos_sin, axis, 1, cos_sin.all_axes);
-  if (cos_sin.rule.amplitude != 1) cos_sin.scale_row(cos_sin.all_axes, 0, cos_sin.rule.amplitude);
+  if (cos_sin.rule.scales()) cos_sin.scale_row(cos_sin.all_axes, 0, true);
   if (!cos_sin.rule.phase.empty()) cos_sin.shift_row(cos_sin.all_axes);
   if (cos_sin.rule.swapped) cos_sin.swap_row(cos_sin.all_axes);
   return {cos_sin.all_axes, nullptr};

@@ -27,6 +27,8 @@ CosSinRule CosSinRule::of(const Rotate& rotate, Side side, Action action) {
   if (side == Side::value) return rule;
   const bool inverse = action == Action::inverse;
   rule.amplitude = inverse ? 1 / rotate.amplitude : rotate.amplitude;
+  rule.magnitudes = rotate.magnitudes();
+  rule.divides = inverse;
   rule.growth = rotate.growth();
   rule.shrinks = (side == Side::key) != inverse;
   if (shifts(rotate, side)) rule.phase = rotate.phase()->radians;
@@ -63,7 +65,9 @@ CosSinRule CosSinRule::of_angles(const Rotate& rotate, std::int64_t heads, Side 
                   .axes = 0,
                   .pairs = rotate.pairs(),
                   .backward = action != Action::forward,
-                  .amplitude = action == Action::inverse ? 1 / amplitude : amplitude};
+                  .amplitude = action == Action::inverse ? 1 / amplitude : amplitude,
+                  .divides = action == Action::inverse};
+  if (side != Side::value) rule.magnitudes = rotate.magnitudes();
   if (shifts(rotate, side)) rule.phase = rotate.phase()->radians;
   return rule;
 }
@@ -105,13 +109,15 @@ CosSinRows<F>::CosSinRows(const CosSinRule& from)
 }
 
 template <class F>
-void CosSinRows<F>::scale_row(double* row, double position, double amplitude) const {
+void CosSinRows<F>::scale_row(double* row, double position, bool is_base) const {
   for (std::int64_t i = 0; i < count; ++i) {
-    double m = amplitude;
+    const auto r = static_cast<std::size_t>(i % rule.pairs);
+    double m = is_base ? rule.amplitude : 1;
+    if (is_base && !rule.magnitudes.empty())
+      m *= rule.divides ? 1 / rule.magnitudes[r] : rule.magnitudes[r];
     if (rule.growth != nullptr) {
       const double power = position / rule.growth->scale;
-      m *= std::pow(rule.growth->factor[static_cast<std::size_t>(i % rule.pairs)],
-                    rule.shrinks ? -power : power);
+      m *= std::pow(rule.growth->factor[r], rule.shrinks ? -power : power);
     }
     row[i] *= m;
     row[size + i] *= m;

@@ -38,6 +38,8 @@ struct CosSinRule {
   bool backward = false;   // rotate by the negative angle
   bool swapped = false;    // sines stand for cosines and cosines for sines; then backward too
   double amplitude = 1;
+  std::span<const double> magnitudes = {};  // [pair], beside the amplitude; empty: none
+  bool divides = false;                     // by the magnitudes
   const XposDecay* growth = nullptr;
   bool shrinks = false;                // keys: growth to the negative power
   std::span<const double> phase = {};  // [row or 1][pair], added to every angle; empty: none
@@ -45,6 +47,8 @@ struct CosSinRule {
   // none. There is one row of angles then.
   const Mix* mix = nullptr;
   std::int64_t mix_first = 0, mix_heads = 1;
+
+  bool scales() const { return amplitude != 1 || !magnitudes.empty(); }
 
   // Heads whose rows differ.
   std::int64_t heads_with_rows() const { return mix != nullptr ? mix_heads : rows; }
@@ -110,9 +114,9 @@ struct CosSinRows {
   // m of a position.
   static std::int64_t centre_of(std::int64_t position) { return (position + 3) >> 3; }
 
-  // Multiplies a row by the amplitude and by xPos' growth over `position` steps. The amplitude
-  // belongs to one of the three factors only: the base.
-  void scale_row(double* row, double position, double amplitude) const;
+  // Multiplies a row by xPos' growth over `position` steps and, of the base alone among the three
+  // factors, by the amplitude and the pairs' magnitudes.
+  void scale_row(double* row, double position, bool is_base) const;
   // Turns a row by the phases; like the amplitude they belong to the base.
   void shift_row(double* row) const;
   // Of a row backward, (cos, −sin): multiplies by i, so that it is (sin, cos). Belongs to the base

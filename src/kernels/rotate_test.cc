@@ -168,9 +168,12 @@ Plan rich(Pairing pairing) {
   plan.rotate->amplitude = 1.25;
   plan.rotate->values = Values::rotated_and_back;
   XposDecay growth{.scale = 64, .centre = 20};
-  for (std::int64_t r = 0; r < 11; ++r)
+  std::vector<double> magnitudes;
+  for (std::int64_t r = 0; r < 11; ++r) {
     growth.factor.push_back(0.3 + 0.05 * static_cast<double>(r));
-  plan.rotate->kind = Plain{.growth = growth};
+    magnitudes.push_back(1 + 0.02 * static_cast<double>(r));
+  }
+  plan.rotate->kind = Plain{.growth = growth, .magnitudes = magnitudes};
   return plan;
 }
 
@@ -184,6 +187,36 @@ TEST_P(RotateKernel, ForwardTransposeAndInverseOfEverySideGrowAsTheReferenceDoes
                           text(pairing, dtype, 24) + " side " +
                               std::to_string(static_cast<int>(side)) + " action " +
                               std::to_string(static_cast<int>(action)));
+        }
+      }
+    }
+  }
+}
+
+TEST_P(RotateKernel, PairsMayHaveMagnitudesOfTheirOwn) {
+  for (const DType dtype : all_dtypes) {
+    for (const Pairing pairing : both_pairings) {
+      for (const Side side : {Side::query, Side::value}) {
+        for (const Action action : {Action::forward, Action::transpose, Action::inverse}) {
+          for (const std::int64_t axes : {1, 2}) {
+            Plan plan = rope(22, pairing);
+            plan.rotate->values = Values::rotated_and_back;
+            Plain kind;
+            for (std::int64_t r = 0; r < 11; ++r)
+              kind.magnitudes.push_back(r < 4 ? 1 : 1.1 + 0.01 * static_cast<double>(r));
+            plan.rotate->kind = kind;
+            if (axes == 2) {
+              plan.rotate->frequencies.axes = 2;
+              std::vector<double>& radians = plan.rotate->frequencies.radians;
+              radians.resize(22);
+              for (std::size_t r = 5; r < 11; ++r) std::swap(radians[r], radians[11 + r]);
+            }
+            std::vector<std::int64_t> ids;
+            for (std::int64_t i = 0; i < axes * 9; ++i) ids.push_back(37 * i);
+            expect_rotation(plan, memory(dtype, MemoryLayout::tokens_first, 1, 2, 9, 24),
+                            *Positions::ids(ids, axes), side, action, true,
+                            MemoryLayout::tokens_first, text(pairing, dtype, 24));
+          }
         }
       }
     }

@@ -130,14 +130,17 @@ inline double softplus_slope(double x) {
   return (x < 0 ? e : 1) / (1 + e);
 }
 
-// What multiplies a pair besides the rotation: the amplitude, and xPos' growth by the first axis.
+// What multiplies a pair besides the rotation: the amplitude, the pair's magnitude, and xPos' growth
+// by the first axis.
 inline double magnitude(const Rotate& rotate, Side side, std::int64_t position, std::int64_t pair) {
   if (side == Side::value) return 1;
-  if (!rotate.growth()) return rotate.amplitude;
+  const auto r = static_cast<std::size_t>(pair);
+  const double whole =
+      rotate.magnitudes().empty() ? rotate.amplitude : rotate.amplitude * rotate.magnitudes()[r];
+  if (!rotate.growth()) return whole;
   const XposDecay& growth = *rotate.growth();
   const double power = (static_cast<double>(position) - growth.centre) / growth.scale;
-  return rotate.amplitude * std::pow(growth.factor[static_cast<std::size_t>(pair)],
-                                     side == Side::query ? power : -power);
+  return whole * std::pow(growth.factor[r], side == Side::query ? power : -power);
 }
 
 // The two channels of a pair.

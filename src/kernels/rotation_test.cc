@@ -219,7 +219,8 @@ Plan rich() {
   plan.rotate->slice.first_dim = 1;
   plan.rotate->amplitude = 1.25;
   plan.rotate->kind =
-      Plain{.growth = XposDecay{.factor = {0.3, 0.5, 0.7, 0.9}, .scale = 16, .centre = 5}};
+      Plain{.growth = XposDecay{.factor = {0.3, 0.5, 0.7, 0.9}, .scale = 16, .centre = 5},
+            .magnitudes = {1, 1.25, 0.75, 1.5}};
   plan.rotate->values = Values::rotated_and_back;
   return plan;
 }

@@ -27,11 +27,13 @@
 //
 // axes_dim (diffusion transformers: Flux 16, 56, 56 of time, height, width): axis a has the next
 // D_a/2 pairs, and their frequencies b_a^(−2k/D_a) begin anew. Positions have as many axes;
-// channels beyond Σ D_a do not rotate.
+// channels beyond Σ D_a do not rotate. axis_scaling stretches axes (axis_scalings.cc).
+#include <algorithm>
 #include <array>
 #include <numbers>
 #include <string>
 
+#include "src/core/try.h"
 #include "src/scalings/scaling.h"
 #include "src/schemes/common.h"
 #include "src/schemes/mrope.h"
@@ -46,20 +48,29 @@ bool can_be_dealt_out(const Axial& axial, std::int64_t head_dim) {
   for (const std::int64_t dim : dims)
     left = dim < 2 || dim % 2 != 0 || dim > left ? -1 : left - dim;
   return left >= 0 && (axial.axis_theta.empty() || axial.axis_theta.size() == dims.size()) &&
-         (!axial.tiled || axial.pairing == Pairing::interleaved) &&
+         (!axial.tiled || (axial.pairing == Pairing::interleaved &&
+                           std::holds_alternative<NoAxisScaling>(axial.axis_scaling))) &&
          axial.order == AxisOrder::width_height && !axial.blocks && !axial.normalised &&
          axial.frequencies == AxisFrequencies::shared;
 }
 
-Plan compile_axes(const Axial& axial) {
-  std::vector<double> frequency, second;
+Expected<Plan> compile_axes(const Axial& axial) {
+  std::vector<double> frequency, second, magnitudes;
   std::vector<std::int64_t> axis_of_pair;
   const auto axes = std::ssize(axial.axes_dim);
   for (std::int64_t axis = 0; axis < axes; ++axis) {
     const auto a = static_cast<std::size_t>(axis);
     const std::int64_t dim = axial.axes_dim[a];
     const double theta = axial.axis_theta.empty() ? axial.rope_theta : axial.axis_theta[a];
-    const std::vector<double> series = detail::geometric_frequencies(theta, dim, dim / 2);
+    AxisBase base{.axis = a,
+                  .axes = axial.axes_dim.size(),
+                  .theta = theta,
+                  .dim = dim,
+                  .frequency = detail::geometric_frequencies(theta, dim, dim / 2)};
+    POSENC_TRY(scaled, std::visit([&](const auto& by) { return by.scaled(std::move(base)); },
+                                  axial.axis_scaling));
+    const std::vector<double>& series = scaled.frequency;
+    magnitudes.insert(magnitudes.end(), series.size(), scaled.magnitude);
     const double scale = detail::of_axis(axial.position_scale, a);
     for (std::size_t r = 0; r < series.size(); ++r) {
       const std::size_t channel = axial.tiled ? 2 * r % series.size() : r;
@@ -73,6 +84,11 @@ Plan compile_axes(const Axial& axial) {
       Rotate{.slice = {.pairing = axial.pairing, .rotary_dim = 2 * std::ssize(frequency)},
              .frequencies = {.axes = axes,
                              .radians = detail::spread_over_axes(frequency, axis_of_pair, axes)}};
+  // One magnitude for all pairs is an amplitude.
+  if (std::ranges::all_of(magnitudes, [&](double m) { return m == magnitudes.front(); }))
+    plan.rotate->amplitude = magnitudes.front();
+  else
+    plan.rotate->kind = Plain{.magnitudes = std::move(magnitudes)};
   if (axial.tiled)
     plan.rotate->kind = TwoAngles{detail::spread_over_axes(second, axis_of_pair, axes)};
   return plan;
@@ -90,13 +106,14 @@ Expected<Plan> Axial::compiled(const Geometry& geometry) const {
       return fail(
           "axial: axes_dim",
           "must be at most 8 even numbers, head_dim at most in sum, with as many of axis_theta "
-          "or none, and no order, frequencies, blocks or normalised; tiled ones interleaved",
+          "or none, and no order, frequencies, blocks or normalised; tiled ones interleaved and "
+          "not scaled",
           "", "count the channels of each axis");
     }
     return compile_axes(*this);
   }
-  if (tiled)
-    return fail("axial", "tiled angles must be of axes_dim", "none",
+  if (tiled || !std::holds_alternative<NoAxisScaling>(axis_scaling))
+    return fail("axial", "tiled angles and scalings by axis must be of axes_dim", "none",
                 "give the channels of each axis");
   if (head_dim % 4 != 0) {
     return fail("axial", "head_dim must be divisible by 4", std::to_string(head_dim),

@@ -426,7 +426,9 @@ SchemeInfo describe(const About& about, void* defaults) {
   for (const auto& [row, member, chosen, choice, word] : spots(about, defaults)) {
     const std::string doc = (word.empty() ? "" : std::string(word) + ": ") + std::string(row->doc);
     const auto known = std::ranges::find(info.fields, row->name, &FieldInfo::name);
-    if (known != info.fields.end())
+    if (known != info.fields.end() && known->doc.ends_with(row->doc))
+      known->doc.insert(known->doc.size() - row->doc.size() - 2, ", " + std::string(word));
+    else if (known != info.fields.end())
       known->doc += "; " + doc;
     else
       info.fields.push_back({row->name,

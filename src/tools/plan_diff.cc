@@ -273,7 +273,21 @@ class PlanDifferences {
     if (rotate.kind.index() != other.kind.index()) tell(other);
   }
 
-  void of_kind(const Plain&, const Rotate&, const Rotate&) {}
+  void of_kind(const Plain&, const Rotate& rotate, const Rotate& other) {
+    const auto one = rotate.magnitudes(), two = other.magnitudes();
+    const auto at = [](std::span<const double> of, std::size_t r) {
+      return of.empty() ? 1 : of[r];
+    };
+    for (std::size_t r = 0; r < std::max(one.size(), two.size()); ++r) {
+      if (nearly(at(one, r), at(two, r))) continue;
+      return differ({.code = "pair_magnitude",
+                     .pair = static_cast<std::int64_t>(r),
+                     .position = 0,
+                     .expected = number_text(at(one, r)),
+                     .found = number_text(at(two, r)),
+                     .message = "cos and sin of a pair are multiplied by another number"});
+    }
+  }
   void of_kind(const Polar&, const Rotate& rotate, const Rotate& other) {
     if (rotate.polar() == other.polar()) return;
     differ({.code = "polar",

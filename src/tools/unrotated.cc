@@ -29,8 +29,9 @@ std::optional<Holds> by_scheme(const Model& model, std::int64_t to, const Plan& 
                      "each pair rotates by one axis of a picture or a video: more frames, rows or "
                      "columns than were trained give angles that training has not shown, and a "
                      "longer video repeats where the pair whose full turn is as long as the "
-                     "trained one comes round (RIFLEx slows that pair); posenc explain MODEL "
-                     "--pairs prints the full turns of each axis"};
+                     "trained one comes round (RIFLEx slows that pair); of a diffusion transformer "
+                     "--to HEIGHTxWIDTH in pixels says which, and posenc explain MODEL --pairs "
+                     "prints the full turns of each axis"};
   if (const auto* learned = scheme_in<Learned>(model)) {
     const std::int64_t most = learned->rows - learned->row_offset;
     if (to <= most)

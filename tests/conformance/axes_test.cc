@@ -69,6 +69,41 @@ TEST(RealPositions, AreRotatedAsByTheModelsOwnCode) {
   }
 }
 
+FieldValue field_value(const Json& of) {
+  if (of.is_string()) return of.get<std::string>();
+  if (of.is_array()) return numbers<double>(of);
+  if (of.is_number_integer()) return of.get<std::int64_t>();
+  return of.get<double>();
+}
+
+// Pictures and videos larger than training showed; cos and sin of these codes are floats.
+TEST(AxisScalings, HaveTheFrequenciesAndMagnitudesOfTheirAuthorsCode) {
+  for (const Json& record : records("axis_scalings")) {
+    SCOPED_TRACE(record.at("fields").dump() + record.at("axes_dim").dump());
+    Scheme scheme = Axial{.rope_theta = record.at("rope_theta"),
+                          .axes_dim = numbers<std::int64_t>(record.at("axes_dim"))};
+    ASSERT_TRUE(
+        set_field(scheme, "axis_scaling", field_value(record.at("fields").at("axis_scaling"))));
+    for (const auto& [name, value] : record.at("fields").items()) {
+      if (value.is_array() && value.empty()) continue;
+      const auto ok = set_field(scheme, name, field_value(value));
+      ASSERT_TRUE(ok) << ok.error().message();
+    }
+    const auto frequency = numbers<double>(record.at("frequency")),
+               magnitude = numbers<double>(record.at("magnitude"));
+    const Expected<Plan> plan = compile(scheme, {.head_dim = 2 * std::ssize(frequency)});
+    ASSERT_TRUE(plan) << plan.error().message();
+    std::vector<double> ours(frequency.size()), times(frequency.size(), plan->rotate->amplitude);
+    for (std::size_t r = 0; r < ours.size(); ++r) {
+      for (std::int64_t axis = 0; axis < plan->rotate->frequencies.axes; ++axis)
+        ours[r] += plan->rotate->at(0, axis, static_cast<std::int64_t>(r));
+      if (!plan->rotate->magnitudes().empty()) times[r] *= plan->rotate->magnitudes()[r];
+    }
+    expect_close(ours, frequency, 2e-7);
+    expect_close(times, magnitude, 2e-7);
+  }
+}
+
 TEST(SeveralAxes, AClassThatIsGivenNothingHasItsOwnDefaults) {
   for (const Json& record : load("golden/axes.json").at("defaults")) {
     const std::string type = record.at("class");

@@ -105,6 +105,11 @@ def test_the_plan_of_every_scheme():
     assert made > 50
 
 
+@pytest.mark.parametrize("size", ["4096x4096", "512x512", "1024x3072"])
+def test_extend_of_a_picture(size):
+    check("extend-picture", printed("extend", "tests/data/doctor/flux-1-dev.json", "--to", size, "--json"))
+
+
 @pytest.mark.parametrize("name", models)
 def test_precision_and_extend(name):
     for schema, words in [("precision", ()), ("extend", ("--to", "131072")), ("extend", ("--to", "1M", "--train"))]:

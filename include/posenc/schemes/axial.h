@@ -1,6 +1,7 @@
 // 2-D axial RoPE. The mathematics is in src/schemes/axial.cc.
 #pragma once
 
+#include "posenc/axis_scalings.h"
 #include "posenc/schemes/scheme.h"
 
 namespace [[gnu::visibility("default")]] posenc {
@@ -23,6 +24,7 @@ struct Axial {
   std::vector<std::int64_t> axes_dim = {};
   std::vector<double> axis_theta = {};
   std::vector<double> position_scale = {};
+  AxisScaling axis_scaling = {};
 
   static constexpr std::string_view
       name = "axial",
@@ -51,8 +53,11 @@ struct Axial {
         Field{"axis_theta", &Axial::axis_theta, "b_a, base of each axis; none: rope_theta",
               above_one},
         Field{"position_scale", &Axial::position_scale,
-              "positions times this first, one or one for each axis (SAM 3: window/grid)",
-              positive}};
+              "positions times this first, one or one for each axis (SAM 3: window/grid; ComfyUI's "
+              "ScaleROPE)",
+              positive},
+        Field{"axis_scaling", &Axial::axis_scaling,
+              "with axes_dim: what is made of axes that are longer than training showed"}};
   }
   Expected<Plan> compiled(const Geometry& geometry) const;  // needs head_dim
   bool operator==(const Axial&) const = default;

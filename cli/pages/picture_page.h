@@ -1,0 +1,15 @@
+// A plan for a larger picture or a longer video, as people read it.
+#pragma once
+
+#include <string>
+
+#include "cli/pages/terminal.h"
+#include "posenc/pictures.h"
+
+namespace posenc::cli {
+
+// A row an axis, a row an option, the one that is recommended in the words of tools, and what is
+// not known.
+std::string picture_page(const Model& model, const PicturePlan& plan, const Terminal& term);
+
+}  // namespace posenc::cli

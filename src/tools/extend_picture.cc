@@ -1,0 +1,444 @@
+// Pictures and videos beyond training, axis by axis: each scaling compiled for the wanted size and
+// compared with the rotation of the trained one. What is recommended follows by rules that have
+// names.
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numbers>
+#include <optional>
+#include <utility>
+
+#include "posenc/pictures.h"
+#include "src/core/try.h"
+#include "src/explain/text.h"
+#include "src/text/json_writer.h"
+
+namespace posenc {
+namespace {
+
+using detail::grouped, detail::shown;
+
+constexpr double circle = 2 * std::numbers::pi;
+constexpr std::int64_t longest_side = std::int64_t{1} << 20;
+constexpr double beyond = 1 + 1e-6;
+
+// How a family makes tokens of pixels, and the size that its published pipeline makes by default
+// (diffusers 0.42, src/diffusers/pipelines).
+struct PictureFamily {
+  std::string_view classes;  // _class_name, words
+  std::int64_t pixels = 16;  // of a token's side
+  std::int64_t frames = 0;   // of a token, beside the first; 0: no videos
+  PictureSize trained = {1, 1024, 1024};
+  std::string_view dype = {};    // model_type of ComfyUI-DyPE's node; "": it does not take it
+  std::int64_t riflex_pair = 0;  // that RIFLEx or its users name, from 1; 0: none is published
+};
+
+constexpr PictureFamily families[] = {
+    {.classes = "FluxTransformer2DModel", .dype = "flux"},
+    {.classes = "Flux2Transformer2DModel ChromaTransformer2DModel LongCatImageTransformer2DModel "
+                "BriaTransformer2DModel OvisImageTransformer2DModel Lumina2Transformer2DModel "
+                "HiDreamImageTransformer2DModel"},
+    {.classes = "QwenImageTransformer2DModel", .trained = {1, 1328, 1328}, .dype = "qwen"},
+    {.classes = "ZImageTransformer2DModel", .dype = "zimage"},
+    {.classes = "HunyuanImageTransformer2DModel", .pixels = 32, .trained = {1, 2048, 2048}},
+    {.classes = "HunyuanVideoTransformer3DModel",
+     .frames = 4,
+     .trained = {129, 720, 1280},
+     .riflex_pair = 4},
+    {.classes = "HunyuanVideo15Transformer3DModel", .frames = 4, .trained = {121, 720, 1280}},
+    {.classes = "WanTransformer3DModel WanVACETransformer3DModel WanModel",
+     .frames = 4,
+     .trained = {81, 480, 832},
+     .riflex_pair = 6},
+    {.classes = "SkyReelsV2Transformer3DModel", .frames = 4, .trained = {97, 544, 960}},
+};
+
+const PictureFamily* family_of(const Model& model) {
+  const auto* at = std::ranges::find_if(families, [&](const PictureFamily& family) {
+    const auto names = detail::split(family.classes);
+    return std::ranges::find(names, model.family) != names.end();
+  });
+  return at == std::end(families) ? nullptr : at;
+}
+
+const Axial* axial_of(const Model& model) {
+  for (const LayerGroup& group : model.groups)
+    for (const Scheme& scheme : group.schemes)
+      if (const auto* axial = std::get_if<Axial>(&scheme); axial && !axial->axes_dim.empty())
+        return axial;
+  return nullptr;
+}
+
+std::string text_of(const PictureSize& size) {
+  const std::string sides = std::to_string(size.height) + "×" + std::to_string(size.width);
+  return size.frames > 1 ? std::to_string(size.frames) + " frames of " + sides : sides;
+}
+
+// As a flag of the command takes it.
+std::string flag_text(const FieldValue& value) {
+  struct {
+    std::string operator()(std::monostate) const { return "null"; }
+    std::string operator()(bool truth) const { return truth ? "true" : "false"; }
+    std::string operator()(std::int64_t number) const { return std::to_string(number); }
+    std::string operator()(double number) const { return number_text(number); }
+    std::string operator()(const std::string& word) const { return word; }
+    std::string operator()(const std::vector<double>& list) const {
+      std::string text;
+      for (const double x : list) text += (text.empty() ? "" : ",") + number_text(x);
+      return text;
+    }
+  } constexpr text;
+  return std::visit(text, value);
+}
+
+class Picture {
+ public:
+  Picture(const Axial& axial, const PictureFamily& family, PicturePlan& out)
+      : axial_(axial), family_(family), out_(out) {}
+
+  Expected<void> axes() {
+    // Two axes are height and width; of more the first is time, or a text's or picture's number.
+    const std::int64_t first = std::ssize(axial_.axes_dim) == 2 ? 0 : 1;
+    const auto tokens = [&](std::int64_t pixels) {
+      return (pixels + family_.pixels - 1) / family_.pixels;
+    };
+    if (family_.frames > 0 && first == 1) {
+      const auto frames = [&](std::int64_t n) { return (n - 1) / family_.frames + 1; };
+      POSENC_CHECK(axis("time", 0, frames(out_.trained.frames), frames(out_.to.frames)));
+    }
+    POSENC_CHECK(axis("height", first, tokens(out_.trained.height), tokens(out_.to.height)));
+    return axis("width", first + 1, tokens(out_.trained.width), tokens(out_.to.width));
+  }
+
+  void options() {
+    add("as_is", NoAxisScaling{});
+    if (!grows()) return;
+    const std::vector<double> own = by_axis([](const PictureAxis& one) { return one.factor; });
+    const double widest = widest_side();
+    const std::vector<double> alike =
+        by_axis([&](const PictureAxis& one) { return one.name == "time" ? one.factor : widest; });
+    const std::vector<double> sides =
+        by_axis([&](const PictureAxis& one) { return one.name == "time" ? 1 : widest; });
+    const std::vector<double> own_sides =
+        by_axis([&](const PictureAxis& one) { return one.name == "time" ? 1 : one.factor; });
+    std::vector<double> length(axial_.axes_dim.size(), 0);
+    for (const PictureAxis& one : out_.axes)
+      if (one.name != "time")
+        length[static_cast<std::size_t>(one.axis)] = static_cast<double>(one.trained);
+    add("linear", AxisLinear{own});
+    add("ntk", AxisNtk{.axis_factor = alike});
+    if (widest > 1) {
+      const double longest = std::ranges::max(length);
+      std::vector<double> square = length;
+      for (double& l : square) l = l > 0 ? longest : 0;
+      add("yarn", AxisYarn{.axis_factor = sides, .axis_length = square});
+      add("vision_yarn", VisionYarn{.axis_factor = own_sides, .axis_length = length});
+    }
+    const PictureAxis& time = out_.axes.front();
+    if (time.name == "time" && time.factor > 1)
+      add("riflex", Riflex{.pair = riflex_pair(time), .length = time.wanted, .axis = time.axis});
+  }
+
+  void recommend() {
+    const bool longer = out_.axes.front().name == "time" && out_.axes.front().factor > 1,
+               larger = widest_side() > 1;
+    if (!longer && !larger)
+      return choose("as_is", "within_training", "training has shown positions as far on every axis",
+                    "");
+    if (!larger) {
+      const PictureAxis& time = out_.axes.front();
+      if (time.repeats.empty())
+        return choose("as_is", "nothing_repeats",
+                      "no pair comes round within the wanted frames that did not in training: new "
+                      "angles of slow pairs slow motion down before they break it",
+                      "2502.15894");
+      return choose("riflex", "repeats",
+                    "the pair that comes round behind the trained frames makes a video begin anew; "
+                    "slowed to 0.9 turns in the wanted ones it cannot, and the others stay",
+                    "2502.15894");
+    }
+    choose("vision_yarn", longer ? "larger_and_longer" : "larger",
+           std::string("slow pairs, which say where in the picture a patch stands, are kept within "
+                       "the angles of training; fast ones, which draw details, stay as they are. "
+                       "By step (timestep) its strength falls as the noise does") +
+               (longer ? "; no published method stretches time besides, so frames beyond training "
+                         "are another matter: riflex"
+                       : ""),
+           "2510.20766");
+  }
+
+  void say() {
+    const PictureOption& option = *find(out_.recommended);
+    out_.said.push_back({"posenc rotate and posenc attend", fields_of(option)});
+    if (const auto* vision = std::get_if<VisionYarn>(&option.scaling)) {
+      if (!family_.dype.empty())
+        out_.said.push_back(
+            {"ComfyUI-DyPE", "width " + std::to_string(out_.to.width) + ", height " +
+                                 std::to_string(out_.to.height) + ", model_type " +
+                                 std::string(family_.dype) + ", base_resolution " +
+                                 std::to_string(std::max(out_.trained.height, out_.trained.width)) +
+                                 ", method vision_yarn, dype_scale " + shown(vision->step_scale) +
+                                 ", dype_exponent " + shown(vision->step_exponent)});
+      scale_rope();
+    }
+    if (const auto* riflex = std::get_if<Riflex>(&option.scaling)) {
+      out_.said.push_back({"WanVideoWrapper, HunyuanVideoWrapper",
+                           "riflex_freq_index " + std::to_string(riflex->pair) + ", num_frames " +
+                               std::to_string(out_.to.frames)});
+      out_.said.push_back(
+          {"diffusers", "no argument: replace inv_freq[" + std::to_string(riflex->pair - 1) +
+                            "] of the time axis by " +
+                            shown(0.9 * circle / static_cast<double>(riflex->length))});
+    }
+  }
+
+  void unknown() {
+    if (!grows()) return;
+    out_.unknown.push_back(
+        "what the picture looks like: make one, with the same seed, as it is too");
+    const PictureAxis& time = out_.axes.front();
+    if (out_.recommended == "riflex" && riflex_pair(time) != time.turning + 1)
+      out_.unknown.push_back(
+          "which pair: the method's users name " + std::to_string(riflex_pair(time)) +
+          " for this family; by its period pair " + std::to_string(time.turning + 1) +
+          " is the first that comes round: try both");
+    if (widest_side() > 4)
+      out_.unknown.push_back(
+          "sides of more than 4 times the trained ones: nobody has published them");
+  }
+
+ private:
+  Expected<void> axis(std::string name, std::int64_t index, std::int64_t trained,
+                      std::int64_t wanted) {
+    if (index >= std::ssize(axial_.axes_dim))
+      return fail("extend", "needs an axis for the " + name + " of a picture",
+                  std::to_string(axial_.axes_dim.size()) + " axes", "give a model for pictures");
+    PictureAxis one{.name = std::move(name), .axis = index, .trained = trained, .wanted = wanted};
+    one.factor = std::max(1.0, static_cast<double>(wanted) / static_cast<double>(trained));
+    POSENC_TRY(plan, compiled(NoAxisScaling{}));
+    const std::vector<double> frequency = pairs_of(plan, index).frequency;
+    one.pairs = std::ssize(frequency);
+    for (std::int64_t r = 0; r < one.pairs; ++r) {
+      const double turn = circle / frequency[static_cast<std::size_t>(r)];
+      if (turn <= static_cast<double>(trained))
+        ++one.turning;
+      else if (turn < static_cast<double>(wanted))
+        one.repeats.push_back(r);
+    }
+    out_.axes.push_back(std::move(one));
+    return {};
+  }
+
+  // With a scaling, for heads that all axes fill. Errors: NTK of an axis of one pair.
+  Expected<Plan> compiled(const AxisScaling& scaling) const {
+    Axial axial = axial_;
+    axial.axis_scaling = scaling;
+    std::int64_t channels = 0;
+    for (const std::int64_t dim : axial.axes_dim) channels += dim;
+    return compile(Scheme{std::move(axial)}, {.head_dim = channels});
+  }
+
+  // The pairs of an axis: radians per position, and what multiplies cos and sin.
+  struct Pairs {
+    std::vector<double> frequency = {};
+    double magnitude = 1;
+  };
+  Pairs pairs_of(const Plan& plan, std::int64_t axis) const {
+    std::int64_t first = 0;
+    for (std::int64_t a = 0; a < axis; ++a)
+      first += axial_.axes_dim[static_cast<std::size_t>(a)] / 2;
+    const std::int64_t count = axial_.axes_dim[static_cast<std::size_t>(axis)] / 2;
+    Pairs pairs{.magnitude = plan.rotate->amplitude};
+    for (std::int64_t r = first; r < first + count; ++r)
+      pairs.frequency.push_back(plan.rotate->at(0, axis, r));
+    if (!plan.rotate->magnitudes().empty())
+      pairs.magnitude *= plan.rotate->magnitudes()[static_cast<std::size_t>(first)];
+    return pairs;
+  }
+
+  bool grows() const {
+    return std::ranges::any_of(out_.axes, [](const PictureAxis& one) { return one.factor > 1; });
+  }
+  double widest_side() const {
+    double widest = 1;
+    for (const PictureAxis& one : out_.axes)
+      if (one.name != "time") widest = std::max(widest, one.factor);
+    return widest;
+  }
+  std::vector<double> by_axis(auto&& of) const {
+    std::vector<double> all(axial_.axes_dim.size(), 1);
+    for (const PictureAxis& one : out_.axes) all[static_cast<std::size_t>(one.axis)] = of(one);
+    return all;
+  }
+
+  // The published one, else the first pair that made no full turn in training.
+  std::int64_t riflex_pair(const PictureAxis& time) const {
+    if (family_.riflex_pair > 0) return family_.riflex_pair;
+    return std::min(time.turning + 1, time.pairs);
+  }
+
+  void add(std::string name, AxisScaling scaling) {
+    PictureOption option{.name = std::move(name), .scaling = std::move(scaling)};
+    const Expected<Plan> plain = compiled(NoAxisScaling{}), plan = compiled(option.scaling);
+    if (!plan) return;
+    double most = 0;
+    for (const PictureAxis& one : out_.axes) {
+      const Pairs before = pairs_of(*plain, one.axis), after = pairs_of(*plan, one.axis);
+      std::vector<std::int64_t>& unseen = option.unseen.emplace_back();
+      for (std::int64_t r = one.turning; r < one.pairs; ++r) {
+        const auto at = static_cast<std::size_t>(r);
+        if (after.frequency[at] * static_cast<double>(one.wanted) >
+            before.frequency[at] * static_cast<double>(one.trained) * beyond)
+          unseen.push_back(r);
+      }
+      option.magnitude = std::max(option.magnitude, after.magnitude);
+      if (one.factor <= most) continue;
+      most = one.factor;
+      option.fastest_pair = before.frequency.front() / after.frequency.front();
+      const std::size_t middle = before.frequency.size() / 2;
+      option.middle_pair = before.frequency[middle] / after.frequency[middle];
+    }
+    out_.options.push_back(std::move(option));
+  }
+
+  const PictureOption* find(std::string_view name) const {
+    const auto at = std::ranges::find(out_.options, name, &PictureOption::name);
+    return at == out_.options.end() ? nullptr : &*at;
+  }
+
+  void choose(std::string name, std::string rule, std::string reason, std::string source) {
+    out_.recommended = std::move(name);
+    out_.rule = std::move(rule);
+    out_.reason = std::move(reason);
+    out_.source = std::move(source);
+  }
+
+  // ComfyUI's own node says a linear scaling: positions are i·scale + shift.
+  void scale_rope() {
+    std::string text;
+    for (const auto& [axis, word] : {std::pair{"height", "y"}, {"width", "x"}, {"time", "t"}})
+      for (const PictureAxis& one : out_.axes)
+        if (one.name == axis)
+          text +=
+              std::string(text.empty() ? "" : ", ") + "scale_" + word + " " + shown(1 / one.factor);
+    out_.said.push_back({"ComfyUI's ScaleROPE", text + " (linear, where there is no other node)"});
+  }
+
+  // As posenc's own commands take it.
+  std::string fields_of(const PictureOption& option) const {
+    Axial axial = axial_;
+    axial.axis_scaling = option.scaling;
+    std::string text = "--scheme axial";
+    for (const auto& [name, value] : settings(Scheme{axial})) {
+      const FieldInfo* const field = find_field(info(Scheme{axial}), name);
+      if (!field || value == field->default_value) continue;
+      text += " --" + std::string(name) + " " + flag_text(value);
+    }
+    return text;
+  }
+
+  const Axial& axial_;
+  const PictureFamily& family_;
+  PicturePlan& out_;
+};
+
+void write(detail::JsonWriter& out, const PictureSize& size) {
+  out.object().member("frames", size.frames).member("height", size.height);
+  out.member("width", size.width).end();
+}
+
+}  // namespace
+
+Expected<PictureSize> picture_size(std::string_view text) {
+  const auto wrong = [&] {
+    return fail("--to", "must be HEIGHTxWIDTH or FRAMESxHEIGHTxWIDTH in pixels, 1 to 2^20 each",
+                text, "write 4096x4096, or 161x720x1280");
+  };
+  std::vector<std::int64_t> sides;
+  for (std::string_view rest = text;;) {
+    std::int64_t side = 0;
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), side);
+    if (error != std::errc() || side < 1 || side > longest_side) return wrong();
+    sides.push_back(side);
+    rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+    if (rest.empty()) break;
+    constexpr std::string_view times = "×";
+    if (rest.starts_with(times))
+      rest.remove_prefix(times.size());
+    else if (rest.starts_with('x') || rest.starts_with('X'))
+      rest.remove_prefix(1);
+    else
+      return wrong();
+  }
+  if (sides.size() < 2 || sides.size() > 3) return wrong();
+  const std::size_t first = sides.size() - 2;
+  return PictureSize{first == 1 ? sides[0] : 1, sides[first], sides[first + 1]};
+}
+
+Expected<PicturePlan> extend_picture(const Model& model, const PictureOptions& options) {
+  const Axial* const axial = axial_of(model);
+  if (!axial)
+    return fail("extend", "a size in pixels is for diffusion transformers with axial positions",
+                model.family.empty() ? model.name : model.family,
+                "give --to in tokens, or a transformer/config.json of diffusers");
+  const PictureFamily* const family = family_of(model);
+  if (!family)
+    return fail("extend", "needs a family whose pixels per token are known", model.family,
+                "docs/extend.md names them");
+  PicturePlan out{.to = options.to};
+  const bool said = options.trained.height > 0;
+  out.trained = said ? options.trained : family->trained;
+  if (said && options.trained.frames == 1) out.trained.frames = family->trained.frames;
+  out.trained_by = said ? "as --trained says" : "the default of its published pipeline";
+  if (out.to.frames > 1 && family->frames == 0)
+    return fail("extend", "a model of pictures has no frames", text_of(out.to),
+                "leave the frames out: --to " + std::to_string(out.to.height) + "x" +
+                    std::to_string(out.to.width));
+  // A size without frames is of a video as long as those of training.
+  if (out.to.frames == 1) out.to.frames = family->trained.frames;
+  Picture picture(*axial, *family, out);
+  POSENC_CHECK(picture.axes());
+  picture.options();
+  picture.recommend();
+  picture.say();
+  picture.unknown();
+  return out;
+}
+
+std::string to_json(const PicturePlan& plan) {
+  detail::JsonWriter out;
+  write(out.object().key("to"), plan.to);
+  write(out.key("trained"), plan.trained);
+  out.member("trained_by", plan.trained_by).key("axes").array();
+  for (const PictureAxis& axis : plan.axes)
+    out.object()
+        .member("name", axis.name)
+        .member("axis", axis.axis)
+        .member("trained", axis.trained)
+        .member("wanted", axis.wanted)
+        .member("factor", axis.factor)
+        .member("pairs", axis.pairs)
+        .member("turning", axis.turning)
+        .member("repeats", axis.repeats)
+        .end();
+  out.end().key("options").array();
+  for (const PictureOption& option : plan.options) {
+    out.object().member("name", option.name).key("unseen").array();
+    for (const auto& pairs : option.unseen) out.value(pairs);
+    out.end()
+        .member("fastest_pair", option.fastest_pair)
+        .member("middle_pair", option.middle_pair)
+        .member("magnitude", option.magnitude)
+        .end();
+  }
+  out.end().member("recommended", plan.recommended).member("rule", plan.rule);
+  out.member("reason", plan.reason);
+  out.member("source", plan.source.empty() ? std::nullopt : std::optional(plan.source));
+  out.key("said").array();
+  for (const auto& [tool, words] : plan.said)
+    out.object().member("tool", tool).member("words", words).end();
+  out.end().member("unknown", plan.unknown).end();
+  return std::move(out.text);
+}
+
+}  // namespace posenc

@@ -1,0 +1,99 @@
+// Sizes of pictures, and what diffusion transformers meet beyond those of training.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "posenc/pictures.h"
+
+namespace posenc {
+namespace {
+
+Expected<PicturePlan> planned(const std::string& type, const PictureOptions& options) {
+  const Expected<Model> model = read_config(R"({"_class_name": ")" + type + "\"}");
+  if (!model) return std::unexpected(model.error());
+  return extend_picture(*model, options);
+}
+
+const PictureOption& option(const PicturePlan& plan, std::string_view name) {
+  return *std::ranges::find(plan.options, name, &PictureOption::name);
+}
+
+TEST(PictureSize, IsHeightAndWidthBehindFrames) {
+  EXPECT_EQ(picture_size("1080x1920").value(), (PictureSize{1, 1080, 1920}));
+  EXPECT_EQ(picture_size("161X720×1280").value(), (PictureSize{161, 720, 1280}));
+}
+
+TEST(PictureSize, RefusesOtherForms) {
+  for (const char* text : {"", "1024", "x", "1024x", "0x1024", "-1x2", "1x2x3x4", "1e3x1024",
+                           "1024x99999999999999999999", "1048577x1", "1024 x 1024", "1024x1024k"}) {
+    const auto read = picture_size(text);
+    ASSERT_FALSE(read) << text;
+    EXPECT_TRUE(read.error().message().contains("4096x4096")) << text;
+  }
+}
+
+TEST(ExtendPicture, LeavesASizeWithinTrainingAlone) {
+  const auto plan = planned("FluxTransformer2DModel", {.to = {1, 768, 1024}}).value();
+  EXPECT_EQ(plan.recommended, "as_is");
+  EXPECT_EQ(plan.rule, "within_training");
+  EXPECT_EQ(plan.options.size(), 1u);
+}
+
+TEST(ExtendPicture, KeepsSlowPairsOfALargerPictureWithinTheAnglesOfTraining) {
+  const auto plan = planned("FluxTransformer2DModel", {.to = {1, 4096, 2048}}).value();
+  ASSERT_EQ(plan.axes.size(), 2u);
+  EXPECT_EQ(plan.axes[0].trained, 64);
+  EXPECT_EQ(plan.axes[0].wanted, 256);
+  EXPECT_EQ(plan.axes[1].factor, 2);
+  EXPECT_EQ(plan.recommended, "vision_yarn");
+  EXPECT_FALSE(option(plan, "as_is").unseen[0].empty());
+  for (const auto& unseen : option(plan, "linear").unseen) EXPECT_TRUE(unseen.empty());
+  EXPECT_LT(option(plan, "vision_yarn").unseen[0].size(), option(plan, "as_is").unseen[0].size());
+}
+
+TEST(ExtendPicture, SaysTheNodesValues) {
+  const auto plan = planned("QwenImageTransformer2DModel", {.to = {1, 2656, 2656}}).value();
+  const auto at =
+      std::ranges::find(plan.said, "ComfyUI-DyPE", [](const auto& line) { return line[0]; });
+  ASSERT_NE(at, plan.said.end());
+  EXPECT_TRUE((*at)[1].contains("width 2656, height 2656, model_type qwen, base_resolution 1328"));
+}
+
+// 2502.15894 and its code name k = 4 for HunyuanVideo; of Wan its users name 6.
+TEST(ExtendPicture, SlowsThePairByWhichALongerVideoBeginsAnew) {
+  for (const auto& [type, frames, pair, length] :
+       {std::tuple{"HunyuanVideoTransformer3DModel", 257, 4, 65},
+        {"WanTransformer3DModel", 161, 6, 41}}) {
+    const auto plan = planned(type, {.to = {frames, 480, 832}}).value();
+    EXPECT_EQ(plan.recommended, "riflex") << type;
+    const auto& riflex = std::get<Riflex>(option(plan, "riflex").scaling);
+    EXPECT_EQ(riflex.pair, pair);
+    EXPECT_EQ(riflex.length, length);
+  }
+}
+
+TEST(ExtendPicture, OfHunyuanTheFourthPairIsTheFirstThatComesRound) {
+  const auto plan = planned("HunyuanVideoTransformer3DModel", {.to = {257, 720, 1280}}).value();
+  EXPECT_EQ(plan.axes.front().turning, 3);
+  EXPECT_EQ(plan.axes.front().repeats, (std::vector<std::int64_t>{3}));
+}
+
+TEST(ExtendPicture, RefusesWhatIsNoPicture) {
+  const auto text = extend_picture(read_model("llama-2-7b").value(), {.to = {1, 1024, 1024}});
+  ASSERT_FALSE(text);
+  EXPECT_TRUE(text.error().message().contains("in tokens"));
+  const auto frames = planned("FluxTransformer2DModel", {.to = {9, 1024, 1024}});
+  ASSERT_FALSE(frames);
+  EXPECT_TRUE(frames.error().message().contains("--to 1024x1024"));
+}
+
+TEST(ExtendPicture, TakesAnotherTrainedSize) {
+  const auto plan =
+      planned("WanTransformer3DModel", {.to = {81, 720, 1280}, .trained = {1, 720, 1280}}).value();
+  EXPECT_EQ(plan.recommended, "as_is");
+  EXPECT_EQ(plan.trained.frames, 81);
+}
+
+}  // namespace
+}  // namespace posenc
