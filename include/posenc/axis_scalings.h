@@ -148,10 +148,10 @@ struct Riflex {
     return std::tuple{
         Field{"riflex_pair", &Riflex::pair,
               "k, counted from 1 (HunyuanVideo 4, Wan 6, CogVideoX 2)",
-              Range{.least = 1, .most = 1 << 16}, "", "riflex_freq_index"},
+              Range{.least = 0, .most = 1 << 16}, "", "riflex_freq_index"},
         Field{"riflex_length", &Riflex::length,
               "positions of the axis that are wanted (latent frames)",
-              Range{.least = 1, .most = 1e12}, "positions", "L_test"},
+              Range{.least = 0, .most = 1e12}, "positions", "L_test"},
         Field{"riflex_axis", &Riflex::axis, "the axis; 0: time", Range{.least = 0, .most = 7}}};
   }
   Expected<ScaledAxis> scaled(AxisBase base) const;

@@ -136,7 +136,10 @@ Expected<ScaledAxis> Riflex::scaled(AxisBase base) const {
     return fail("axial: riflex_axis", "must be one of the " + std::to_string(base.axes) + " axes",
                 std::to_string(axis), "0 is the first of axes_dim");
   if (static_cast<std::size_t>(axis) != base.axis) return ScaledAxis{std::move(base.frequency)};
-  if (pair > std::ssize(base.frequency))
+  if (length < 1)
+    return fail("axial: riflex_length", "must be the positions that are wanted",
+                std::to_string(length), "give the latent frames of the video");
+  if (pair < 1 || pair > std::ssize(base.frequency))
     return fail("axial: riflex_pair",
                 "must be one of the axis' " + std::to_string(base.frequency.size()) + " pairs",
                 std::to_string(pair), "they are counted from 1");

@@ -70,6 +70,8 @@ export type PlanInfo = {
       // the position with factor 1
       centre: number
     } | null
+    // on cos and sin of each pair, beside the amplitude; absent: 1
+    magnitudes?: number[]
     mix: {
       // key heads with a mixture of their own; 1: all share it
       heads: number
