@@ -18,9 +18,9 @@ namespace {
 
 using detail::grouped, detail::shown;
 
-constexpr double circle = 2 * std::numbers::pi;
-constexpr std::int64_t longest_side = std::int64_t{1} << 20;
-constexpr double beyond = 1 + 1e-6;
+constexpr double whole_turn = 2 * std::numbers::pi;
+constexpr std::int64_t most_pixels = std::int64_t{1} << 20;
+constexpr double rounding = 1 + 1e-6;
 
 // How a family makes tokens of pixels, and the size that its published pipeline makes by default
 // (diffusers 0.42, src/diffusers/pipelines).
@@ -33,7 +33,7 @@ struct PictureFamily {
   std::int64_t riflex_pair = 0;  // that RIFLEx or its users name, from 1; 0: none is published
 };
 
-constexpr PictureFamily families[] = {
+constexpr PictureFamily picture_families[] = {
     {.classes = "FluxTransformer2DModel", .dype = "flux"},
     {.classes = "Flux2Transformer2DModel ChromaTransformer2DModel LongCatImageTransformer2DModel "
                 "BriaTransformer2DModel OvisImageTransformer2DModel Lumina2Transformer2DModel "
@@ -53,12 +53,12 @@ constexpr PictureFamily families[] = {
     {.classes = "SkyReelsV2Transformer3DModel", .frames = 4, .trained = {97, 544, 960}},
 };
 
-const PictureFamily* family_of(const Model& model) {
-  const auto* at = std::ranges::find_if(families, [&](const PictureFamily& family) {
+const PictureFamily* picture_family(const Model& model) {
+  const auto* at = std::ranges::find_if(picture_families, [&](const PictureFamily& family) {
     const auto names = detail::split(family.classes);
     return std::ranges::find(names, model.family) != names.end();
   });
-  return at == std::end(families) ? nullptr : at;
+  return at == std::end(picture_families) ? nullptr : at;
 }
 
 const Axial* axial_of(const Model& model) {
@@ -69,7 +69,7 @@ const Axial* axial_of(const Model& model) {
   return nullptr;
 }
 
-std::string text_of(const PictureSize& size) {
+std::string size_text(const PictureSize& size) {
   const std::string sides = std::to_string(size.height) + "×" + std::to_string(size.width);
   return size.frames > 1 ? std::to_string(size.frames) + " frames of " + sides : sides;
 }
@@ -188,7 +188,7 @@ class Picture {
       out_.said.push_back(
           {"diffusers", "no argument: replace inv_freq[" + std::to_string(riflex->pair - 1) +
                             "] of the time axis by " +
-                            shown(0.9 * circle / static_cast<double>(riflex->length))});
+                            shown(0.9 * whole_turn / static_cast<double>(riflex->length))});
     }
   }
 
@@ -219,7 +219,7 @@ class Picture {
     const std::vector<double> frequency = pairs_of(plan, index).frequency;
     one.pairs = std::ssize(frequency);
     for (std::int64_t r = 0; r < one.pairs; ++r) {
-      const double turn = circle / frequency[static_cast<std::size_t>(r)];
+      const double turn = whole_turn / frequency[static_cast<std::size_t>(r)];
       if (turn <= static_cast<double>(trained))
         ++one.turning;
       else if (turn < static_cast<double>(wanted))
@@ -288,7 +288,7 @@ class Picture {
       for (std::int64_t r = one.turning; r < one.pairs; ++r) {
         const auto at = static_cast<std::size_t>(r);
         if (after.frequency[at] * static_cast<double>(one.wanted) >
-            before.frequency[at] * static_cast<double>(one.trained) * beyond)
+            before.frequency[at] * static_cast<double>(one.trained) * rounding)
           unseen.push_back(r);
       }
       option.magnitude = std::max(option.magnitude, after.magnitude);
@@ -358,7 +358,7 @@ Expected<PictureSize> picture_size(std::string_view text) {
   for (std::string_view rest = text;;) {
     std::int64_t side = 0;
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), side);
-    if (error != std::errc() || side < 1 || side > longest_side) return wrong();
+    if (error != std::errc() || side < 1 || side > most_pixels) return wrong();
     sides.push_back(side);
     rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
     if (rest.empty()) break;
@@ -381,7 +381,7 @@ Expected<PicturePlan> extend_picture(const Model& model, const PictureOptions& o
     return fail("extend", "a size in pixels is for diffusion transformers with axial positions",
                 model.family.empty() ? model.name : model.family,
                 "give --to in tokens, or a transformer/config.json of diffusers");
-  const PictureFamily* const family = family_of(model);
+  const PictureFamily* const family = picture_family(model);
   if (!family)
     return fail("extend", "needs a family whose pixels per token are known", model.family,
                 "docs/extend.md names them");
@@ -391,7 +391,7 @@ Expected<PicturePlan> extend_picture(const Model& model, const PictureOptions& o
   if (said && options.trained.frames == 1) out.trained.frames = family->trained.frames;
   out.trained_by = said ? "as --trained says" : "the default of its published pipeline";
   if (out.to.frames > 1 && family->frames == 0)
-    return fail("extend", "a model of pictures has no frames", text_of(out.to),
+    return fail("extend", "a model of pictures has no frames", size_text(out.to),
                 "leave the frames out: --to " + std::to_string(out.to.height) + "x" +
                     std::to_string(out.to.width));
   // A size without frames is of a video as long as those of training.
