@@ -17,6 +17,7 @@
 #include "src/text/json_writer.h"
 #include "src/tools/command_line.h"
 #include "src/tools/doctor_parts.h"
+#include "src/tools/foreign_lines.h"
 #include "src/tools/log_lines.h"
 #include "src/tools/recipes.h"
 #include "src/tools/training.h"
@@ -308,11 +309,14 @@ class Doctor {
 
   // A program without a profile: what is known of it all the same.
   void of_unknown_program(const Exhibit& one) {
+    detail::ForeignLine known = detail::foreign_line(one.text, intent_ ? &intent() : nullptr);
+    const bool tells = known.judged || !known.findings.empty();
+    for (Finding& finding : known.findings) add(std::move(finding), one.name, "", "", "by reports");
     constexpr std::string_view none = "posenc has no profile of ";
     const std::size_t end = one.as.find(", got "), advice = one.as.find("; ");
     if (!one.as.starts_with(none) || end == one.as.npos || advice == one.as.npos) return;
     add({.code = "program_unknown",
-         .severity = Severity::warning,
+         .severity = tells ? Severity::note : Severity::warning,
          .found = one.as.substr(none.size(), end - none.size()),
          .message = one.as.substr(advice + 2),
          .cure = ""},
@@ -547,7 +551,7 @@ class Doctor {
         out_.findings, [](const Diagnosed& one) { return one.finding.severity != Severity::note; });
     const bool nothing = std::ranges::none_of(
         out_.evidence, [](const Exhibit& one) { return one.kind != ExhibitKind::unusable; });
-    if (nothing) {
+    if (nothing && grave == out_.findings.end()) {
       out_.verdict = "Nothing of this can be used.";
     } else if (!intent_ && out_.findings.empty()) {
       out_.verdict = "Without a model's config.json nothing can be compared.";

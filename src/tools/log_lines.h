@@ -28,10 +28,17 @@ struct EngineLog {
     const auto at = said.find(what);
     return at == said.end() ? nullptr : &at->second;
   }
+  // What the line says of `what`, as it stands there; the last one counts.
+  void say(std::string_view what, std::string_view value, std::int64_t line);
+  // What the line says by itself, once for each code and number.
+  void remark(Finding finding, std::int64_t line);
 };
 
 // Stands in a cure for a number that the model's file has.
 constexpr std::string_view base_of_the_file = "BASE";
+
+// The first 400 characters of a line.
+std::string in_small_letters(std::string_view line);
 
 // The number behind the first `before` in a line, "4,096" too; nothing where none stands there.
 std::optional<double> number_after(std::string_view line, std::string_view before);

@@ -23,7 +23,18 @@ struct Message {
 };
 
 constexpr std::string_view extend = "posenc extend MODEL --to LENGTH plans a longer context",
-                           longer = "start it for more tokens, or ask for less";
+                           longer = "start it for more tokens, or ask for less",
+                           longer_in_lm_studio =
+                               "load it with a Context Length above that (the model's load "
+                               "settings, or lms load MODEL --context-length LENGTH)";
+
+constexpr std::string_view
+    older_rope_function =
+        "the model's own code (trust_remote_code), or a library, was written for another "
+        "transformers: before 4.48 the functions of ROPE_INIT_FUNCTIONS took dim and base, newer "
+        "ones read them of the configuration",
+    take_its_transformers =
+        "take the transformers that the model's card names, or a newer revision of its code";
 
 // The first that a line has counts.
 constexpr Message messages[] = {
@@ -113,6 +124,23 @@ constexpr Message messages[] = {
      "that calls a layer by itself hands over none",
      "position_embeddings=model.rotary_emb(hidden_states, position_ids), or update what patches "
      "it"},
+    {"rope_parameters() got an unexpected keyword", "", "transformers_mismatch", error,
+     older_rope_function, take_its_transformers},
+    {"yarn_parameters() got an unexpected keyword", "", "transformers_mismatch", error,
+     older_rope_function, take_its_transformers},
+    {"dynamic_ntk_parameters() got an unexpected keyword", "", "transformers_mismatch", error,
+     older_rope_function, take_its_transformers},
+    {"llama3_parameters() got an unexpected keyword", "", "transformers_mismatch", error,
+     older_rope_function, take_its_transformers},
+    {"RotaryEmbedding.__init__() got an unexpected keyword argument", "", "transformers_mismatch",
+     error,
+     "code that makes a rotary class by hand meets another transformers: before 4.48 the class "
+     "took dim, max_position_embeddings and base, since then the configuration",
+     "update the library that makes it, or take the transformers it was made for"},
+    {"RotaryEmbedding.__init__() missing", "", "transformers_mismatch", error,
+     "code that makes a rotary class by hand meets another transformers: before 4.48 the class "
+     "took dim, max_position_embeddings and base, since then the configuration",
+     "update the library that makes it, or take the transformers it was made for"},
     {"unexpected keyword argument 'position_embeddings'", "", "transformers_mismatch", error,
      "a patched or remote attention class is older than this transformers, which hands cos and sin "
      "over",
@@ -366,6 +394,12 @@ constexpr Message messages[] = {
      "llama.cpp is started for more tokens than the file's context: angles that training has not "
      "shown",
      extend},
+    {"n_ctx of the none causal attention model", "n_ctx_train(", "context_capped", warning,
+     "the context of an embedding model is cut to the file's, whatever -c says, unless a scaling "
+     "stretches it",
+     "--rope-scaling yarn with the --rope-freq-scale that the model's card has (0.75 of "
+     "nomic-embed-text 1.5 for -c 8192)",
+     "given n_ctx("},
     {"the full capacity of the model will not be utilized", "< n_ctx_train (", "context_shorter",
      note, "llama.cpp is started for fewer tokens than the file's context", ""},
     {"wrong number of tensors; expected 292, got 291", "", "engine_too_old", error,
@@ -412,16 +446,21 @@ constexpr Message messages[] = {
     {"Reached context length of", "context length of ", "context_full", warning,
      "the context that the model was loaded with in LM Studio is full",
      "load it with a longer one"},
-    {"tokens to keep from the initial prompt is greater than the context length", "",
-     "context_fitted", error,
+    {"tokens to keep from the initial prompt is greater than the context length",
+     "n_keep: ", "context_fitted", error,
      "the prompt is longer than the context that the model was loaded with in LM Studio",
-     "load it with a longer context"},
+     longer_in_lm_studio, "n_ctx: "},
+    {"full context length for VRAM overflow calculations", "Original context length: '",
+     "cache_memory", note,
+     "LM Studio says a smaller number of its estimate of memory alone: the model is loaded for all "
+     "of this Context Length",
+     ""},
     {"We shall truncate it ourselves", "with length ", "prompt_truncated", error,
      "Unsloth cut the text to the max_seq_length that the model was loaded with",
      "from_pretrained(max_seq_length=LENGTH)", "max sequence length of "},
-    {"truncating input prompt", "limit=", "prompt_truncated", error,
+    {"truncating input prompt", "prompt=", "prompt_truncated", error,
      "Ollama cut the beginning of the prompt off: it was longer than num_ctx",
-     "PARAMETER num_ctx in the Modelfile, or options.num_ctx of the request"},
+     "PARAMETER num_ctx in the Modelfile, or options.num_ctx of the request", "limit="},
     {"requested context size too large for model", "n_ctx_train=", "context_capped", note,
      "Ollama was asked for more tokens than the file's context, and runs that: longer prompts are "
      "cut off at their beginning",
@@ -437,14 +476,19 @@ constexpr Message messages[] = {
      "LM Studio loaded the model for fewer tokens than it has, by the memory that was free",
      "set the context length by hand when loading, or free memory: a shorter context, a smaller "
      "quantization of the cache"},
-    {"Trying to keep the first", "context length of only", "context_fitted", error,
+    {"Trying to keep the first", "Trying to keep the first", "context_fitted", error,
      "the prompt is longer than the context that the model was loaded with in LM Studio",
-     "load it with a longer context"},
+     longer_in_lm_studio, "context length of only"},
     // mlx-lm, exllamav2
     {"rope_scaling must contain keys", "", "engine_too_old", error,
      "this mlx-lm reads type and factor alone", "pip install -U mlx-lm"},
     {"rope_scaling 'type' currently only supports", "", "engine_too_old", error,
      "this mlx-lm knows no other scaling", "pip install -U mlx-lm"},
+    {"Unknown RoPE scaling type default", "", "transformers_mismatch", error,
+     "rope_type default is no scaling: transformers 5 writes it where 4 has null, and this older "
+     "code takes it for one",
+     "rope_scaling null in the config.json, with rope_theta at its top; or update the code, or run "
+     "it with transformers 4.57"},
     {"Unknown RoPE scaling type", "", "scaling_unread", error,
      "this version of the engine does not know the file's scaling, and stops; the file may be "
      "right",
@@ -453,6 +497,17 @@ constexpr Message messages[] = {
      "the engine does not know the file's scaling, and stops",
      "update it, or posenc translate FILE --to ENGINE"},
 };
+
+// A head of thousands of channels was read from weights that several of them share a byte of.
+void of_axes(Finding& finding, double channels) {
+  constexpr double widest_head = 1024;
+  if (channels <= widest_head) return;
+  finding.message =
+      "the size of a head was read from the shape of packed weights (NF4, int4), which says "
+      "nothing of it: the node that loads them does not fit the program";
+  finding.cure =
+      "update the node of that quantization, or take a file in fp8 or a GGUF with their own nodes";
+}
 
 }  // namespace
 
@@ -475,7 +530,13 @@ std::optional<Finding> message_of(std::string_view line) {
   };
   finding.expected = told(known->limit);
   finding.found = told(known->number);
-  if (known->limit.empty() && !finding.found.empty()) finding.found += " tokens";
+  if (finding.code == "scaling_by_length") {
+    if (!finding.found.empty()) finding.found = "factor " + finding.found;
+  } else if (finding.code == "axes_sum") {
+    of_axes(finding, number_after(line, known->number).value_or(0));
+  } else if (known->limit.empty() && !finding.found.empty()) {
+    finding.found += " tokens";
+  }
   return finding;
 }
 

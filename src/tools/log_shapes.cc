@@ -49,6 +49,73 @@ bool is_padded(double least, double most) {
          std::fmod(least, 8) != 0;
 }
 
+// How many times the one goes into the other: ranks, pictures, texts of a batch. 0: not a few times.
+int times(double least, double most) {
+  constexpr double shortest = 16, most_parts = 64;
+  const double k = least >= shortest ? most / least : 0;
+  return k >= 2 && k <= most_parts && k == std::floor(k) ? static_cast<int>(k) : 0;
+}
+
+// Patches of a square picture, and a token or a few in front of them: "16×16 and 1"; "": none.
+std::string square_of(double rows) {
+  constexpr int most_in_front = 5;  // class, distillation, registers
+  for (int front = 0; front <= most_in_front; ++front) {
+    const double side = std::sqrt(rows - front);
+    if (side < 7 || side != std::floor(side)) continue;
+    const std::string text = number_text(side);
+    return text + "×" + text + (front > 0 ? " and " + std::to_string(front) : "");
+  }
+  return "";
+}
+
+// Vectors of a learned table that are added to tokens, as the source above the error says.
+bool adds_learned_rows(std::string_view context) {
+  return has_any(context,
+                 {"+ self.position_embed", "+ position_embed", "+= position_embed",
+                  "+ self.pos_embed", "+ pos_embed", "+= pos_embed", "+ self.positional_embedding",
+                  "+= self.pos", "+ self.embed_positions"}) &&
+         !has_any(context, {"rotary", "cos", "freqs"});
+}
+
+// A learned table is for a picture of another size, or for a shorter text.
+void of_learned_rows(Finding& out, double rows, double tokens, std::string_view context) {
+  const auto told = [](double number) { return grouped(std::llround(number)); };
+  const std::string made = square_of(rows), given = square_of(tokens);
+  out.expected = told(rows);
+  out.found = told(tokens);
+  // Texts have tables of 1,024 rows, which are 32×32 by chance.
+  const bool of_pictures = has_any(context, {"pixel", "patch", "image", "vision", "vit"}) ||
+                           (made.contains("and") && !given.empty());
+  if (!made.empty() && of_pictures) {
+    out.code = "grid_size";
+    out.message = "the learned positions are for " + told(rows) + " patches (" + made +
+                  "), and the picture has " + told(tokens) +
+                  (given.empty() ? "" : " (" + given + ")");
+    out.cure =
+        "interpolate_pos_encoding=True stretches them, or take pictures of the size that "
+        "the model was made for (image_size of its configuration)";
+    return;
+  }
+  out.code = "table_end";
+  out.message =
+      "the learned table has " + told(rows) + " rows, and the text " + told(tokens) + " tokens";
+  out.cure = "cut the text to " + told(rows) + " tokens, special ones counted";
+}
+
+// One tensor is a rank's part of what the other is whole.
+void of_parts(Finding& out, double least, double most, int k) {
+  const auto told = [](double number) { return grouped(std::llround(number)); };
+  out.code = "parts_of_ranks";
+  out.message = told(most) + " is just " + std::to_string(k) + " times " + told(least) +
+                ": a text is shared among " + std::to_string(k) +
+                " ranks, and one of the two tensors, positions (cos and sin) or queries, was cut "
+                "into their parts, and the other not";
+  out.cure =
+      "train without sequence or context parallelism (ulysses_sequence_parallel_size 1); "
+      "or update the trainer and transformers together, whose patch of this model's class "
+      "no longer fits";
+}
+
 struct Sizes {
   double a = 0, b = 0;
   bool of_channels = false;  // of the last axis of queries and keys
@@ -115,6 +182,16 @@ void of_a_picture(Finding& out, double a, double b, TableIs table) {
   const double rows = table == TableIs::first ? a : b, tokens = table == TableIs::first ? b : a;
   out.expected = told(rows);
   out.found = told(tokens);
+  if (const int pictures = rows < tokens ? times(rows, tokens) : 0; pictures > 0) {
+    out.message = "the table of cos and sin is for one picture of " + told(rows) + " tokens, and " +
+                  std::to_string(pictures) +
+                  " of them stand in a row: the one that is made, and "
+                  "those that it is made from (edited, reference, pair)";
+    out.cure =
+        "hand over the size of each of them (img_shapes, img_ids), not of the first alone; "
+        "in a program of others, update it";
+    return;
+  }
   if (rows < tokens) {
     out.message = "the table of cos and sin has rows for " + told(rows) + " of " + told(tokens) +
                   " tokens: the text beside the picture, or the picture, is longer than what the "
@@ -182,6 +259,14 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
                   " tokens) are rotated by the table of one text (" + told(least) +
                   "): the offsets of the packed texts (cu_seqlens) do not reach the rotation";
     out.cure = "update the trainer's bridge, or train without packing (thd)";
+  } else if (adds_learned_rows(context)) {
+    of_learned_rows(out, *b, *a, context);
+  } else if (const int k = is_of_pictures(context) ? 0 : times(least, most);
+             k > 0 && (has_any(context, {"ulysses", "sequence_parallel", "context_parallel",
+                                         "ring_attn", "sp_group", "sp_size"}) ||
+                       (std::fmod(least, 128) != 0 && k <= 8 &&
+                        has_any(context, {"rotary", "cos, sin", "* cos"})))) {
+    of_parts(out, least, most, k);
   } else if (is_of_pictures(context) && least > 1 && least <= largest_head_count &&
              most > 4 * least) {
     out.code = "axes_exchanged";

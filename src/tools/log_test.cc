@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "posenc/tools.h"
 
@@ -246,6 +248,18 @@ TEST(LogDifferences, LinesThatSayAFaultByThemselvesAreKnown) {
       {"KeyError: 'Missing the required key rope_scaling.long_factor'", "key_missing"},
       {"msg=\"requested context size too large for model\" num_ctx=8192 n_ctx_train=2048",
        "context_capped"},
+      {"adjust n_ctx of the none causal attention model to the minimum value between given "
+       "n_ctx(4096) and n_ctx_train(512)",
+       "context_capped"},
+      {"TypeError: LlamaRotaryEmbedding.__init__() got an unexpected keyword argument 'dim'",
+       "transformers_mismatch"},
+      {"TypeError: _compute_yarn_parameters() got an unexpected keyword argument 'base'",
+       "transformers_mismatch"},
+      {"TypeError: Qwen2RotaryEmbedding.__init__() missing 1 required positional argument: "
+       "'config'",
+       "transformers_mismatch"},
+      {"ValueError: Unknown RoPE scaling type default", "transformers_mismatch"},
+      {"ValueError: Unknown RoPE scaling type longrope", "scaling_unread"},
   };
   for (const auto& [line, code] : lines) with(beside("qwen3-8b", line), code);
 }
@@ -268,6 +282,19 @@ TEST(LogDifferences, SizesThatDifferAreToldApartByWhatStandsAround) {
       {"self._position_ids[:, :, 0:4]", "a (56) must match the size of tensor b (20)",
        "positions_stale"},
       {"apply_rotary_emb_qwen", "a (1024) must match the size of tensor b (983)", "lengths_differ"},
+      {"ulysses.py, apply_rotary_pos_emb", "a (13204) must match the size of tensor b (3301)",
+       "parts_of_ranks"},
+      {"q_embed = (q * cos) + rotate_half", "a (6610) must match the size of tensor b (13220)",
+       "parts_of_ranks"},
+      // A cache of a round length is one, and no part.
+      {"q_embed = (q * cos) + rotate_half", "a (8192) must match the size of tensor b (4096)",
+       "lengths_differ"},
+      {"vit: embeddings + self.position_embeddings",
+       "a (577) must match the size of tensor b (197)", "grid_size"},
+      {"bert: embeddings += position_embeddings", "a (1024) must match the size of tensor b (512)",
+       "table_end"},
+      {"gpt2: inputs_embeds + position_embeds", "a (1500) must match the size of tensor b (1024)",
+       "table_end"},
   };
   for (const auto& [before, numbers, code] : cases)
     with(beside("qwen3-8b", std::string(before) + "\nRuntimeError: The size of tensor " + numbers +
@@ -279,6 +306,67 @@ TEST(LogDifferences, ARequestThatTheModelReachesWasLimitedByTheServer) {
   const auto found =
       beside("llama-3.1-8b", "Input prompt (48173 tokens) is too long and exceeds limit of 32768");
   EXPECT_TRUE(with(found, "request_too_long").message.contains("the server, and not the model"));
+}
+
+TEST(LogDifferences, APromptCutByOllamaIsJudgedByItsNumbers) {
+  const auto cut = [](const std::string& before, const char* numbers) {
+    return beside("qwen3-8b", before + "msg=\"truncating input prompt\" " + numbers + "\n");
+  };
+  const auto half = cut("", "limit=8194 prompt=12000 keep=4 new=8194");
+  EXPECT_TRUE(with(half, "prompt_truncated").message.contains("just half of num_ctx 16,384"));
+  EXPECT_TRUE(with(half, "prompt_truncated").cure.contains("24000"));
+  const auto usual = cut("", "limit=4096 prompt=4500 keep=5 new=4096");
+  EXPECT_TRUE(with(usual, "prompt_truncated").message.contains("Ollama's default"));
+  EXPECT_TRUE(with(usual, "prompt_truncated").cure.contains("above 4500"));
+  // The server has the variable, so something stands above it.
+  const auto above =
+      cut("env=\"map[OLLAMA_CONTEXT_LENGTH:32768 OLLAMA_DEBUG:INFO]\"\n", "limit=4096 prompt=9000");
+  EXPECT_TRUE(with(above, "context_defaulted").message.contains("stands above the variable"));
+  const auto unheard = cut("export OLLAMA_CONTEXT_LENGTH=32768\n", "limit=2048 prompt=91541");
+  EXPECT_TRUE(with(unheard, "context_defaulted").message.contains("the server itself has no"));
+  EXPECT_TRUE(with(unheard, "context_defaulted").message.contains("91,541 tokens, more than that"));
+  // All of num_ctx but the half that is kept is no other num_ctx.
+  const auto whole = cut("env=\"map[OLLAMA_CONTEXT_LENGTH:65536]\"\n", "limit=32770 prompt=45210");
+  EXPECT_TRUE(std::ranges::none_of(
+      whole, [](const Finding& one) { return one.code == "context_defaulted"; }));
+}
+
+TEST(LogDifferences, AFitOfLmStudioBeyondTheSettingIsNoFitBelowIt) {
+  const auto above =
+      beside("qwen3-8b", "context target: configured=4,096 fitted=131,072 effective=131,072\n");
+  EXPECT_EQ(with(above, "context_fitted").expected, "4,096");
+  EXPECT_EQ(with(above, "context_fitted").found, "131,072");
+  const auto below = beside("qwen3-8b",
+                            "Model context auto-fit: family=x max=131,072 fitted=40,960\n"
+                            "context target: configured=65,536 fitted=40,960 effective=40,960\n");
+  EXPECT_EQ(with(below, "context_fitted").found, "40,960 tokens");
+}
+
+TEST(LogDifferences, SequencesThatShareAContextAreTold) {
+  const auto shared = [](const char* slots, const char* each) {
+    return beside("qwen3-8b",
+                  std::string("llama_context: n_seq_max = ") + slots +
+                      "\nllama_context: n_ctx = 65536\nllama_context: n_ctx_seq = " + each + "\n");
+  };
+  EXPECT_EQ(with(shared("256", "256"), "slots").severity, Severity::warning);
+  EXPECT_EQ(with(shared("4", "16384"), "slots").severity, Severity::note);
+  const auto unified = shared("4", "65536");
+  EXPECT_TRUE(
+      std::ranges::none_of(unified, [](const Finding& one) { return one.code == "slots"; }));
+}
+
+TEST(LogDifferences, ALengthThatWasMultipliedTwiceIsNamed) {
+  const auto model = read_model_bytes(
+      std::as_bytes(std::span(std::string_view(
+          R"({"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32,
+              "num_hidden_layers": 2, "max_position_embeddings": 1048576, "rope_theta": 50000,
+              "rope_scaling": {"rope_type": "yarn", "factor": 32,
+                               "original_max_position_embeddings": 32768}})"))),
+      "x");
+  ASSERT_TRUE(model);
+  const auto found = log_differences(*model, "Using max model len 33554432\n");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(with(*found, "context_multiplied").cure.substr(0, 24), "--max-model-len 1048576,");
 }
 
 TEST(LogDifferences, OllamaIsAnsweredInItsOwnWords) {
