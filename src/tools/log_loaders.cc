@@ -93,6 +93,19 @@ void LoaderLines::of_ollama(std::string_view line, std::int64_t number, EngineLo
     const double slots = number_after(line, "--parallel ").value_or(1);
     log.say("n_ctx", in_digits(std::min(*all, most_tokens) / std::max(slots, 1.0)), number);
   }
+  // Of its two doors the one takes no options.
+  if (line.contains("/v1/") && line.contains("num_ctx")) {
+    auto wanted = number_after(line, "num_ctx\":");
+    if (!wanted) wanted = number_after(line, "num_ctx=");
+    log.remark({.code = "num_ctx_ignored",
+                .severity = Severity::warning,
+                .found = wanted ? counted(*wanted) : "",
+                .message = "Ollama's door for OpenAI's clients (/v1) takes no num_ctx, and passes "
+                           "it over: only /api/chat and /api/generate have options.num_ctx",
+                .cure = "PARAMETER num_ctx in a Modelfile and ollama create, OLLAMA_CONTEXT_LENGTH "
+                        "of the server, or /api/chat"},
+               number);
+  }
   if (trimmed(line).starts_with("num_ctx ")) log.say("n_ctx", trimmed(line).substr(8), number);
   if (is_table_of_ps(line)) {
     column_of_context_ = line.find("CONTEXT");
@@ -178,6 +191,19 @@ void LoaderLines::judge_context(EngineLog& log) const {
                            "with PARAMETER num_ctx: ollama show MODEL --parameters prints the "
                            "model's own"},
         loaded->line);
+    return;
+  }
+  if (is_ollama_ && !all && !wanted && limit_ == 0 && loaded &&
+      is_ollamas_default(loaded->number)) {
+    log.remark({.code = "context_defaulted",
+                .severity = Severity::warning,
+                .found = counted(loaded->number),
+                .message = "the model runs with Ollama's default, whatever it was made for: "
+                           "longer prompts lose their beginning, the instructions first, without "
+                           "an error",
+                .cure = "OLLAMA_CONTEXT_LENGTH in the environment of the server, PARAMETER num_ctx "
+                        "in a Modelfile, or options.num_ctx of a request to /api/chat"},
+               loaded->line);
     return;
   }
   if (!is_ollama_ || !all || !loaded || loaded->number >= all->number || loaded->number < 1) return;

@@ -470,6 +470,20 @@ constexpr Message messages[] = {
     {"slot context shift", "n_discard = ", "context_shifted", warning,
      "the slot was full: the oldest tokens were dropped, and cached keys moved to lower positions",
      longer},
+    {"context shift is not supported", "", "context_full", warning,
+     "a context is full and cannot be shifted (recurrent layers, whose state is kept in "
+     "checkpoints): that of the draft (-cd) then drafts no more, that of the model ends the text",
+     "-c, and -cd where a draft has it, of prompt and answer together"},
+    {"exceed context window of", "Requested tokens (", "request_too_long", error,
+     "llama-cpp-python was made with fewer tokens than the request has: without n_ctx it takes "
+     "512, whatever the model reaches",
+     "Llama(n_ctx=LENGTH), or --n_ctx of its server; 0 takes the model's own",
+     "context window of "},
+    {"truncating input messages which exceed context length", "", "prompt_truncated", error,
+     "Ollama left the oldest messages out: the talk was longer than num_ctx, which is its default "
+     "where nothing that it hears asks for more",
+     "options.num_ctx of the request (/api/chat), PARAMETER num_ctx in the Modelfile, or "
+     "OLLAMA_CONTEXT_LENGTH in the environment of the server"},
     {"context shift is disabled", "", "context_full", warning,
      "the slot is full, and generation stopped", longer},
     {"Model context auto-fit", "fitted=", "context_fitted", warning,

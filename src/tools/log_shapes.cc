@@ -119,6 +119,7 @@ void of_parts(Finding& out, double least, double most, int k) {
 struct Sizes {
   double a = 0, b = 0;
   bool of_channels = false;  // of the last axis of queries and keys
+  bool of_mask = false;      // the one is a mask, [batch, 1, tokens, keys]
 };
 
 // "(1, 16, 56, 64)" behind a place of the line; nothing: no shape stands there.
@@ -138,12 +139,22 @@ std::vector<double> shape_after(std::string_view line, std::size_t& at) {
   return shape;
 }
 
+// Scores of several heads, and a mask that has one for all of them.
+bool is_mask(const std::vector<double>& first, const std::vector<double>& second) {
+  constexpr std::size_t head = 1, query = 2;
+  return first[query] == second[query] && std::min(first[head], second[head]) == 1 &&
+         std::max(first[head], second[head]) > 1 && first[query] > 1;
+}
+
 // The two sizes of the axis that differs: PyTorch's words, or MLX's and NumPy's.
 std::optional<Sizes> sizes_in(std::string_view line) {
-  const auto by_channel = [&](double a, double b) {
+  const auto are_channels = [](double a, double b) {
     constexpr double widest_head = 1024;
-    return line.contains("non-singleton dimension 3") && std::max(a, b) <= widest_head &&
-           std::fmod(a, 2) == 0 && std::fmod(b, 2) == 0;  // channels rotate in pairs
+    return std::max(a, b) <= widest_head && std::fmod(a, 2) == 0 &&
+           std::fmod(b, 2) == 0;  // they rotate in pairs
+  };
+  const auto by_channel = [&](double a, double b) {
+    return line.contains("non-singleton dimension 3") && are_channels(a, b);
   };
   if (line.contains("size of tensor a (")) {
     const auto a = number_after(line, "size of tensor a ("), b = number_after(line, "tensor b (");
@@ -160,7 +171,8 @@ std::optional<Sizes> sizes_in(std::string_view line) {
   if (first.size() < 2 || first.size() != second.size()) return std::nullopt;
   for (std::size_t i = 0; i < first.size(); ++i)
     if (first[i] != second[i] && first[i] != 1 && second[i] != 1)
-      return Sizes{first[i], second[i], i == 3};
+      return Sizes{first[i], second[i], i == 3 && are_channels(first[i], second[i]),
+                   i == 3 && is_mask(first, second)};
   return std::nullopt;
 }
 
@@ -229,6 +241,14 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
         "some trainers add the text's own, and here are " +
         told(*b) + " where " + told(*a) + " are wanted";
     out.cure = "update the trainer or the bridge that makes position_ids";
+  } else if (sizes->of_mask) {
+    out.message = "a mask for " + told(least) + " keys meets " + told(most) + ": the cache holds " +
+                  told(most - least) +
+                  " keys more than the mask was made for. Where that is the window of layers that "
+                  "slide, the mask is of the layers without one, or the other way round";
+    out.cure =
+        "update the engine: layers with a window need a mask of their own; until then keep "
+        "prompts within the window";
   } else if (sizes->of_channels) {
     out.code = "channels_differ";
     out.message =

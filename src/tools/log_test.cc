@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "posenc/doctor.h"
 #include "posenc/tools.h"
 
 namespace posenc {
@@ -367,6 +368,33 @@ TEST(LogDifferences, ALengthThatWasMultipliedTwiceIsNamed) {
   const auto found = log_differences(*model, "Using max model len 33554432\n");
   ASSERT_TRUE(found);
   EXPECT_EQ(with(*found, "context_multiplied").cure.substr(0, 24), "--max-model-len 1048576,");
+}
+
+TEST(LogDifferences, AMaskForFewerKeysIsNoPartOfAHead) {
+  const auto found =
+      beside("qwen3-8b", "Shapes (1,1,1027,1027) and (1,16,1027,2051) cannot be broadcast.\n");
+  EXPECT_TRUE(with(found, "lengths_differ").message.contains("a mask for 1,027 keys meets 2,051"));
+}
+
+TEST(LogDifferences, ADefaultOfOllamaIsToldWithoutAModel) {
+  const auto log = [](const char* text) { return text_exhibit("x", text); };
+  const auto found = [&](const char* text, const char* code) {
+    const auto all = diagnose({log(text)}, {});
+    EXPECT_TRUE(all);
+    return all && std::ranges::any_of(all->findings, [&](const Diagnosed& one) {
+             return one.finding.code == code;
+           });
+  };
+  const std::string table =
+      "NAME   ID    PROCESSOR    CONTEXT    UNTIL\nq:8b   bdb   100% GPU     ";
+  EXPECT_TRUE(found((table + "4096       Forever\n").c_str(), "context_defaulted"));
+  EXPECT_FALSE(found((table + "65536      Forever\n").c_str(), "context_defaulted"));
+  EXPECT_TRUE(
+      found("curl localhost:11434/v1/chat/completions -d '{\"options\":{\"num_ctx\":8192}}'",
+            "num_ctx_ignored"));
+  EXPECT_TRUE(found("Requested tokens (590) exceed context window of 512", "request_too_long"));
+  EXPECT_TRUE(found("msg=\"truncating input messages which exceed context length\" truncated=2",
+                    "prompt_truncated"));
 }
 
 TEST(LogDifferences, OllamaIsAnsweredInItsOwnWords) {

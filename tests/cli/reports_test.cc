@@ -334,6 +334,18 @@ const Report reports[] = {
      "32,768 → 131,072"},
     {"modelscope/ms-swift#5742", "", "doctor @doctor/rows.log", 1, "position_rows"},
     {"microsoft/Olive#1873", "", "doctor @doctor/factors.log", 1, "factors_count"},
+    {"xencon/aixcl#1707", "", "doctor @doctor/ollama-default-ps.txt", 1,
+     "runs with Ollama's default"},
+    {"NousResearch/hermes-agent#43900", "", "doctor @doctor/openai-num-ctx.txt", 1,
+     "takes no num_ctx, and passes it over"},
+    {"fynnfluegge/doc-comments-ai#54", "", "doctor @doctor/llama-cpp-512.log", 1,
+     "without n_ctx it takes 512"},
+    {"infiniflow/ragflow#5743", "", "doctor @doctor/messages.log", 1,
+     "left the oldest messages out"},
+    {"jundot/omlx#572", "", "doctor @doctor/mask.log", 1, "a mask for 1,027 keys meets 2,051"},
+    {"ggml-org/llama.cpp#22554", "", "doctor @doctor/draft-full.log", 1, "cannot be shifted"},
+    {"ollama/ollama#18509", "", "doctor @doctor/qwopus.Modelfile @doctor/ollama-default-ps.txt", 1,
+     "65,536 → 4,096"},
 };
 
 std::string with_paths(std::string command) {
