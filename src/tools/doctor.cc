@@ -250,7 +250,19 @@ class Doctor {
           one.name, line.engine, "", "computed");
   }
 
+  // A line, and the error that it ended with below it.
+  void of_errors_below(const Exhibit& one) {
+    auto log = detail::read_log(one.text);
+    if (!log) return;
+    std::erase_if(log->remarks, [](const Finding& finding) {
+      return finding.severity != Severity::error || finding.line.value_or(1) == 1 ||
+             finding.code == "line_unknown";
+    });
+    add_all(std::move(log->remarks), one.name, {}, "told by the log");
+  }
+
   void of_command(Exhibit& one) {
+    of_errors_below(one);
     if (!intent_) return need_model(one);
     const auto read = read_command(intent(), one.text);
     auto found = command_differences(intent(), one.text, options_.length);

@@ -14,6 +14,7 @@
 #include "src/core/trimmed.h"
 #include "src/explain/text.h"
 #include "src/text/json.h"
+#include "src/tools/client_settings.h"
 #include "src/tools/log_loaders.h"
 
 namespace posenc::detail {
@@ -192,6 +193,11 @@ class LogReader {
     wrapped(whole);
     ollama_.judge(log_);
     of_sequences();
+    if (log_.known == 0)
+      if (auto client = client_settings(whole)) {
+        line_ = 1;
+        remark(*std::move(client));
+      }
     // The same, said better by the line behind it.
     if (std::ranges::find(log_.remarks, "mrope_mask", &Finding::code) != log_.remarks.end())
       std::erase_if(log_.remarks, [](const Finding& one) { return one.code == "mrope_index"; });
@@ -241,6 +247,10 @@ class LogReader {
       std::string context = nearby_;
       for (const std::string& one : before_) context += one + "\n";
       if (auto sizes = sizes_that_differ(line, context)) remark(*std::move(sizes));
+    } else if (auto table = checkpoint_table(line)) {
+      remark(*std::move(table));
+    } else if (line.contains("The shape of the mask [")) {
+      mask_and_ids(line);
     } else if (ollama_.notice(line); is_source_of_an_error(line)) {
       // The line below it has the words with their values.
     } else if (auto message = message_of(line)) {
@@ -251,6 +261,26 @@ class LogReader {
     consecutive(line);
     vllm(line);
     hugging_face(line);
+  }
+
+  // The mask that picks the tokens which get M-RoPE's positions, and the tokens.
+  void mask_and_ids(std::string_view line) {
+    const auto mask = number_after(line, "The shape of the mask ["),
+               ids = number_after(line, "of the indexed tensor [");
+    const bool of_positions = std::ranges::any_of(before_, [](const std::string& one) {
+      return one.contains("get_rope_index") || one.contains("position");
+    });
+    if (!mask || !ids || !of_positions || std::max(*mask, *ids) > 0x1p50) return;
+    const std::string entries = grouped(std::llround(*mask)), tokens = grouped(std::llround(*ids));
+    remark({.code = "mrope_mask",
+            .expected = tokens,
+            .found = entries,
+            .message = "the attention mask has " + entries + " entries, and input_ids have " +
+                       tokens +
+                       " tokens: the one was cut, padded or joined to an answer, and the "
+                       "other not",
+            .cure = "hand over the attention_mask that came with these input_ids, and cut or pad "
+                    "the two together"});
   }
 
   // llama.cpp shares the context among its sequences, where they have not one cache together.

@@ -51,6 +51,11 @@ bool tells_sizes(std::string_view line);
 // What its numbers and the lines before it (`context`, in small letters) say of the cause.
 std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view context);
 
+// Patches of a square picture, and a token or a few in front of them: "16×16 and 1"; "": none.
+std::string square_of(double rows);
+// A learned table of positions, whose sizes in a checkpoint and in the model the line compares.
+std::optional<Finding> checkpoint_table(std::string_view line);
+
 // Errors: a line above 1 MiB, a zero byte.
 Expected<EngineLog> read_log(std::string_view text);
 

@@ -180,15 +180,6 @@ constexpr Message messages[] = {
     {"doesn't match model (", "", "grid_size", error,
      "the model's learned grid of positions is for another picture size",
      "interpolate_pos_encoding=True stretches it, or resize the picture"},
-    {"pos_embed: copying a param with shape", "", "table_rows", error,
-     "a learned table of positions has another number of rows in the checkpoint than in the model",
-     "stretch it to the new grid (posenc.resample in Python) before loading"},
-    {"position_embeddings.weight: copying a param", "", "table_rows", error,
-     "a learned table of positions has another number of rows in the checkpoint than in the model",
-     "set max_position_embeddings to the checkpoint's, or train new rows"},
-    {"position_embedding.weight: copying a param", "", "table_rows", error,
-     "a learned table of positions has another number of rows in the checkpoint than in the model",
-     "set the model's size of picture or text to the checkpoint's, or stretch the table"},
     {"Merged position_ids shape mismatch", "got torch.Size([3, 1, ", "ids_not_padded", error,
      "input_ids were padded to a multiple of 8, and position_ids were not",
      "take a cutoff_len that is a multiple of 8, or update the trainer", "expected (3, 1, "},
@@ -252,6 +243,16 @@ constexpr Message messages[] = {
      "the positions of a picture's tokens could not be made: input_ids, grid_thw and attention "
      "mask are not of one prompt",
      "do not truncate prompts with pictures; hand over image_grid_thw of just these pictures"},
+    {"Impl.__init__() got an unexpected keyword argument 'layer_idx'", "", "chunks_refused", error,
+     "the file has dual_chunk_attention_config (the 1M models of Qwen2.5 and Qwen3), which gives "
+     "each layer its number, and the attention that vLLM chose knows no such chunks",
+     "take dual_chunk_attention_config out of config.json, which changes nothing for texts up to "
+     "262,144 tokens; for longer ones VLLM_ATTENTION_BACKEND=DUAL_CHUNK_FLASH_ATTN"},
+    {"kv-cache: above max-seq-len", "", "context_full", error,
+     "candle's cache of keys has a fixed number of rows, those of the window in layers that slide, "
+     "and the text went beyond",
+     "update candle and what is built on it (its rotating cache drops keys behind the window); "
+     "until then keep prompt and answer within the number"},
     {"in get_mrope_freqs", "", "mrope_section_missing", error,
      "the engine lost mrope_section: some read it of a rope_type default or mrope alone, and drop "
      "it beside YaRN",

@@ -56,18 +56,6 @@ int times(double least, double most) {
   return k >= 2 && k <= most_parts && k == std::floor(k) ? static_cast<int>(k) : 0;
 }
 
-// Patches of a square picture, and a token or a few in front of them: "16×16 and 1"; "": none.
-std::string square_of(double rows) {
-  constexpr int most_in_front = 5;  // class, distillation, registers
-  for (int front = 0; front <= most_in_front; ++front) {
-    const double side = std::sqrt(rows - front);
-    if (side < 7 || side != std::floor(side)) continue;
-    const std::string text = number_text(side);
-    return text + "×" + text + (front > 0 ? " and " + std::to_string(front) : "");
-  }
-  return "";
-}
-
 // Vectors of a learned table that are added to tokens, as the source above the error says.
 bool adds_learned_rows(std::string_view context) {
   return has_any(context,
@@ -221,6 +209,17 @@ void of_a_picture(Finding& out, double a, double b, TableIs table) {
 }
 
 }  // namespace
+
+std::string square_of(double rows) {
+  constexpr int most_in_front = 5;  // class, distillation, registers
+  for (int front = 0; front <= most_in_front; ++front) {
+    const double side = std::sqrt(rows - front);
+    if (side < 7 || side != std::floor(side)) continue;
+    const std::string text = number_text(side);
+    return text + "×" + text + (front > 0 ? " and " + std::to_string(front) : "");
+  }
+  return "";
+}
 
 bool tells_sizes(std::string_view line) { return sizes_in(line).has_value(); }
 

@@ -488,6 +488,37 @@ TEST(LogDifferences, ASlidingWindowThatSdpaHasNot) {
        "window_unread");
 }
 
+TEST(LogDifferences, TablesOfACheckpointAreNamedByWhatDiffers) {
+  const auto told = [](const std::string& name, const std::string& file, const std::string& model) {
+    return "size mismatch for " + name + ": copying a param with shape torch.Size([" + file +
+           "]) from checkpoint, the shape in current model is torch.Size([" + model + "]).";
+  };
+  const auto of = [&](const std::string& line, std::string_view code) {
+    return with(beside("llama-2-7b", line), code);
+  };
+  EXPECT_TRUE(
+      of(told("vision_model.embeddings.position_embedding.weight", "577, 1024", "257, 1024"),
+         "table_rows")
+          .message.contains("577 (24×24 and 1) rows in the checkpoint, and 257 (16×16"));
+  EXPECT_TRUE(of(told("embeddings.position_ids", "1, 514", "1, 512"), "table_rows")
+                  .cure.contains("checkpoint's, 514"));
+  EXPECT_TRUE(
+      of(told("layers.0.attn.relative_position_bias_table", "529, 4", "169, 4"), "table_rows")
+          .message.contains("windows of 12 and of 7"));
+  EXPECT_EQ(of(told("pos_embed", "1, 197, 768", "1, 197, 384"), "vectors_differ").found, "384");
+  const auto same = beside("llama-2-7b", told("pos_embed", "1, 197, 768", "1, 197, 768"));
+  EXPECT_TRUE(std::ranges::find(same, "table_rows", &Finding::code) == same.end());
+}
+
+TEST(LogDifferences, ClientsKeepBooksByALengthOfTheirOwn) {
+  for (const char* text : {"model_context_window = 128000\n", R"({"m": {"max_input_tokens": 128000,
+        "max_output_tokens": 4096}})",
+                           R"({"limit": {"output": 8192, "context": 128000}})"}) {
+    const Finding found = with(beside("llama-2-7b", text), "client_context");
+    EXPECT_EQ(found.found, "128,000") << text;
+  }
+}
+
 TEST(LogDifferences, BesideAModelAnErrorOfATableHasItsLength) {
   EXPECT_TRUE(with(beside("llama-2-7b", "AssertionError: seq_len"), "table_end")
                   .message.contains("4,096 tokens"));

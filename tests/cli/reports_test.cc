@@ -346,6 +346,18 @@ const Report reports[] = {
     {"ggml-org/llama.cpp#22554", "", "doctor @doctor/draft-full.log", 1, "cannot be shifted"},
     {"ollama/ollama#18509", "", "doctor @doctor/qwopus.Modelfile @doctor/ollama-default-ps.txt", 1,
      "65,536 → 4,096"},
+    {"kijai/ComfyUI-HunyuanVideoWrapper#460", "", "doctor @doctor/clip-width.log", 1,
+     "vectors of 768 channels in the checkpoint meet a model of 512"},
+    {"Gourieff/ComfyUI-ReActor#20", "", "doctor @doctor/vit-grid.log", 1,
+     "577 (24×24 and 1) rows in the checkpoint"},
+    {"huggingface/sentence-transformers#3347", "", "doctor @doctor/bert-rows.log", 1,
+     "set max_position_embeddings to the checkpoint's, 512"},
+    {"Liuziyu77/Visual-RFT#201", "", "doctor @doctor/mask-one-more.log", 1,
+     "the attention mask has 198 entries"},
+    {"vllm-project/vllm#21452", "", "doctor @doctor/dual-chunks.log", 1,
+     "take dual_chunk_attention_config out"},
+    {"anomalyco/opencode#6871", "", "doctor @doctor/opencode.json", 1, "tells no server of it"},
+    {"huggingface/candle#2809", "", "doctor @doctor/candle-cache.log", 1, "context_full"},
 };
 
 std::string with_paths(std::string command) {
