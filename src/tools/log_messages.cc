@@ -189,6 +189,11 @@ constexpr Message messages[] = {
      "of what a token covers (8 or 16 of the VAE times 2 of a patch), or a reference picture has "
      "sides of its own",
      "take widths and heights that are multiples of 32, of the reference picture as well"},
+    {"could not derive a broadcastable token layout", "", "grid_rounded", error,
+     "the positions and the tokens of the video do not make up one grid of frames, rows and "
+     "columns: the number of frames or a side was rounded, or a reference has sizes of its own",
+     "frames of the form 8k + 1 (for 347: 345 or 353), sides that are multiples of 32, and the "
+     "reference in the video's size"},
     {"all_gather_into_tensor(position_ids", "", "mrope_parts", error,
      "the ranks of a sequence exchange position_ids of one row, and M-RoPE has three",
      "update the trainer, or train this model without sequence_parallel_size"},
@@ -331,8 +336,11 @@ constexpr Message messages[] = {
      "a request was longer than what TGI was started for", "--max-total-tokens LENGTH",
      "must be <= "},
     {"`inputs` must have less than", "Given: ", "request_too_long", warning,
-     "a prompt was longer than what TGI was started for",
-     "--max-input-tokens LENGTH, --max-total-tokens LENGTH", "less than "},
+     "a prompt was longer than what TGI was started for, or than the model of "
+     "text-embeddings-inference reaches, which no flag lifts",
+     "TGI: --max-input-tokens and --max-total-tokens; text-embeddings-inference: truncate: true in "
+     "the request (or --auto-truncate), shorter pieces, or a model of 8,192 tokens",
+     "less than "},
     {"is too long and exceeds limit of", "Input prompt (", "request_too_long", warning,
      "a prompt was longer than what vLLM was started for", longer, "exceeds limit of "},
     {"exceeds the model's maximum context length of", "total of ", "request_too_long", warning,

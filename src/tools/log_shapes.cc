@@ -56,6 +56,19 @@ int times(double least, double most) {
   return k >= 2 && k <= most_parts && k == std::floor(k) ? static_cast<int>(k) : 0;
 }
 
+// Both are squares of patches, one a few times as wide, and nothing rotates. Sides of 16 and its
+// multiples are those of latent pictures and of lengths of texts, too.
+bool are_pictures_of_two_sizes(double least, double most, std::string_view context) {
+  constexpr double narrowest = 7, widest = 128, side_of_latents = 16;
+  const double narrow = std::sqrt(least), wide = std::sqrt(most);
+  if (narrow < narrowest || wide > widest || wide <= narrow || narrow != std::floor(narrow) ||
+      wide != std::floor(wide) || std::fmod(wide, narrow) != 0)
+    return false;
+  const bool sees = has_any(context, {"siglip", "clip", "vit", "vision", "pixel_values", "patch"});
+  return (sees || (is_of_pictures(context) && std::fmod(narrow, side_of_latents) != 0)) &&
+         !has_any(context, {"rope", "rotary", "cos", "freqs", "attn"});
+}
+
 // Vectors of a learned table that are added to tokens, as the source above the error says.
 bool adds_learned_rows(std::string_view context) {
   return has_any(context,
@@ -309,6 +322,15 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
         "height or width is no multiple of what a token covers (8 or 16 of the VAE times 2 "
         "of a patch)";
     out.cure = "take a height and width that are multiples of 32 (1080 → 1088, 720 → 704 or 736)";
+  } else if (are_pictures_of_two_sizes(least, most, context)) {
+    out.code = "grid_size";
+    out.message = told(*a) + " and " + told(*b) + " are squares of patches (" + square_of(*a) +
+                  ", " + square_of(*b) +
+                  "): the encoder's learned positions are for a picture of the one size, and it "
+                  "got one of the other";
+    out.cure =
+        "hand the encoder a picture of the size that it was made for (image_size of its "
+        "configuration), or interpolate_pos_encoding=True";
   } else if (is_of_pictures(context)) {
     of_a_picture(out, *a, *b, table_in(context));
   } else if (most == least + 1 && std::fmod(least, 1024) == 0) {

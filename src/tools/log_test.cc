@@ -510,6 +510,20 @@ TEST(LogDifferences, TablesOfACheckpointAreNamedByWhatDiffers) {
   EXPECT_TRUE(std::ranges::find(same, "table_rows", &Finding::code) == same.end());
 }
 
+TEST(LogDifferences, SquaresArePicturesWhereAnEncoderSeesThem) {
+  const auto code = [](const std::string& around, int a, int b) {
+    const auto found =
+        beside("llama-2-7b", around + "\nThe size of tensor a (" + std::to_string(a) +
+                                 ") must match the size of tensor b (" + std::to_string(b) +
+                                 ") at non-singleton dimension 1");
+    return found.empty() ? "" : found.front().code;
+  };
+  EXPECT_EQ(code("LTXVGemmaEnhancePrompt", 3136, 196), "grid_size");
+  EXPECT_EQ(code("siglip_vision_model", 256, 1024), "grid_size");
+  EXPECT_EQ(code("", 4096, 1024), "lengths_differ");
+  EXPECT_EQ(code("flux", 4096, 1024), "lengths_differ");
+}
+
 TEST(LogDifferences, ClientsKeepBooksByALengthOfTheirOwn) {
   for (const char* text : {"model_context_window = 128000\n", R"({"m": {"max_input_tokens": 128000,
         "max_output_tokens": 4096}})",

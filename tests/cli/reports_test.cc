@@ -358,6 +358,11 @@ const Report reports[] = {
      "take dual_chunk_attention_config out"},
     {"anomalyco/opencode#6871", "", "doctor @doctor/opencode.json", 1, "tells no server of it"},
     {"huggingface/candle#2809", "", "doctor @doctor/candle-cache.log", 1, "context_full"},
+    {"Lightricks/ComfyUI-LTXVideo#408", "", "doctor @doctor/two-sizes.log", 1,
+     "squares of patches (56×56, 14×14)"},
+    {"deepbeepmeep/Wan2GP#1953", "", "doctor @doctor/layout.log", 1, "frames of the form 8k + 1"},
+    {"huggingface/text-embeddings-inference#356", "", "doctor @doctor/embeddings.json", 1,
+     "text-embeddings-inference: truncate: true"},
 };
 
 std::string with_paths(std::string command) {
