@@ -331,6 +331,7 @@ class LogDifferences {
     const std::int64_t reached = std::max(model_.context, detail::reach(model_));
     if (at == findings_.end() || !text || reached == 0) return;
     if (text->number <= static_cast<double>(reached)) {
+      at->severity = Severity::note;
       at->message =
           "the tokenizer's own limit (model_max_length of tokenizer_config.json): the "
           "model reaches " +

@@ -619,14 +619,29 @@ class LogReader {
     if (const auto length = number_after(line, of_tokenizer)) {
       const auto limit = number_after(line, " > ");
       log_.said["text"] = {*length, {}, line_};
-      remark({.code = "tokenizer_limit",
-              .severity = Severity::note,
-              .expected = limit ? grouped(std::llround(std::min(*limit, 0x1p50))) : "",
-              .found = grouped(std::llround(std::min(*length, 0x1p50))),
-              .message = "the tokenizer's own limit (model_max_length of tokenizer_config.json), "
-                         "which changes no position: what counts is max_position_embeddings of "
-                         "the model",
-              .cure = "posenc doctor MODEL LOG says whether the text is within it"});
+      constexpr double rows_of_bert = 512, rows_of_gpt2 = 1024;
+      const bool of_table = limit && (*limit == rows_of_bert || *limit == rows_of_gpt2);
+      Finding mine{
+          .code = "tokenizer_limit",
+          .severity = of_table ? Severity::warning : Severity::note,
+          .expected = limit ? grouped(std::llround(std::min(*limit, 0x1p50))) : "",
+          .found = grouped(std::llround(std::min(*length, 0x1p50))),
+          .message =
+              "the tokenizer's own limit (model_max_length of tokenizer_config.json), which "
+              "changes no position: what counts is max_position_embeddings of the model",
+          .cure = "posenc doctor MODEL LOG says whether the text is within it"};
+      if (of_table) {
+        mine.message = "so long are the learned tables of most " +
+                       std::string(*limit == rows_of_bert ? "encoders (BERT, RoBERTa, embeddings)"
+                                                          : "models before RoPE (GPT-2, BART)") +
+                       ": what is longer is cut, or ends with an index out of range; a model that "
+                       "rotates, or T5, reads on";
+        mine.cure = "shorter pieces (chunks), or truncation=True, max_length=" +
+                    std::to_string(std::llround(*limit)) +
+                    "; or a model that reaches further: posenc doctor MODEL LOG says how far yours "
+                    "does";
+      }
+      remark(std::move(mine));
     }
     if (line.contains("exceeds the training context of the model")) {
       const auto told = [&](std::string_view before) {

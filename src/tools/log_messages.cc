@@ -373,6 +373,12 @@ constexpr Message messages[] = {
      "max_position_embeddings of the config.json as long as the scaling reaches, or "
      "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 where a scaling covers it",
      "derived context_length ("},
+    {" in the output)", "you requested about ", "request_too_long", warning,
+     "prompt and answer count together, and the last number in the brackets is the answer that the "
+     "client asks for: one of the whole context leaves no room for a prompt",
+     "max_tokens of the request, or the client's setting of its longest answer (maxTokens, output "
+     "limit), to what an answer needs; a shorter prompt where that number is small already",
+     "maximum context length is "},
     {"This model's maximum context length is", "total of at least |for a total of |you requested ",
      "request_too_long", warning, "a request was longer than what the server was started for",
      longer, "maximum context length is "},

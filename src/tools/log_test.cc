@@ -203,6 +203,11 @@ TEST(LogDifferences, ATokenizersLimitIsNotTheModels) {
       "model (22128 > 16384).";
   EXPECT_EQ(with(beside("llama-3.1-8b", line), "tokenizer_limit").severity, Severity::note);
   EXPECT_EQ(with(beside("llama-2-7b", line), "beyond_context").expected, "4,096");
+  const std::string table =
+      "Token indices sequence length is longer than the specified maximum sequence length for this "
+      "model (600 > 512).";
+  EXPECT_EQ(with(beside("llama-2-7b", table), "tokenizer_limit").severity, Severity::note);
+  EXPECT_EQ(with(beside("bert-base-uncased", table), "beyond_context").expected, "512");
 }
 
 TEST(LogDifferences, PositionsThatDoNotFollowHaveTheirNumbers) {

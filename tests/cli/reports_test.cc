@@ -363,6 +363,10 @@ const Report reports[] = {
     {"deepbeepmeep/Wan2GP#1953", "", "doctor @doctor/layout.log", 1, "frames of the form 8k + 1"},
     {"huggingface/text-embeddings-inference#356", "", "doctor @doctor/embeddings.json", 1,
      "text-embeddings-inference: truncate: true"},
+    {"openclaw/openclaw#85921", "", "doctor @doctor/whole-answer.log", 1,
+     "leaves no room for a prompt"},
+    {"agent0ai/agent-zero#1196", "", "doctor @doctor/tokenizer-512.log", 1,
+     "learned tables of most encoders"},
 };
 
 std::string with_paths(std::string command) {
