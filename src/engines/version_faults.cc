@@ -24,6 +24,14 @@ struct Row {
 };
 
 constexpr Row rows[] = {
+    {{"transformers", "4.54.0", "4.56.0",
+      "4.54 and 4.55 take the first of Qwen-VL's three rows of positions for those of packed text: "
+      "prompts with pictures are generated from a wrong mask, and answers get worse",
+      "pip install -U transformers (4.57), or 4.53", "huggingface/transformers#40154"},
+     [](const Model& model) {
+       return model.family == "qwen2_vl" || model.family == "qwen2_5_vl" ||
+              model.family == "qwen2_5_omni";
+     }},
     {{"vllm", "0.9.1", "0.9.2",
       "this version serves no more than model_max_length of tokenizer_config.json (12,288 of "
       "InternVL3), whatever --max-model-len says",

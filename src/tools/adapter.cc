@@ -6,9 +6,11 @@
 #include <string>
 #include <utility>
 
+#include "posenc/explain.h"
 #include "posenc/tools.h"
 #include "src/core/try.h"
 #include "src/explain/text.h"
+#include "src/model/compare.h"
 #include "src/text/json_writer.h"
 #include "src/tools/command_line.h"
 #include "src/tools/told_rope.h"
@@ -51,23 +53,42 @@ Finding of_adapter(std::string code, Severity severity, std::string expected, st
           .cure = std::move(cure)};
 }
 
+// Where a trainer's dictionary has no trained length, transformers takes the file's context.
+Expected<detail::Json> with_length(const detail::Json& dict, std::int64_t context) {
+  const detail::Json* type = dict.find("rope_type");
+  if (!type) type = dict.find("type");
+  const std::string* word = type ? type->get<std::string>() : nullptr;
+  constexpr std::string_view original = "original_max_position_embeddings";
+  if (!word || *word != "yarn" || dict.find(original) || context < 1) return dict;
+  detail::JsonWriter json;
+  json.object();
+  for (const auto& member : *dict.get<detail::Json::Object>())
+    json.key(member.key).json(member.value.text());
+  json.member(original, context).end();
+  return detail::parse_json(json.text, "rope_scaling");
+}
+
 // A scaling that the trainer puts into the configuration, with what it replaces.
 Expected<std::vector<Finding>> overridden(const Model& base, const detail::Training& told) {
   std::vector<Finding> findings;
   Model trained = base;
   bool lost = false;
+  POSENC_TRY(dict, with_length(*told.override_dict, base.context));
   for (LayerGroup& group : trained.groups) {
     Rope* rope = detail::mutable_rope(group);
     if (!rope || is_tower(group.stack)) continue;
     const double theta = rope->rope_theta;
-    auto now = detail::told_rope(*rope, *told.override_dict, {.context = base.context}, findings);
+    auto now = detail::told_rope(*rope, dict, {.context = base.context}, findings);
     if (!now) continue;
     lost |= !told.override_dict->find("rope_theta") && theta != 10000;
     *rope = *std::move(now);
   }
   if (lost)
     findings.push_back(of_adapter(
-        "theta_missing", Severity::error, {}, "rope_theta 10000",
+        // What a trainer makes of its own flag, its version tells.
+        "theta_missing",
+        told.override_place == told.override_key ? Severity::warning : Severity::error, {},
+        "rope_theta 10000",
         "from transformers 5.0 on the override " +
             (told.override_place.empty() ? "" : "(" + told.override_place + ") ") +
             "replaces all of rope_parameters, the base with it, which falls to 10000; transformers "
@@ -123,6 +144,25 @@ Expected<std::vector<Finding>> adapter_differences(const Model& base, std::strin
           "rope_scaling " + *type + " was asked for " + tokens +
               " tokens, which the base has without: LLaMA-Factory then sets none in training",
           {}));
+    return findings;
+  }
+  if (!type && told.of_unsloth) {
+    const double factor = static_cast<double>(length) / static_cast<double>(base.context);
+    const Rope* own = nullptr;
+    for (const LayerGroup& group : base.groups)
+      if (!is_tower(group.stack) && !own) own = detail::rope_of(group);
+    const bool scaled = own && !std::holds_alternative<Unscaled>(own->scaling);
+    findings.push_back(of_adapter(
+        "scaling_by_length", Severity::warning, grouped(base.context), tokens,
+        "Unsloth divides positions by " + number_text(factor) +
+            " (linear) where max_seq_length is beyond the file's context" +
+            (scaled ? ", in place of the file's own " + std::string(info(own->scaling).name) +
+                          ", and on transformers 5 without its base: text breaks far earlier"
+                    : ""),
+        scaled ? "max_seq_length " + std::to_string(base.context) +
+                     ", or pip install -U unsloth (July 2026 or later keeps the file's scaling)"
+               : "max_seq_length " + std::to_string(base.context) +
+                     ", or serve what was trained with the same linear scaling"));
     return findings;
   }
   if (!type && told.whole) {

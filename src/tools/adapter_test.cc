@@ -110,6 +110,45 @@ TEST(Training, ArgumentsOfPythonEndAtACommaAndNamesAreNoNumbers) {
   EXPECT_EQ(detail::contradictions(*told).at(0).code, "wrapper_scaling");
 }
 
+TEST(Training, AScalingByFlagDoesNotReachTheEngineOfARollout) {
+  const auto line = [](const char* words) {
+    const auto settings = detail::training_of_line(words);
+    EXPECT_TRUE(settings) << words;
+    return detail::contradictions(*detail::read_training(settings->settings));
+  };
+  const auto rollout = line("swift rlhf --model Q --rope_scaling yarn --use_vllm true");
+  ASSERT_EQ(rollout.size(), 1u);
+  EXPECT_EQ(rollout.front().code, "wrapper_scaling");
+  EXPECT_TRUE(line("swift sft --model Q --rope_scaling yarn --max_length 60000").empty());
+  const auto api = line("llamafactory-cli webchat --cutoff_len 4096 --template llama3");
+  ASSERT_EQ(api.size(), 1u);
+  EXPECT_EQ(api.front().code, "flag_unread");
+  EXPECT_TRUE(line("llamafactory-cli train --cutoff_len 4096 --template llama3").empty());
+}
+
+TEST(Training, WithoutATrainedLengthItIsTheFilesContext) {
+  const auto found = adapter_differences(
+      *read_model("qwen3-8b"), "rope_scaling: {type: yarn, factor: 3.0}\nmax_length: 120000\n");
+  ASSERT_TRUE(found);
+  const auto scaling = std::ranges::find(*found, "rope_scaling", &Finding::code);
+  ASSERT_NE(scaling, found->end());
+  EXPECT_TRUE(scaling->found.ends_with("40960")) << scaling->found;
+}
+
+TEST(Training, UnslothDividesPositionsWhereMoreIsAskedFor) {
+  const auto of = [](const char* model, const char* length) {
+    return *adapter_differences(
+        *read_model(model),
+        "from unsloth import FastLanguageModel\nmax_seq_length = " + std::string(length) + ",\n");
+  };
+  const auto scaled = of("llama-3.1-8b", "262144");
+  ASSERT_EQ(scaled.size(), 1u);
+  EXPECT_EQ(scaled.front().code, "scaling_by_length");
+  EXPECT_TRUE(scaled.front().message.contains("in place of the file's own llama3"));
+  EXPECT_FALSE(of("llama-2-7b", "8192").front().message.contains("in place of"));
+  EXPECT_TRUE(of("llama-2-7b", "4096").empty());
+}
+
 TEST(Training, AFusedRotationOnPartsOfATextIsNamed) {
   const auto told = detail::read_training(
       "model:\n  backend:\n    rope_fusion: true\ndistributed:\n  cp_size: 2\n");

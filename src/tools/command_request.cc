@@ -56,6 +56,18 @@ class Request {
   void beyond(std::int64_t reached) {
     const bool ends = line_.engine == "vllm" && !line_.find("--allow-longer");
     const Recipe* recipe = recipe_of(file_);
+    // What vLLM's reader of Mistral's format takes where the file says no length.
+    constexpr std::int64_t usual_of_params = 128000;
+    const bool by_default = !file_.files.empty() &&
+                            file_.files.front().format == FileFormat::params &&
+                            file_.context == usual_of_params && line_.engine == "vllm";
+    if (by_default)
+      return say("beyond_context", Severity::warning, grouped(reached), grouped(asked_),
+                 "params.json says no length, so vLLM takes 128,000 of its own (--config-format "
+                 "mistral) and makes its table of cos and sin for it: positions behind are outside "
+                 "the table, which is bad text or an error of the GPU",
+                 "--max-model-len 128000, or --config-format hf, whose config.json says how far "
+                 "the model reaches");
     say("beyond_context", Severity::warning, grouped(reached), grouped(asked_),
         ends ? "more tokens than the model is made for: vLLM ends with an error"
              : "the engine is started for more tokens than the model is made for",

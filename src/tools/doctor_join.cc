@@ -25,6 +25,8 @@ class Joined {
     asked_of_ollama();
     for (const Exhibit& one : out_.evidence)
       if (one.model) table_of(one);
+    for (const Exhibit& one : out_.evidence)
+      if (one.kind == ExhibitKind::training) parts_of_ranks(one);
     if (!with("request_too_long")) return std::move(found_);
     for (const Exhibit& one : out_.evidence) {
       if (one.kind == ExhibitKind::command) limit_of_line(one);
@@ -63,7 +65,14 @@ class Joined {
       const auto line = read_command_line(asked.text);
       const CommandFlag* flag =
           line && line->engine == "ollama" ? line->find("--ctx-size") : nullptr;
-      if (const auto tokens = flag ? number_after(flag->value, "") : std::nullopt)
+      const auto tokens = flag ? number_after(flag->value, "") : std::nullopt;
+      if (tokens && asked.text.contains("ollama run"))
+        ollama_runs(*tokens,
+                    "OLLAMA_CONTEXT_LENGTH is read by `ollama serve` when it starts: before "
+                    "`ollama run`, which is a client, it does nothing",
+                    "set it in the environment of the server (systemctl edit ollama, docker run "
+                    "-e), or /set parameter num_ctx within `ollama run`");
+      else if (tokens)
         ollama_runs(*tokens,
                     "Ollama runs another context than OLLAMA_CONTEXT_LENGTH asks for: num_ctx of "
                     "the request, which Open WebUI and other clients send, or of the model's "
@@ -131,19 +140,45 @@ class Joined {
     }
   }
 
+  // A text that the settings share among so many ranks, and one tensor as many times the other.
+  void parts_of_ranks(const Exhibit& settings) {
+    const auto training = read_training(settings.text);
+    if (!training || training->ranks < 2) return;
+    for (Diagnosed& one : out_.findings) {
+      Finding& finding = one.finding;
+      if (finding.code != "lengths_differ" && finding.code != "parts_of_ranks") continue;
+      const double a = number_after(finding.expected, "").value_or(0),
+                   b = number_after(finding.found, "").value_or(0);
+      if (std::min(a, b) * static_cast<double>(training->ranks) != std::max(a, b)) continue;
+      finding.code = "parts_of_ranks";
+      finding.message = told(std::max(a, b)) + " is " + std::to_string(training->ranks) +
+                        " times " + told(std::min(a, b)) + ", as " + training->ranks_key + " " +
+                        std::to_string(training->ranks) + " of " + settings.name +
+                        " shares a text among ranks: one of the two tensors, positions (cos and "
+                        "sin) or queries, was cut into the ranks' parts, and the other not";
+      finding.cure = training->ranks_key +
+                     " 1; or update the trainer and transformers together, whose patch of this "
+                     "model's class no longer fits";
+    }
+  }
+
   void limit_of_settings(const Exhibit& settings) {
     const auto training = read_training(settings.text);
     if (!training || training->prompt == 0) return;
     const std::string both = grouped(training->prompt + training->answer);
+    const bool pictures = settings.text.contains("image") || settings.text.contains("pixel") ||
+                          settings.text.contains("VL");
     for (Diagnosed& one : out_.findings) {
       Finding& finding = one.finding;
       if (finding.code != "request_too_long" || finding.expected != both) continue;
       finding.message = both + " is " + training->prompt_key + " " + grouped(training->prompt) +
                         " + " + training->answer_key + " " + grouped(training->answer) + " of " +
                         settings.name + ", and the prompt alone had " + finding.found +
-                        ": a picture's tokens count as well";
+                        (pictures ? ": a picture's tokens count as well" : "");
       finding.cure = "raise " + training->prompt_key + " above " + finding.found +
-                     ", or cut the pictures (max_pixels)";
+                     (pictures ? ", or cut the pictures (max_pixels)"
+                               : ", or leave longer prompts out of the data "
+                                 "(filter_overlong_prompts)");
     }
   }
 

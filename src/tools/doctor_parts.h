@@ -3,10 +3,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "posenc/doctor.h"
+#include "posenc/engines.h"
 
 namespace posenc::detail {
 
@@ -20,5 +23,33 @@ std::vector<Finding> join_evidence(Diagnosis& diagnosis);
 // frequencies.
 Expected<std::optional<Finding>> compare_frequencies(const Model* model, std::string_view text,
                                                      std::int64_t length);
+
+// Faults that are known of the versions which the evidence names, versions without a profile, and
+// what an older transformers beneath would read. Their `where` is empty.
+std::vector<Diagnosed> told_by_versions(const Model& model, std::span<const Exhibit> evidence,
+                                        std::span<const std::string> engines, std::int64_t length);
+// A flag that a newer version of the engine lacks, and the one of `engines` has, becomes a note.
+void removed_later(std::vector<Finding>& found, std::string_view engine,
+                   std::span<const std::string> engines);
+
+// Whether a model is of a few layers, beside a whole one.
+bool is_draft_of(const Model& target, const Model& model);
+// Differences of two models, as those of a draft that runs beside a target of so many tokens.
+void as_of_a_draft(std::int64_t target, const Model& draft, std::vector<Finding>& found);
+Finding shorter_draft(std::int64_t target, std::int64_t draft);
+
+// YaRN of the file, where texts of `length` tokens need none; 0: nobody says a length.
+std::optional<Finding> scaling_unneeded(const Model& model, std::int64_t length);
+// A scaling alone, as somebody pasted it.
+void as_somebody_wrote(const Model& model, std::vector<Finding>& found);
+
+struct ModelfileSays {
+  std::int64_t tokens = 0;  // num_ctx; 0: none
+  std::vector<Finding> findings = {};
+};
+ModelfileSays read_modelfile(std::string_view text, const Model* model);
+
+// The sentence above the findings, which are in their order, and what to type next.
+void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine);
 
 }  // namespace posenc::detail

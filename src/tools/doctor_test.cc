@@ -367,6 +367,45 @@ TEST(Doctor, AProgramWithoutAProfileIsAnsweredByWhatIsKnownOfIt) {
   EXPECT_TRUE(program->message.contains("--rotary-base"));
 }
 
+TEST(Doctor, AVideoLongerThanThoseOfTheTrainingIsNamed) {
+  const auto frames = [](const char* line) { return diagnosed({text_exhibit("line", line)}); };
+  for (const char* line :
+       {"python generate.py --task t2v-1.3B --frame_num 201 --ckpt_dir W",
+        "python3 sample_video.py --video-size 720 1280 --video-length 201",
+        "python cli_demo.py --generate_type t2v --num_frames 81 --model_path THUDM/CogVideoX-5b"}) {
+    const Diagnosis found = frames(line);
+    ASSERT_TRUE(found_of(found, "frames_beyond")) << line;
+    EXPECT_TRUE(found.verdict.contains("was trained on")) << found.verdict;
+  }
+  EXPECT_FALSE(found_of(frames("python generate.py --task t2v-14B --frame_num 81 --ckpt_dir W"),
+                        "frames_beyond"));
+  EXPECT_FALSE(
+      found_of(frames("python cli_demo.py --generate_type t2v --num_frames 81 --model_path "
+                      "CogVideoX1.5-5B"),
+               "frames_beyond"));
+}
+
+TEST(Doctor, AProgramWithoutAProfileIsAskedForNoMoreThanTheModelReaches) {
+  const auto beside = [](const char* line) {
+    return diagnosed({evidence_of("llama-2-7b"), text_exhibit("line", line)});
+  };
+  EXPECT_TRUE(found_of(beside("mlc_llm serve HF://L --overrides context_window_size=20000"),
+                       "beyond_context"));
+  EXPECT_FALSE(found_of(beside("mlc_llm serve HF://L --overrides context_window_size=4096"),
+                        "beyond_context"));
+}
+
+TEST(Doctor, PartsOfRanksAreToldByTheSettings) {
+  const Diagnosis found = diagnosed(
+      {text_exhibit("c.yaml", "sequence_len: 16384\ncontext_parallel_size: 4\n"),
+       text_exhibit("l.log",
+                    "q_embed = (q * cos)\nRuntimeError: The size of tensor a (4096) must match "
+                    "the size of tensor b (16384) at non-singleton dimension 2\n")});
+  const Finding* parts = found_of(found, "parts_of_ranks");
+  ASSERT_TRUE(parts);
+  EXPECT_TRUE(parts->message.contains("context_parallel_size 4 of c.yaml")) << parts->message;
+}
+
 TEST(Doctor, AScalingThatNoTextNeedsIsNamed) {
   EXPECT_NE(
       found_of(diagnosed({evidence_of("qwen2.5-7b-yarn4")}, {.length = 8192}), "scaling_unneeded"),

@@ -33,6 +33,8 @@ constexpr LintRule lint_rules[] = {
      "write the model's own length into sentence_bert_config.json, where longer texts are wanted"},
     {"length_dependent", note, "choose one length and say it with --at"},
     {"factor_vs_lengths", warning, "correct the factor or the lengths, whichever is wrong"},
+    {"context_below_reach", note, ""},
+    {"context_key", note, "write max_position_embeddings as well"},
     {"original_is_max", warning,
      "write the length that was trained as original_max_position_embeddings; where that is "
      "the context, multiply max_position_embeddings by the factor"},

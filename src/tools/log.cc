@@ -34,6 +34,8 @@ class LogDifferences {
     of_table();
     of_keys();
     of_arguments();
+    of_windows();
+    of_unsloth();
     Model told = model_;
     for (LayerGroup& group : told.groups)
       if (!is_tower(group.stack)) put_in(group);
@@ -41,6 +43,7 @@ class LogDifferences {
     POSENC_TRY(differ, differences(model_, told, length));
     for (Finding& finding : differ) {
       if (const std::int64_t line = line_of(finding.code)) finding.line = line;
+      if (finding.code == "rope_scaling") finding.cure = cure_of_scaling(finding.cure);
       findings_.push_back(std::move(finding));
     }
     context(told, length);
@@ -185,6 +188,45 @@ class LogDifferences {
     }
   }
 
+  // What llama-server can be told of a scaling that its file has lost.
+  std::string cure_of_scaling(const std::string& usual) const {
+    const Rope* rope = first_rope();
+    const Yarn* yarn = rope ? std::get_if<Yarn>(&rope->scaling) : nullptr;
+    if (!yarn || !yarn->factor || !log_.find("type") || log_.find("rope_scaling")) return usual;
+    return "the GGUF has lost it: convert it with a newer converter, or start llama-server with "
+           "--rope-scaling yarn --rope-scale " +
+           number_text(*yarn->factor) + " --yarn-orig-ctx " +
+           std::to_string(yarn->original_max_position_embeddings);
+  }
+
+  // Which scaling of the file Unsloth's takes the place of.
+  void of_unsloth() {
+    const Rope* rope = first_rope();
+    if (!rope || std::holds_alternative<Unscaled>(rope->scaling)) return;
+    for (Finding& one : findings_) {
+      if (one.code != "scaling_by_length") continue;
+      one.message += ": here " + std::string(info(rope->scaling).name) +
+                     ", which reaches further; on transformers 5 the base is lost as well";
+      one.cure = "max_seq_length " + std::to_string(model_.context) +
+                 ", or pip install -U unsloth (July 2026 or later keeps the file's scaling)";
+    }
+  }
+
+  // Whether anything slides that an attention without windows would see too much of.
+  void of_windows() {
+    const bool slides = std::ranges::any_of(model_.groups, [](const LayerGroup& group) {
+      return group.window && !is_tower(group.stack);
+    });
+    for (Finding& one : findings_) {
+      if (one.code != "window_unread" || slides) continue;
+      one.severity = Severity::note;
+      one.message =
+          "this attention (sdpa, eager) knows no window, and in this model nothing "
+          "slides: the line is for nothing";
+      one.cure = "";
+    }
+  }
+
   // A server that refuses a text which the model reaches was started for less.
   void of_request() {
     const std::int64_t reached = std::max(model_.context, detail::reach(model_));
@@ -289,6 +331,7 @@ class LogDifferences {
     const std::int64_t reached = std::max(model_.context, detail::reach(model_));
     if (at == findings_.end() || !text || reached == 0) return;
     if (text->number <= static_cast<double>(reached)) {
+      at->severity = Severity::note;
       at->message =
           "the tokenizer's own limit (model_max_length of tokenizer_config.json): the "
           "model reaches " +
@@ -340,6 +383,7 @@ class LogDifferences {
     // What the scaling reaches, as the engine was told it.
     if (!asked || length > 0) return;
     const double made_for = static_cast<double>(std::max(model_.context, detail::reach(told)));
+    if (multiplied_twice(*asked)) return;
     if (made_for > 0 && asked->number > made_for)
       findings_.push_back({.code = "beyond_context",
                            .severity = Severity::warning,
@@ -348,7 +392,9 @@ class LogDifferences {
                            .message =
                                "the engine was started for more tokens than the model is made "
                                "for",
-                           .cure = "posenc extend MODEL --to LENGTH plans a longer context",
+                           .cure = "posenc extend MODEL --to " +
+                                   std::to_string(std::llround(std::min(asked->number, 0x1p50))) +
+                                   " plans a longer context",
                            .line = asked->line});
     else if (made_for > 0 && asked->number < made_for)
       findings_.push_back({.code = "context_shorter",
@@ -358,6 +404,31 @@ class LogDifferences {
                            .message = "the engine was started for fewer tokens than the model is "
                                       "made for",
                            .line = asked->line});
+  }
+
+  // vLLM before September 2026 knew YaRN by that word alone, and multiplied a length that is scaled
+  // already where the file spells the scaling otherwise (deepseek_yarn, telechat3-yarn).
+  bool multiplied_twice(const LogSaid& asked) {
+    const Rope* rope = first_rope();
+    const Yarn* yarn = rope ? std::get_if<Yarn>(&rope->scaling) : nullptr;
+    if (!yarn || !yarn->factor || *yarn->factor <= 1 || model_.context == 0 ||
+        4 * model_.context < 3 * detail::reach(model_) ||
+        asked.number != static_cast<double>(model_.context) * *yarn->factor)
+      return false;
+    findings_.push_back(
+        {.code = "context_multiplied",
+         .severity = Severity::warning,
+         .position = model_.context,
+         .expected = grouped(model_.context),
+         .found = grouped(std::llround(std::min(asked.number, 0x1p50))),
+         .message = "the engine multiplied max_position_embeddings, which is scaled already, by "
+                    "the factor once more (vLLM before September 2026, where the file does not "
+                    "spell the scaling yarn): behind " +
+                    grouped(model_.context) +
+                    " the model was not trained, and the table of cos and sin ends",
+         .cure = "--max-model-len " + std::to_string(model_.context) + ", or a newer vLLM",
+         .line = asked.line});
+    return true;
   }
 
   const Model& model_;

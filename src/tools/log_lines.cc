@@ -14,19 +14,13 @@
 #include "src/core/trimmed.h"
 #include "src/explain/text.h"
 #include "src/text/json.h"
+#include "src/tools/client_settings.h"
+#include "src/tools/log_loaders.h"
 
 namespace posenc::detail {
 namespace {
 
 constexpr std::size_t longest_line = std::size_t{1} << 20, longest_value = std::size_t{1} << 16;
-
-std::string small(std::string_view line) {
-  std::string out(line.substr(0, 400));
-  std::ranges::transform(out, out.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return out;
-}
 
 // Without the codes that colour a terminal.
 std::string plain(std::string_view line) {
@@ -109,7 +103,8 @@ constexpr LogName llama_names[] = {
     {"rope scaling", "type"},        {"freq_base_train", "base"},  {"freq_base", "base_used"},
     {"freq_scale_train", "scale"},   {"freq_scale", "scale_used"}, {"n_ctx_orig_yarn", "original"},
     {"n_yarn_orig_ctx", "original"}, {"n_ctx", "n_ctx"},           {"n_ctx_per_seq", "n_ctx"},
-    {"n_ctx_seq", "n_ctx"},          {"rope type", "rope_type"},   {"rope_finetuned", "finetuned"}};
+    {"n_ctx_seq", "n_ctx"},          {"n_seq_max", "slots"},       {"rope type", "rope_type"},
+    {"rope_finetuned", "finetuned"}};
 constexpr LogName converter_names[] = {
     {"context length", "context"},        {"head count", "heads"},
     {"key-value head count", "kv_heads"}, {"rope theta", "base"},
@@ -126,6 +121,14 @@ constexpr LogName key_endings[] = {{".context_length", "context"},
 
 }  // namespace
 
+std::string in_small_letters(std::string_view line) {
+  std::string out(line.substr(0, 400));
+  std::ranges::transform(out, out.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return out;
+}
+
 std::optional<double> number_after(std::string_view line, std::string_view before) {
   const std::size_t at = line.find(before);
   if (at == line.npos) return {};
@@ -141,6 +144,27 @@ std::optional<double> number_after(std::string_view line, std::string_view befor
   return number_in(digits);
 }
 
+void EngineLog::say(std::string_view what, std::string_view value, std::int64_t line) {
+  said[std::string(what)] = {number_in(value).value_or(0), printable(value), line};
+  ++known;
+}
+
+void EngineLog::remark(Finding finding, std::int64_t line) {
+  finding.line = line;
+  ++known;
+  const auto same = [&](const Finding& old) {
+    return old.code == finding.code && (finding.found.empty() || old.found == finding.found);
+  };
+  if (std::ranges::any_of(remarks, same)) return;
+  // The same again, with its numbers.
+  const auto without = std::ranges::find_if(
+      remarks, [&](const Finding& old) { return old.code == finding.code && old.found.empty(); });
+  if (without != remarks.end())
+    *without = std::move(finding);
+  else
+    remarks.push_back(std::move(finding));
+}
+
 namespace {
 
 class LogReader {
@@ -150,7 +174,7 @@ class LogReader {
     // People put the traceback below its last line, too.
     constexpr std::size_t short_text = 4096;
     while (text.size() <= short_text && nearby_.size() < text.size())
-      nearby_ += small(text.substr(nearby_.size()));
+      nearby_ += in_small_letters(text.substr(nearby_.size()));
     std::int64_t number = 0;
     while (!text.empty()) {
       ++number;
@@ -167,7 +191,13 @@ class LogReader {
       text.remove_prefix(std::min(end + 1, text.size()));
     }
     wrapped(whole);
-    of_ollama();
+    ollama_.judge(log_);
+    of_sequences();
+    if (log_.known == 0)
+      if (auto client = client_settings(whole)) {
+        line_ = 1;
+        remark(*std::move(client));
+      }
     // The same, said better by the line behind it.
     if (std::ranges::find(log_.remarks, "mrope_mask", &Finding::code) != log_.remarks.end())
       std::erase_if(log_.remarks, [](const Finding& one) { return one.code == "mrope_index"; });
@@ -175,27 +205,8 @@ class LogReader {
   }
 
  private:
-  void say(std::string_view what, std::string_view value) {
-    const auto found = number_in(value);
-    log_.said[std::string(what)] = {found.value_or(0), printable(value), line_};
-    ++log_.known;
-  }
-  void remark(Finding finding) {
-    finding.line = line_;
-    ++log_.known;
-    const auto same = [&](const Finding& old) {
-      return old.code == finding.code && (finding.found.empty() || old.found == finding.found);
-    };
-    if (std::ranges::any_of(log_.remarks, same)) return;
-    // The same again, with its numbers.
-    const auto without = std::ranges::find_if(log_.remarks, [&](const Finding& old) {
-      return old.code == finding.code && old.found.empty();
-    });
-    if (without != log_.remarks.end())
-      *without = std::move(finding);
-    else
-      log_.remarks.push_back(std::move(finding));
-  }
+  void say(std::string_view what, std::string_view value) { log_.say(what, value, line_); }
+  void remark(Finding finding) { log_.remark(std::move(finding), line_); }
 
   // "name = value" of one of these names.
   void assignment(std::string_view text, std::span<const LogName> names) {
@@ -203,7 +214,9 @@ class LogReader {
     if (at == text.npos) return;
     const std::string_view name = trimmed(text.substr(0, at));
     const auto known = std::ranges::find(names, name, &LogName::printed);
-    if (known != names.end()) say(known->what, trimmed(text.substr(at + 1)));
+    if (known == names.end()) return;
+    say(known->what, trimmed(text.substr(at + 1)));
+    if (name == "n_ctx") log_.said["n_ctx_all"] = log_.said["n_ctx"];
   }
 
   void read_line(const std::string& line) {
@@ -219,33 +232,88 @@ class LogReader {
     if (const auto rest = behind("new slot, n_ctx = ")) say("n_ctx", *rest);
     if (const auto rest = behind("gguf: ")) assignment(*rest, converter_names);
     if (const auto rest = behind("- kv ")) key_of_gguf(*rest);
+    if (line.contains("update_slots") && line.contains(" n_past="))  // of ik_llama.cpp
+      if (const auto rest = behind(" n_ctx=")) say("n_ctx", *rest);
     if (const auto rest = behind("Unknown RoPE type: "))
       remark({.code = "unknown_rope_type",
               .found = printable(*rest, 60),
               .message = "the converter knows no such scaling and writes the model without it",
               .cure = "convert with a newer converter, and compare: posenc diff config.json FILE"});
-    before_.push_back(small(line));
+    before_.push_back(in_small_letters(line));
     if (before_.size() > lines_of_context) before_.erase(before_.begin());
-    if (small(line).contains("too many indices")) {
+    if (in_small_letters(line).contains("too many indices")) {
       too_many_indices();
     } else if (tells_sizes(line)) {
       std::string context = nearby_;
       for (const std::string& one : before_) context += one + "\n";
       if (auto sizes = sizes_that_differ(line, context)) remark(*std::move(sizes));
-    } else if (is_ollama_ = is_ollama_ || is_of_ollama(line); auto message = message_of(line)) {
-      remark(for_the_program(*std::move(message)));
+    } else if (auto table = checkpoint_table(line)) {
+      remark(*std::move(table));
+    } else if (line.contains("The shape of the mask [")) {
+      mask_and_ids(line);
+    } else if (ollama_.notice(line); is_source_of_an_error(line)) {
+      // The line below it has the words with their values.
+    } else if (auto message = message_of(line)) {
+      remark(ollama_.in_its_words(*std::move(message)));
     }
-    ollama(line);
+    ollama_.read(line, line_, log_);
     suspicious(line);
     consecutive(line);
     vllm(line);
     hugging_face(line);
   }
 
+  // The mask that picks the tokens which get M-RoPE's positions, and the tokens.
+  void mask_and_ids(std::string_view line) {
+    const auto mask = number_after(line, "The shape of the mask ["),
+               ids = number_after(line, "of the indexed tensor [");
+    const bool of_positions = std::ranges::any_of(before_, [](const std::string& one) {
+      return one.contains("get_rope_index") || one.contains("position");
+    });
+    if (!mask || !ids || !of_positions || std::max(*mask, *ids) > 0x1p50) return;
+    const std::string entries = grouped(std::llround(*mask)), tokens = grouped(std::llround(*ids));
+    remark({.code = "mrope_mask",
+            .expected = tokens,
+            .found = entries,
+            .message = "the attention mask has " + entries + " entries, and input_ids have " +
+                       tokens +
+                       " tokens: the one was cut, padded or joined to an answer, and the "
+                       "other not",
+            .cure = "hand over the attention_mask that came with these input_ids, and cut or pad "
+                    "the two together"});
+  }
+
+  // llama.cpp shares the context among its sequences, where they have not one cache together.
+  void of_sequences() {
+    const LogSaid *count = log_.find("slots"), *all = log_.find("n_ctx_all"),
+                  *each = log_.find("n_ctx");
+    if (!count || !all || !each || count->number < 2 || each->number < 1) return;
+    if (each->number >= all->number || each->number * count->number > 0x1p50) return;
+    constexpr double shortest_text = 1024, most_slots = 16;
+    const bool much = each->number < shortest_text || count->number > most_slots;
+    log_.remark({.code = "slots",
+                 .severity = much ? Severity::warning : Severity::note,
+                 .expected = grouped(std::llround(all->number)),
+                 .found = grouped(std::llround(each->number)),
+                 .message = "the context is shared among " + grouped(std::llround(count->number)) +
+                            " sequences (n_seq_max), each of which has " +
+                            grouped(std::llround(each->number)) +
+                            " tokens: a longer text is refused, or cut",
+                 .cure = "llama-server: --kv-unified, or -np 1; llama-cpp-python: kv_unified=True, "
+                         "which versions after 0.3.23 set for embeddings"},
+                each->line);
+  }
+
+  // raise ValueError(f"Unknown … {name}"), as a traceback quotes it.
+  static bool is_source_of_an_error(std::string_view line) {
+    const std::string_view text = trimmed(line);
+    return text.starts_with("raise ") && text.contains("(f\"") && text.contains('{');
+  }
+
   // An error that speaks of position and that nobody here knows is better said than passed over.
   void suspicious(std::string_view line) {
     if (suspect_.line) return;
-    const std::string text = small(line);
+    const std::string text = in_small_letters(line);
     const auto has = [&](std::initializer_list<std::string_view> words) {
       return std::ranges::any_of(words, [&](std::string_view word) { return text.contains(word); });
     };
@@ -271,7 +339,7 @@ class LogReader {
     constexpr std::size_t longest = 1 << 14;
     // Numbers alone say nothing of the error beside them.
     if (log_.known > 0 && log_.remarks.empty() && suspect_.line &&
-        small(suspect_.found).contains("error")) {
+        in_small_letters(suspect_.found).contains("error")) {
       line_ = *suspect_.line;
       remark(suspect_);
     }
@@ -284,93 +352,6 @@ class LogReader {
     if (!suspect_.line) return;
     line_ = *suspect_.line;
     remark(suspect_);
-  }
-
-  // Ollama loads a model for less than it has unless it is asked for more; the model's own num_ctx
-  // stands above the server's variable.
-  void of_ollama() {
-    const LogSaid *whole = log_.find("context"), *loaded = log_.find("n_ctx"),
-                  *wanted = log_.find("asked");
-    if (wanted && loaded && loaded->number > 0 && loaded->number < wanted->number) {
-      line_ = loaded->line;
-      remark({.code = "context_defaulted",
-              .severity = Severity::warning,
-              .expected = grouped(std::llround(std::min(wanted->number, 0x1p50))),
-              .found = grouped(std::llround(loaded->number)),
-              .message = "Ollama runs the model for fewer tokens than OLLAMA_CONTEXT_LENGTH says: "
-                         "num_ctx of the model (its Modelfile) stands above the variable",
-              .cure = "options.num_ctx of the request, /set parameter num_ctx, or a Modelfile with "
-                      "PARAMETER num_ctx: ollama show MODEL --parameters prints the model's own"});
-      return;
-    }
-    if (!is_ollama_ || !whole || !loaded || loaded->number >= whole->number || loaded->number < 1)
-      return;
-    line_ = loaded->line;
-    remark({.code = "context_defaulted",
-            .severity = Severity::warning,
-            .expected = grouped(std::llround(std::min(whole->number, 0x1p50))),
-            .found = grouped(std::llround(loaded->number)),
-            .message =
-                "Ollama loaded the model for fewer tokens than it is made for: longer prompts "
-                "are cut, by some versions to half of it, or refused",
-            .cure = "PARAMETER num_ctx LENGTH in the Modelfile, options.num_ctx of the request, or "
-                    "OLLAMA_CONTEXT_LENGTH of the server"});
-  }
-
-  // A cure in the words of the program that the log is of: Ollama's runner prints llama-server's.
-  Finding for_the_program(Finding finding) const {
-    if (!is_ollama_ || finding.code != "request_too_long") return finding;
-    finding.message = "a request was longer than the context that Ollama loaded the model with";
-    finding.cure =
-        "PARAMETER num_ctx LENGTH in the Modelfile, options.num_ctx of the request, or "
-        "OLLAMA_CONTEXT_LENGTH of the server";
-    return finding;
-  }
-
-  static bool is_of_ollama(std::string_view line) {
-    return small(line).contains("ollama") || line.contains("num_ctx") ||
-           (line.contains("PROCESSOR") && line.contains("CONTEXT"));
-  }
-
-  // What `ollama show` and `ollama ps` print, and the count of a response.
-  void ollama(std::string_view line) {
-    // A prompt that was cut to half of num_ctx and two tokens.
-    if (const auto count =
-            number_after(line, line.contains("prompt_eval_count\":") ? "prompt_eval_count\":"
-                                                                     : "prompt_eval_count "))
-      for (double context = 2048; context <= 0x1p20; context *= 2)
-        if (*count == context / 2 + 2)
-          remark({.code = "prompt_truncated",
-                  .severity = Severity::warning,
-                  .found = grouped(std::llround(*count)),
-                  .message = "just half of " + grouped(std::llround(context)) +
-                             " and two: Ollama cut the prompt to half of num_ctx",
-                  .cure = "options.num_ctx of the request, or PARAMETER num_ctx in the Modelfile"});
-    if (const std::string_view text = trimmed(line);
-        is_ollama_ && text.starts_with("context length"))
-      if (number_after(text, "context length")) say("context", text.substr(14));
-    if (const auto wanted = number_after(line, "OLLAMA_CONTEXT_LENGTH:"); wanted && *wanted > 0)
-      say("asked", line.substr(line.find("OLLAMA_CONTEXT_LENGTH:") + 22));
-    if (const auto wanted = number_after(line, "OLLAMA_CONTEXT_LENGTH="); wanted && *wanted > 0)
-      say("asked", line.substr(line.find("OLLAMA_CONTEXT_LENGTH=") + 22));
-    if (line.contains("truncating input prompt"))
-      if (const auto limit = number_after(line, "limit="))
-        say("n_ctx", std::to_string(std::llround(std::min(*limit, 0x1p50))));
-    // The runner's line: its slots share the context.
-    if (const auto all = number_after(line, "--ctx-size "); all && line.contains(" runner ")) {
-      const double slots = number_after(line, "--parallel ").value_or(1);
-      say("n_ctx", std::to_string(std::llround(std::min(*all, 0x1p50) / std::max(slots, 1.0))));
-    }
-    if (trimmed(line).starts_with("num_ctx ")) say("n_ctx", trimmed(line).substr(8));
-    if (line.contains("PROCESSOR") && line.contains("CONTEXT")) {
-      column_of_context_ = line.find("CONTEXT");
-      return;
-    }
-    if (column_of_context_ != 0 && line.size() > column_of_context_) {
-      const std::string_view value = trimmed(line.substr(column_of_context_));
-      if (number_in(value)) say("n_ctx", value.substr(0, value.find(' ')));
-    }
-    column_of_context_ = 0;
   }
 
   // The lines below llama.cpp's "inconsistent sequence positions" have the numbers: the last cached
@@ -590,7 +571,7 @@ class LogReader {
       if (at == line.npos) continue;
       const std::string_view rest = line.substr(at + marker.size());
       const std::string_view flag = rest.substr(0, rest.find_first_of(" =':\""));
-      const std::string word = small(flag);
+      const std::string word = in_small_letters(flag);
       const auto has = [&](std::string_view part) { return word.contains(part); };
       if (!has("rope") && !has("yarn") && !has("rotary")) return;
       const bool of_vllm = line.contains("vllm") || line.contains("api_server") ||
@@ -620,7 +601,7 @@ class LogReader {
   }
 
   void hugging_face(std::string_view line) {
-    const std::size_t unknown = small(line).find("unrecognized keys in `rope_");
+    const std::size_t unknown = in_small_letters(line).find("unrecognized keys in `rope_");
     if (unknown != line.npos) {
       const std::size_t keys = line.find('{', unknown);
       unrecognized_keys(keys == line.npos ? std::string_view() : line.substr(keys));
@@ -638,14 +619,29 @@ class LogReader {
     if (const auto length = number_after(line, of_tokenizer)) {
       const auto limit = number_after(line, " > ");
       log_.said["text"] = {*length, {}, line_};
-      remark({.code = "tokenizer_limit",
-              .severity = Severity::note,
-              .expected = limit ? grouped(std::llround(std::min(*limit, 0x1p50))) : "",
-              .found = grouped(std::llround(std::min(*length, 0x1p50))),
-              .message = "the tokenizer's own limit (model_max_length of tokenizer_config.json), "
-                         "which changes no position: what counts is max_position_embeddings of "
-                         "the model",
-              .cure = "posenc doctor MODEL LOG says whether the text is within it"});
+      constexpr double rows_of_bert = 512, rows_of_gpt2 = 1024;
+      const bool of_table = limit && (*limit == rows_of_bert || *limit == rows_of_gpt2);
+      Finding mine{
+          .code = "tokenizer_limit",
+          .severity = of_table ? Severity::warning : Severity::note,
+          .expected = limit ? grouped(std::llround(std::min(*limit, 0x1p50))) : "",
+          .found = grouped(std::llround(std::min(*length, 0x1p50))),
+          .message =
+              "the tokenizer's own limit (model_max_length of tokenizer_config.json), which "
+              "changes no position: what counts is max_position_embeddings of the model",
+          .cure = "posenc doctor MODEL LOG says whether the text is within it"};
+      if (of_table) {
+        mine.message = "so long are the learned tables of most " +
+                       std::string(*limit == rows_of_bert ? "encoders (BERT, RoBERTa, embeddings)"
+                                                          : "models before RoPE (GPT-2, BART)") +
+                       ": what is longer is cut, or ends with an index out of range; a model that "
+                       "rotates, or T5, reads on";
+        mine.cure = "shorter pieces (chunks), or truncation=True, max_length=" +
+                    std::to_string(std::llround(*limit)) +
+                    "; or a model that reaches further: posenc doctor MODEL LOG says how far yours "
+                    "does";
+      }
+      remark(std::move(mine));
     }
     if (line.contains("exceeds the training context of the model")) {
       const auto told = [&](std::string_view before) {
@@ -671,9 +667,7 @@ class LogReader {
   std::vector<std::string> before_ = {};  // the last lines, in small letters
   std::string nearby_ = {};               // all of a short text, in small letters
   Finding suspect_ = {};                  // the first error that speaks of position
-  bool is_ollama_ = false;
-  std::size_t column_of_context_ =
-      0;                         // of the table of `ollama ps`, whose header was the last line
+  LoaderLines ollama_;
   bool resolved_twice_ = false;  // vLLM has gone on from the model to its draft
 };
 

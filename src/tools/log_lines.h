@@ -28,10 +28,17 @@ struct EngineLog {
     const auto at = said.find(what);
     return at == said.end() ? nullptr : &at->second;
   }
+  // What the line says of `what`, as it stands there; the last one counts.
+  void say(std::string_view what, std::string_view value, std::int64_t line);
+  // What the line says by itself, once for each code and number.
+  void remark(Finding finding, std::int64_t line);
 };
 
 // Stands in a cure for a number that the model's file has.
 constexpr std::string_view base_of_the_file = "BASE";
+
+// The first 400 characters of a line.
+std::string in_small_letters(std::string_view line);
 
 // The number behind the first `before` in a line, "4,096" too; nothing where none stands there.
 std::optional<double> number_after(std::string_view line, std::string_view before);
@@ -43,6 +50,11 @@ std::optional<Finding> message_of(std::string_view line);
 bool tells_sizes(std::string_view line);
 // What its numbers and the lines before it (`context`, in small letters) say of the cause.
 std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view context);
+
+// Patches of a square picture, and a token or a few in front of them: "16×16 and 1"; "": none.
+std::string square_of(double rows);
+// A learned table of positions, whose sizes in a checkpoint and in the model the line compares.
+std::optional<Finding> checkpoint_table(std::string_view line);
 
 // Errors: a line above 1 MiB, a zero byte.
 Expected<EngineLog> read_log(std::string_view text);

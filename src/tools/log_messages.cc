@@ -23,7 +23,18 @@ struct Message {
 };
 
 constexpr std::string_view extend = "posenc extend MODEL --to LENGTH plans a longer context",
-                           longer = "start it for more tokens, or ask for less";
+                           longer = "start it for more tokens, or ask for less",
+                           longer_in_lm_studio =
+                               "load it with a Context Length above that (the model's load "
+                               "settings, or lms load MODEL --context-length LENGTH)";
+
+constexpr std::string_view
+    older_rope_function =
+        "the model's own code (trust_remote_code), or a library, was written for another "
+        "transformers: before 4.48 the functions of ROPE_INIT_FUNCTIONS took dim and base, newer "
+        "ones read them of the configuration",
+    take_its_transformers =
+        "take the transformers that the model's card names, or a newer revision of its code";
 
 // The first that a line has counts.
 constexpr Message messages[] = {
@@ -113,6 +124,23 @@ constexpr Message messages[] = {
      "that calls a layer by itself hands over none",
      "position_embeddings=model.rotary_emb(hidden_states, position_ids), or update what patches "
      "it"},
+    {"rope_parameters() got an unexpected keyword", "", "transformers_mismatch", error,
+     older_rope_function, take_its_transformers},
+    {"yarn_parameters() got an unexpected keyword", "", "transformers_mismatch", error,
+     older_rope_function, take_its_transformers},
+    {"dynamic_ntk_parameters() got an unexpected keyword", "", "transformers_mismatch", error,
+     older_rope_function, take_its_transformers},
+    {"llama3_parameters() got an unexpected keyword", "", "transformers_mismatch", error,
+     older_rope_function, take_its_transformers},
+    {"RotaryEmbedding.__init__() got an unexpected keyword argument", "", "transformers_mismatch",
+     error,
+     "code that makes a rotary class by hand meets another transformers: before 4.48 the class "
+     "took dim, max_position_embeddings and base, since then the configuration",
+     "update the library that makes it, or take the transformers it was made for"},
+    {"RotaryEmbedding.__init__() missing", "", "transformers_mismatch", error,
+     "code that makes a rotary class by hand meets another transformers: before 4.48 the class "
+     "took dim, max_position_embeddings and base, since then the configuration",
+     "update the library that makes it, or take the transformers it was made for"},
     {"unexpected keyword argument 'position_embeddings'", "", "transformers_mismatch", error,
      "a patched or remote attention class is older than this transformers, which hands cos and sin "
      "over",
@@ -152,15 +180,6 @@ constexpr Message messages[] = {
     {"doesn't match model (", "", "grid_size", error,
      "the model's learned grid of positions is for another picture size",
      "interpolate_pos_encoding=True stretches it, or resize the picture"},
-    {"pos_embed: copying a param with shape", "", "table_rows", error,
-     "a learned table of positions has another number of rows in the checkpoint than in the model",
-     "stretch it to the new grid (posenc.resample in Python) before loading"},
-    {"position_embeddings.weight: copying a param", "", "table_rows", error,
-     "a learned table of positions has another number of rows in the checkpoint than in the model",
-     "set max_position_embeddings to the checkpoint's, or train new rows"},
-    {"position_embedding.weight: copying a param", "", "table_rows", error,
-     "a learned table of positions has another number of rows in the checkpoint than in the model",
-     "set the model's size of picture or text to the checkpoint's, or stretch the table"},
     {"Merged position_ids shape mismatch", "got torch.Size([3, 1, ", "ids_not_padded", error,
      "input_ids were padded to a multiple of 8, and position_ids were not",
      "take a cutoff_len that is a multiple of 8, or update the trainer", "expected (3, 1, "},
@@ -170,6 +189,11 @@ constexpr Message messages[] = {
      "of what a token covers (8 or 16 of the VAE times 2 of a patch), or a reference picture has "
      "sides of its own",
      "take widths and heights that are multiples of 32, of the reference picture as well"},
+    {"could not derive a broadcastable token layout", "", "grid_rounded", error,
+     "the positions and the tokens of the video do not make up one grid of frames, rows and "
+     "columns: the number of frames or a side was rounded, or a reference has sizes of its own",
+     "frames of the form 8k + 1 (for 347: 345 or 353), sides that are multiples of 32, and the "
+     "reference in the video's size"},
     {"all_gather_into_tensor(position_ids", "", "mrope_parts", error,
      "the ranks of a sequence exchange position_ids of one row, and M-RoPE has three",
      "update the trainer, or train this model without sequence_parallel_size"},
@@ -224,6 +248,16 @@ constexpr Message messages[] = {
      "the positions of a picture's tokens could not be made: input_ids, grid_thw and attention "
      "mask are not of one prompt",
      "do not truncate prompts with pictures; hand over image_grid_thw of just these pictures"},
+    {"Impl.__init__() got an unexpected keyword argument 'layer_idx'", "", "chunks_refused", error,
+     "the file has dual_chunk_attention_config (the 1M models of Qwen2.5 and Qwen3), which gives "
+     "each layer its number, and the attention that vLLM chose knows no such chunks",
+     "take dual_chunk_attention_config out of config.json, which changes nothing for texts up to "
+     "262,144 tokens; for longer ones VLLM_ATTENTION_BACKEND=DUAL_CHUNK_FLASH_ATTN"},
+    {"kv-cache: above max-seq-len", "", "context_full", error,
+     "candle's cache of keys has a fixed number of rows, those of the window in layers that slide, "
+     "and the text went beyond",
+     "update candle and what is built on it (its rotating cache drops keys behind the window); "
+     "until then keep prompt and answer within the number"},
     {"in get_mrope_freqs", "", "mrope_section_missing", error,
      "the engine lost mrope_section: some read it of a rope_type default or mrope alone, and drop "
      "it beside YaRN",
@@ -302,8 +336,11 @@ constexpr Message messages[] = {
      "a request was longer than what TGI was started for", "--max-total-tokens LENGTH",
      "must be <= "},
     {"`inputs` must have less than", "Given: ", "request_too_long", warning,
-     "a prompt was longer than what TGI was started for",
-     "--max-input-tokens LENGTH, --max-total-tokens LENGTH", "less than "},
+     "a prompt was longer than what TGI was started for, or than the model of "
+     "text-embeddings-inference reaches, which no flag lifts",
+     "TGI: --max-input-tokens and --max-total-tokens; text-embeddings-inference: truncate: true in "
+     "the request (or --auto-truncate), shorter pieces, or a model of 8,192 tokens",
+     "less than "},
     {"is too long and exceeds limit of", "Input prompt (", "request_too_long", warning,
      "a prompt was longer than what vLLM was started for", longer, "exceeds limit of "},
     {"exceeds the model's maximum context length of", "total of ", "request_too_long", warning,
@@ -336,6 +373,12 @@ constexpr Message messages[] = {
      "max_position_embeddings of the config.json as long as the scaling reaches, or "
      "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 where a scaling covers it",
      "derived context_length ("},
+    {" in the output)", "you requested about ", "request_too_long", warning,
+     "prompt and answer count together, and the last number in the brackets is the answer that the "
+     "client asks for: one of the whole context leaves no room for a prompt",
+     "max_tokens of the request, or the client's setting of its longest answer (maxTokens, output "
+     "limit), to what an answer needs; a shorter prompt where that number is small already",
+     "maximum context length is "},
     {"This model's maximum context length is", "total of at least |for a total of |you requested ",
      "request_too_long", warning, "a request was longer than what the server was started for",
      longer, "maximum context length is "},
@@ -366,6 +409,12 @@ constexpr Message messages[] = {
      "llama.cpp is started for more tokens than the file's context: angles that training has not "
      "shown",
      extend},
+    {"n_ctx of the none causal attention model", "n_ctx_train(", "context_capped", warning,
+     "the context of an embedding model is cut to the file's, whatever -c says, unless a scaling "
+     "stretches it",
+     "--rope-scaling yarn with the --rope-freq-scale that the model's card has (0.75 of "
+     "nomic-embed-text 1.5 for -c 8192)",
+     "given n_ctx("},
     {"the full capacity of the model will not be utilized", "< n_ctx_train (", "context_shorter",
      note, "llama.cpp is started for fewer tokens than the file's context", ""},
     {"wrong number of tensors; expected 292, got 291", "", "engine_too_old", error,
@@ -412,16 +461,21 @@ constexpr Message messages[] = {
     {"Reached context length of", "context length of ", "context_full", warning,
      "the context that the model was loaded with in LM Studio is full",
      "load it with a longer one"},
-    {"tokens to keep from the initial prompt is greater than the context length", "",
-     "context_fitted", error,
+    {"tokens to keep from the initial prompt is greater than the context length",
+     "n_keep: ", "context_fitted", error,
      "the prompt is longer than the context that the model was loaded with in LM Studio",
-     "load it with a longer context"},
+     longer_in_lm_studio, "n_ctx: "},
+    {"full context length for VRAM overflow calculations", "Original context length: '",
+     "cache_memory", note,
+     "LM Studio says a smaller number of its estimate of memory alone: the model is loaded for all "
+     "of this Context Length",
+     ""},
     {"We shall truncate it ourselves", "with length ", "prompt_truncated", error,
      "Unsloth cut the text to the max_seq_length that the model was loaded with",
      "from_pretrained(max_seq_length=LENGTH)", "max sequence length of "},
-    {"truncating input prompt", "limit=", "prompt_truncated", error,
+    {"truncating input prompt", "prompt=", "prompt_truncated", error,
      "Ollama cut the beginning of the prompt off: it was longer than num_ctx",
-     "PARAMETER num_ctx in the Modelfile, or options.num_ctx of the request"},
+     "PARAMETER num_ctx in the Modelfile, or options.num_ctx of the request", "limit="},
     {"requested context size too large for model", "n_ctx_train=", "context_capped", note,
      "Ollama was asked for more tokens than the file's context, and runs that: longer prompts are "
      "cut off at their beginning",
@@ -431,20 +485,39 @@ constexpr Message messages[] = {
     {"slot context shift", "n_discard = ", "context_shifted", warning,
      "the slot was full: the oldest tokens were dropped, and cached keys moved to lower positions",
      longer},
+    {"context shift is not supported", "", "context_full", warning,
+     "a context is full and cannot be shifted (recurrent layers, whose state is kept in "
+     "checkpoints): that of the draft (-cd) then drafts no more, that of the model ends the text",
+     "-c, and -cd where a draft has it, of prompt and answer together"},
+    {"exceed context window of", "Requested tokens (", "request_too_long", error,
+     "llama-cpp-python was made with fewer tokens than the request has: without n_ctx it takes "
+     "512, whatever the model reaches",
+     "Llama(n_ctx=LENGTH), or --n_ctx of its server; 0 takes the model's own",
+     "context window of "},
+    {"truncating input messages which exceed context length", "", "prompt_truncated", error,
+     "Ollama left the oldest messages out: the talk was longer than num_ctx, which is its default "
+     "where nothing that it hears asks for more",
+     "options.num_ctx of the request (/api/chat), PARAMETER num_ctx in the Modelfile, or "
+     "OLLAMA_CONTEXT_LENGTH in the environment of the server"},
     {"context shift is disabled", "", "context_full", warning,
      "the slot is full, and generation stopped", longer},
     {"Model context auto-fit", "fitted=", "context_fitted", warning,
      "LM Studio loaded the model for fewer tokens than it has, by the memory that was free",
      "set the context length by hand when loading, or free memory: a shorter context, a smaller "
      "quantization of the cache"},
-    {"Trying to keep the first", "context length of only", "context_fitted", error,
+    {"Trying to keep the first", "Trying to keep the first", "context_fitted", error,
      "the prompt is longer than the context that the model was loaded with in LM Studio",
-     "load it with a longer context"},
+     longer_in_lm_studio, "context length of only"},
     // mlx-lm, exllamav2
     {"rope_scaling must contain keys", "", "engine_too_old", error,
      "this mlx-lm reads type and factor alone", "pip install -U mlx-lm"},
     {"rope_scaling 'type' currently only supports", "", "engine_too_old", error,
      "this mlx-lm knows no other scaling", "pip install -U mlx-lm"},
+    {"Unknown RoPE scaling type default", "", "transformers_mismatch", error,
+     "rope_type default is no scaling: transformers 5 writes it where 4 has null, and this older "
+     "code takes it for one",
+     "rope_scaling null in the config.json, with rope_theta at its top; or update the code, or run "
+     "it with transformers 4.57"},
     {"Unknown RoPE scaling type", "", "scaling_unread", error,
      "this version of the engine does not know the file's scaling, and stops; the file may be "
      "right",
@@ -453,6 +526,17 @@ constexpr Message messages[] = {
      "the engine does not know the file's scaling, and stops",
      "update it, or posenc translate FILE --to ENGINE"},
 };
+
+// A head of thousands of channels was read from weights that several of them share a byte of.
+void of_axes(Finding& finding, double channels) {
+  constexpr double widest_head = 1024;
+  if (channels <= widest_head) return;
+  finding.message =
+      "the size of a head was read from the shape of packed weights (NF4, int4), which says "
+      "nothing of it: the node that loads them does not fit the program";
+  finding.cure =
+      "update the node of that quantization, or take a file in fp8 or a GGUF with their own nodes";
+}
 
 }  // namespace
 
@@ -475,7 +559,13 @@ std::optional<Finding> message_of(std::string_view line) {
   };
   finding.expected = told(known->limit);
   finding.found = told(known->number);
-  if (known->limit.empty() && !finding.found.empty()) finding.found += " tokens";
+  if (finding.code == "scaling_by_length") {
+    if (!finding.found.empty()) finding.found = "factor " + finding.found;
+  } else if (finding.code == "axes_sum") {
+    of_axes(finding, number_after(line, known->number).value_or(0));
+  } else if (known->limit.empty() && !finding.found.empty()) {
+    finding.found += " tokens";
+  }
   return finding;
 }
 

@@ -49,9 +49,78 @@ bool is_padded(double least, double most) {
          std::fmod(least, 8) != 0;
 }
 
+// How many times the one goes into the other: ranks, pictures, texts of a batch. 0: not a few times.
+int times(double least, double most) {
+  constexpr double shortest = 16, most_parts = 64;
+  const double k = least >= shortest ? most / least : 0;
+  return k >= 2 && k <= most_parts && k == std::floor(k) ? static_cast<int>(k) : 0;
+}
+
+// Both are squares of patches, one a few times as wide, and nothing rotates. Sides of 16 and its
+// multiples are those of latent pictures and of lengths of texts, too.
+bool are_pictures_of_two_sizes(double least, double most, std::string_view context) {
+  constexpr double narrowest = 7, widest = 128, side_of_latents = 16;
+  const double narrow = std::sqrt(least), wide = std::sqrt(most);
+  if (narrow < narrowest || wide > widest || wide <= narrow || narrow != std::floor(narrow) ||
+      wide != std::floor(wide) || std::fmod(wide, narrow) != 0)
+    return false;
+  const bool sees = has_any(context, {"siglip", "clip", "vit", "vision", "pixel_values", "patch"});
+  return (sees || (is_of_pictures(context) && std::fmod(narrow, side_of_latents) != 0)) &&
+         !has_any(context, {"rope", "rotary", "cos", "freqs", "attn"});
+}
+
+// Vectors of a learned table that are added to tokens, as the source above the error says.
+bool adds_learned_rows(std::string_view context) {
+  return has_any(context,
+                 {"+ self.position_embed", "+ position_embed", "+= position_embed",
+                  "+ self.pos_embed", "+ pos_embed", "+= pos_embed", "+ self.positional_embedding",
+                  "+= self.pos", "+ self.embed_positions"}) &&
+         !has_any(context, {"rotary", "cos", "freqs"});
+}
+
+// A learned table is for a picture of another size, or for a shorter text.
+void of_learned_rows(Finding& out, double rows, double tokens, std::string_view context) {
+  const auto told = [](double number) { return grouped(std::llround(number)); };
+  const std::string made = square_of(rows), given = square_of(tokens);
+  out.expected = told(rows);
+  out.found = told(tokens);
+  // Texts have tables of 1,024 rows, which are 32×32 by chance.
+  const bool of_pictures = has_any(context, {"pixel", "patch", "image", "vision", "vit"}) ||
+                           (made.contains("and") && !given.empty());
+  if (!made.empty() && of_pictures) {
+    out.code = "grid_size";
+    out.message = "the learned positions are for " + told(rows) + " patches (" + made +
+                  "), and the picture has " + told(tokens) +
+                  (given.empty() ? "" : " (" + given + ")");
+    out.cure =
+        "interpolate_pos_encoding=True stretches them, or take pictures of the size that "
+        "the model was made for (image_size of its configuration)";
+    return;
+  }
+  out.code = "table_end";
+  out.message =
+      "the learned table has " + told(rows) + " rows, and the text " + told(tokens) + " tokens";
+  out.cure = "cut the text to " + told(rows) + " tokens, special ones counted";
+}
+
+// One tensor is a rank's part of what the other is whole.
+void of_parts(Finding& out, double least, double most, int k) {
+  const auto told = [](double number) { return grouped(std::llround(number)); };
+  out.code = "parts_of_ranks";
+  out.message = told(most) + " is just " + std::to_string(k) + " times " + told(least) +
+                ": a text is shared among " + std::to_string(k) +
+                " ranks, and one of the two tensors, positions (cos and sin) or queries, was cut "
+                "into their parts, and the other not";
+  out.cure =
+      "train without sequence or context parallelism (ulysses_sequence_parallel_size 1); "
+      "or update the trainer and transformers together, whose patch of this model's class "
+      "no longer fits";
+}
+
 struct Sizes {
   double a = 0, b = 0;
   bool of_channels = false;  // of the last axis of queries and keys
+  bool of_mask = false;      // the one is a mask, [batch, 1, tokens, keys]
 };
 
 // "(1, 16, 56, 64)" behind a place of the line; nothing: no shape stands there.
@@ -71,12 +140,22 @@ std::vector<double> shape_after(std::string_view line, std::size_t& at) {
   return shape;
 }
 
+// Scores of several heads, and a mask that has one for all of them.
+bool is_mask(const std::vector<double>& first, const std::vector<double>& second) {
+  constexpr std::size_t head = 1, query = 2;
+  return first[query] == second[query] && std::min(first[head], second[head]) == 1 &&
+         std::max(first[head], second[head]) > 1 && first[query] > 1;
+}
+
 // The two sizes of the axis that differs: PyTorch's words, or MLX's and NumPy's.
 std::optional<Sizes> sizes_in(std::string_view line) {
-  const auto by_channel = [&](double a, double b) {
+  const auto are_channels = [](double a, double b) {
     constexpr double widest_head = 1024;
-    return line.contains("non-singleton dimension 3") && std::max(a, b) <= widest_head &&
-           std::fmod(a, 2) == 0 && std::fmod(b, 2) == 0;  // channels rotate in pairs
+    return std::max(a, b) <= widest_head && std::fmod(a, 2) == 0 &&
+           std::fmod(b, 2) == 0;  // they rotate in pairs
+  };
+  const auto by_channel = [&](double a, double b) {
+    return line.contains("non-singleton dimension 3") && are_channels(a, b);
   };
   if (line.contains("size of tensor a (")) {
     const auto a = number_after(line, "size of tensor a ("), b = number_after(line, "tensor b (");
@@ -93,7 +172,8 @@ std::optional<Sizes> sizes_in(std::string_view line) {
   if (first.size() < 2 || first.size() != second.size()) return std::nullopt;
   for (std::size_t i = 0; i < first.size(); ++i)
     if (first[i] != second[i] && first[i] != 1 && second[i] != 1)
-      return Sizes{first[i], second[i], i == 3};
+      return Sizes{first[i], second[i], i == 3 && are_channels(first[i], second[i]),
+                   i == 3 && is_mask(first, second)};
   return std::nullopt;
 }
 
@@ -115,6 +195,16 @@ void of_a_picture(Finding& out, double a, double b, TableIs table) {
   const double rows = table == TableIs::first ? a : b, tokens = table == TableIs::first ? b : a;
   out.expected = told(rows);
   out.found = told(tokens);
+  if (const int pictures = rows < tokens ? times(rows, tokens) : 0; pictures > 0) {
+    out.message = "the table of cos and sin is for one picture of " + told(rows) + " tokens, and " +
+                  std::to_string(pictures) +
+                  " of them stand in a row: the one that is made, and "
+                  "those that it is made from (edited, reference, pair)";
+    out.cure =
+        "hand over the size of each of them (img_shapes, img_ids), not of the first alone; "
+        "in a program of others, update it";
+    return;
+  }
   if (rows < tokens) {
     out.message = "the table of cos and sin has rows for " + told(rows) + " of " + told(tokens) +
                   " tokens: the text beside the picture, or the picture, is longer than what the "
@@ -132,6 +222,17 @@ void of_a_picture(Finding& out, double a, double b, TableIs table) {
 }
 
 }  // namespace
+
+std::string square_of(double rows) {
+  constexpr int most_in_front = 5;  // class, distillation, registers
+  for (int front = 0; front <= most_in_front; ++front) {
+    const double side = std::sqrt(rows - front);
+    if (side < 7 || side != std::floor(side)) continue;
+    const std::string text = number_text(side);
+    return text + "×" + text + (front > 0 ? " and " + std::to_string(front) : "");
+  }
+  return "";
+}
 
 bool tells_sizes(std::string_view line) { return sizes_in(line).has_value(); }
 
@@ -152,6 +253,14 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
         "some trainers add the text's own, and here are " +
         told(*b) + " where " + told(*a) + " are wanted";
     out.cure = "update the trainer or the bridge that makes position_ids";
+  } else if (sizes->of_mask) {
+    out.message = "a mask for " + told(least) + " keys meets " + told(most) + ": the cache holds " +
+                  told(most - least) +
+                  " keys more than the mask was made for. Where that is the window of layers that "
+                  "slide, the mask is of the layers without one, or the other way round";
+    out.cure =
+        "update the engine: layers with a window need a mask of their own; until then keep "
+        "prompts within the window";
   } else if (sizes->of_channels) {
     out.code = "channels_differ";
     out.message =
@@ -182,6 +291,14 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
                   " tokens) are rotated by the table of one text (" + told(least) +
                   "): the offsets of the packed texts (cu_seqlens) do not reach the rotation";
     out.cure = "update the trainer's bridge, or train without packing (thd)";
+  } else if (adds_learned_rows(context)) {
+    of_learned_rows(out, *b, *a, context);
+  } else if (const int k = is_of_pictures(context) ? 0 : times(least, most);
+             k > 0 && (has_any(context, {"ulysses", "sequence_parallel", "context_parallel",
+                                         "ring_attn", "sp_group", "sp_size"}) ||
+                       (std::fmod(least, 128) != 0 && k <= 8 &&
+                        has_any(context, {"rotary", "cos, sin", "* cos"})))) {
+    of_parts(out, least, most, k);
   } else if (is_of_pictures(context) && least > 1 && least <= largest_head_count &&
              most > 4 * least) {
     out.code = "axes_exchanged";
@@ -205,6 +322,15 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
         "height or width is no multiple of what a token covers (8 or 16 of the VAE times 2 "
         "of a patch)";
     out.cure = "take a height and width that are multiples of 32 (1080 → 1088, 720 → 704 or 736)";
+  } else if (are_pictures_of_two_sizes(least, most, context)) {
+    out.code = "grid_size";
+    out.message = told(*a) + " and " + told(*b) + " are squares of patches (" + square_of(*a) +
+                  ", " + square_of(*b) +
+                  "): the encoder's learned positions are for a picture of the one size, and it "
+                  "got one of the other";
+    out.cure =
+        "hand the encoder a picture of the size that it was made for (image_size of its "
+        "configuration), or interpolate_pos_encoding=True";
   } else if (is_of_pictures(context)) {
     of_a_picture(out, *a, *b, table_in(context));
   } else if (most == least + 1 && std::fmod(least, 1024) == 0) {

@@ -2,8 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <span>
 #include <string>
+#include <string_view>
 
+#include "posenc/doctor.h"
 #include "posenc/tools.h"
 
 namespace posenc {
@@ -200,6 +203,11 @@ TEST(LogDifferences, ATokenizersLimitIsNotTheModels) {
       "model (22128 > 16384).";
   EXPECT_EQ(with(beside("llama-3.1-8b", line), "tokenizer_limit").severity, Severity::note);
   EXPECT_EQ(with(beside("llama-2-7b", line), "beyond_context").expected, "4,096");
+  const std::string table =
+      "Token indices sequence length is longer than the specified maximum sequence length for this "
+      "model (600 > 512).";
+  EXPECT_EQ(with(beside("llama-2-7b", table), "tokenizer_limit").severity, Severity::note);
+  EXPECT_EQ(with(beside("bert-base-uncased", table), "beyond_context").expected, "512");
 }
 
 TEST(LogDifferences, PositionsThatDoNotFollowHaveTheirNumbers) {
@@ -246,6 +254,18 @@ TEST(LogDifferences, LinesThatSayAFaultByThemselvesAreKnown) {
       {"KeyError: 'Missing the required key rope_scaling.long_factor'", "key_missing"},
       {"msg=\"requested context size too large for model\" num_ctx=8192 n_ctx_train=2048",
        "context_capped"},
+      {"adjust n_ctx of the none causal attention model to the minimum value between given "
+       "n_ctx(4096) and n_ctx_train(512)",
+       "context_capped"},
+      {"TypeError: LlamaRotaryEmbedding.__init__() got an unexpected keyword argument 'dim'",
+       "transformers_mismatch"},
+      {"TypeError: _compute_yarn_parameters() got an unexpected keyword argument 'base'",
+       "transformers_mismatch"},
+      {"TypeError: Qwen2RotaryEmbedding.__init__() missing 1 required positional argument: "
+       "'config'",
+       "transformers_mismatch"},
+      {"ValueError: Unknown RoPE scaling type default", "transformers_mismatch"},
+      {"ValueError: Unknown RoPE scaling type longrope", "scaling_unread"},
   };
   for (const auto& [line, code] : lines) with(beside("qwen3-8b", line), code);
 }
@@ -268,6 +288,19 @@ TEST(LogDifferences, SizesThatDifferAreToldApartByWhatStandsAround) {
       {"self._position_ids[:, :, 0:4]", "a (56) must match the size of tensor b (20)",
        "positions_stale"},
       {"apply_rotary_emb_qwen", "a (1024) must match the size of tensor b (983)", "lengths_differ"},
+      {"ulysses.py, apply_rotary_pos_emb", "a (13204) must match the size of tensor b (3301)",
+       "parts_of_ranks"},
+      {"q_embed = (q * cos) + rotate_half", "a (6610) must match the size of tensor b (13220)",
+       "parts_of_ranks"},
+      // A cache of a round length is one, and no part.
+      {"q_embed = (q * cos) + rotate_half", "a (8192) must match the size of tensor b (4096)",
+       "lengths_differ"},
+      {"vit: embeddings + self.position_embeddings",
+       "a (577) must match the size of tensor b (197)", "grid_size"},
+      {"bert: embeddings += position_embeddings", "a (1024) must match the size of tensor b (512)",
+       "table_end"},
+      {"gpt2: inputs_embeds + position_embeds", "a (1500) must match the size of tensor b (1024)",
+       "table_end"},
   };
   for (const auto& [before, numbers, code] : cases)
     with(beside("qwen3-8b", std::string(before) + "\nRuntimeError: The size of tensor " + numbers +
@@ -279,6 +312,94 @@ TEST(LogDifferences, ARequestThatTheModelReachesWasLimitedByTheServer) {
   const auto found =
       beside("llama-3.1-8b", "Input prompt (48173 tokens) is too long and exceeds limit of 32768");
   EXPECT_TRUE(with(found, "request_too_long").message.contains("the server, and not the model"));
+}
+
+TEST(LogDifferences, APromptCutByOllamaIsJudgedByItsNumbers) {
+  const auto cut = [](const std::string& before, const char* numbers) {
+    return beside("qwen3-8b", before + "msg=\"truncating input prompt\" " + numbers + "\n");
+  };
+  const auto half = cut("", "limit=8194 prompt=12000 keep=4 new=8194");
+  EXPECT_TRUE(with(half, "prompt_truncated").message.contains("just half of num_ctx 16,384"));
+  EXPECT_TRUE(with(half, "prompt_truncated").cure.contains("24000"));
+  const auto usual = cut("", "limit=4096 prompt=4500 keep=5 new=4096");
+  EXPECT_TRUE(with(usual, "prompt_truncated").message.contains("Ollama's default"));
+  EXPECT_TRUE(with(usual, "prompt_truncated").cure.contains("above 4500"));
+  // The server has the variable, so something stands above it.
+  const auto above =
+      cut("env=\"map[OLLAMA_CONTEXT_LENGTH:32768 OLLAMA_DEBUG:INFO]\"\n", "limit=4096 prompt=9000");
+  EXPECT_TRUE(with(above, "context_defaulted").message.contains("stands above the variable"));
+  const auto unheard = cut("export OLLAMA_CONTEXT_LENGTH=32768\n", "limit=2048 prompt=91541");
+  EXPECT_TRUE(with(unheard, "context_defaulted").message.contains("the server itself has no"));
+  EXPECT_TRUE(with(unheard, "context_defaulted").message.contains("91,541 tokens, more than that"));
+  // All of num_ctx but the half that is kept is no other num_ctx.
+  const auto whole = cut("env=\"map[OLLAMA_CONTEXT_LENGTH:65536]\"\n", "limit=32770 prompt=45210");
+  EXPECT_TRUE(std::ranges::none_of(
+      whole, [](const Finding& one) { return one.code == "context_defaulted"; }));
+}
+
+TEST(LogDifferences, AFitOfLmStudioBeyondTheSettingIsNoFitBelowIt) {
+  const auto above =
+      beside("qwen3-8b", "context target: configured=4,096 fitted=131,072 effective=131,072\n");
+  EXPECT_EQ(with(above, "context_fitted").expected, "4,096");
+  EXPECT_EQ(with(above, "context_fitted").found, "131,072");
+  const auto below = beside("qwen3-8b",
+                            "Model context auto-fit: family=x max=131,072 fitted=40,960\n"
+                            "context target: configured=65,536 fitted=40,960 effective=40,960\n");
+  EXPECT_EQ(with(below, "context_fitted").found, "40,960 tokens");
+}
+
+TEST(LogDifferences, SequencesThatShareAContextAreTold) {
+  const auto shared = [](const char* slots, const char* each) {
+    return beside("qwen3-8b",
+                  std::string("llama_context: n_seq_max = ") + slots +
+                      "\nllama_context: n_ctx = 65536\nllama_context: n_ctx_seq = " + each + "\n");
+  };
+  EXPECT_EQ(with(shared("256", "256"), "slots").severity, Severity::warning);
+  EXPECT_EQ(with(shared("4", "16384"), "slots").severity, Severity::note);
+  const auto unified = shared("4", "65536");
+  EXPECT_TRUE(
+      std::ranges::none_of(unified, [](const Finding& one) { return one.code == "slots"; }));
+}
+
+TEST(LogDifferences, ALengthThatWasMultipliedTwiceIsNamed) {
+  const auto model = read_model_bytes(
+      std::as_bytes(std::span(std::string_view(
+          R"({"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32,
+              "num_hidden_layers": 2, "max_position_embeddings": 1048576, "rope_theta": 50000,
+              "rope_scaling": {"rope_type": "yarn", "factor": 32,
+                               "original_max_position_embeddings": 32768}})"))),
+      "x");
+  ASSERT_TRUE(model);
+  const auto found = log_differences(*model, "Using max model len 33554432\n");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(with(*found, "context_multiplied").cure.substr(0, 24), "--max-model-len 1048576,");
+}
+
+TEST(LogDifferences, AMaskForFewerKeysIsNoPartOfAHead) {
+  const auto found =
+      beside("qwen3-8b", "Shapes (1,1,1027,1027) and (1,16,1027,2051) cannot be broadcast.\n");
+  EXPECT_TRUE(with(found, "lengths_differ").message.contains("a mask for 1,027 keys meets 2,051"));
+}
+
+TEST(LogDifferences, ADefaultOfOllamaIsToldWithoutAModel) {
+  const auto log = [](const char* text) { return text_exhibit("x", text); };
+  const auto found = [&](const char* text, const char* code) {
+    const auto all = diagnose({log(text)}, {});
+    EXPECT_TRUE(all);
+    return all && std::ranges::any_of(all->findings, [&](const Diagnosed& one) {
+             return one.finding.code == code;
+           });
+  };
+  const std::string table =
+      "NAME   ID    PROCESSOR    CONTEXT    UNTIL\nq:8b   bdb   100% GPU     ";
+  EXPECT_TRUE(found((table + "4096       Forever\n").c_str(), "context_defaulted"));
+  EXPECT_FALSE(found((table + "65536      Forever\n").c_str(), "context_defaulted"));
+  EXPECT_TRUE(
+      found("curl localhost:11434/v1/chat/completions -d '{\"options\":{\"num_ctx\":8192}}'",
+            "num_ctx_ignored"));
+  EXPECT_TRUE(found("Requested tokens (590) exceed context window of 512", "request_too_long"));
+  EXPECT_TRUE(found("msg=\"truncating input messages which exceed context length\" truncated=2",
+                    "prompt_truncated"));
 }
 
 TEST(LogDifferences, OllamaIsAnsweredInItsOwnWords) {
@@ -370,6 +491,51 @@ TEST(LogDifferences, ASlidingWindowThatSdpaHasNot) {
               "Sliding Window Attention is enabled but not implemented for `sdpa`; unexpected "
               "results may be encountered."),
        "window_unread");
+}
+
+TEST(LogDifferences, TablesOfACheckpointAreNamedByWhatDiffers) {
+  const auto told = [](const std::string& name, const std::string& file, const std::string& model) {
+    return "size mismatch for " + name + ": copying a param with shape torch.Size([" + file +
+           "]) from checkpoint, the shape in current model is torch.Size([" + model + "]).";
+  };
+  const auto of = [&](const std::string& line, std::string_view code) {
+    return with(beside("llama-2-7b", line), code);
+  };
+  EXPECT_TRUE(
+      of(told("vision_model.embeddings.position_embedding.weight", "577, 1024", "257, 1024"),
+         "table_rows")
+          .message.contains("577 (24×24 and 1) rows in the checkpoint, and 257 (16×16"));
+  EXPECT_TRUE(of(told("embeddings.position_ids", "1, 514", "1, 512"), "table_rows")
+                  .cure.contains("checkpoint's, 514"));
+  EXPECT_TRUE(
+      of(told("layers.0.attn.relative_position_bias_table", "529, 4", "169, 4"), "table_rows")
+          .message.contains("windows of 12 and of 7"));
+  EXPECT_EQ(of(told("pos_embed", "1, 197, 768", "1, 197, 384"), "vectors_differ").found, "384");
+  const auto same = beside("llama-2-7b", told("pos_embed", "1, 197, 768", "1, 197, 768"));
+  EXPECT_TRUE(std::ranges::find(same, "table_rows", &Finding::code) == same.end());
+}
+
+TEST(LogDifferences, SquaresArePicturesWhereAnEncoderSeesThem) {
+  const auto code = [](const std::string& around, int a, int b) {
+    const auto found =
+        beside("llama-2-7b", around + "\nThe size of tensor a (" + std::to_string(a) +
+                                 ") must match the size of tensor b (" + std::to_string(b) +
+                                 ") at non-singleton dimension 1");
+    return found.empty() ? "" : found.front().code;
+  };
+  EXPECT_EQ(code("LTXVGemmaEnhancePrompt", 3136, 196), "grid_size");
+  EXPECT_EQ(code("siglip_vision_model", 256, 1024), "grid_size");
+  EXPECT_EQ(code("", 4096, 1024), "lengths_differ");
+  EXPECT_EQ(code("flux", 4096, 1024), "lengths_differ");
+}
+
+TEST(LogDifferences, ClientsKeepBooksByALengthOfTheirOwn) {
+  for (const char* text : {"model_context_window = 128000\n", R"({"m": {"max_input_tokens": 128000,
+        "max_output_tokens": 4096}})",
+                           R"({"limit": {"output": 8192, "context": 128000}})"}) {
+    const Finding found = with(beside("llama-2-7b", text), "client_context");
+    EXPECT_EQ(found.found, "128,000") << text;
+  }
 }
 
 TEST(LogDifferences, BesideAModelAnErrorOfATableHasItsLength) {

@@ -10,6 +10,9 @@ constexpr std::string_view file_alone =
 
 constexpr std::string_view shares_memory =
     "--max-seq-len shares out memory; positions are what the file says";
+constexpr std::string_view of_videos =
+    "frames and sides within those of its training are safe: posenc explain reads its "
+    "transformer/config.json";
 constexpr std::string_view embedder =
     "it takes prompts up to the file's max_position_embeddings, less what a table keeps in front; "
     "--auto-truncate cuts longer ones";
@@ -65,8 +68,14 @@ constexpr Program programs[] = {
      .advice = "--max_new_tokens and --cache_lens must cover prompt and answer"},
     {.word = "mlx_vlm",
      .title = "mlx-vlm",
-     .advice = "text layers are read as by mlx-lm: --engine mlx-lm",
+     .advice = "layers of plain text are read as by mlx-lm (--engine mlx-lm), three axes are not",
      .is_package = true},
+    {.word = "generate.py", .title = "Wan", .advice = of_videos, .beside = "--task"},
+    {.word = "sample_video.py",
+     .title = "HunyuanVideo",
+     .advice = of_videos,
+     .beside = "--video-length"},
+    {.word = "cli_demo.py", .title = "CogVideoX", .advice = of_videos, .beside = "--generate_type"},
     {.word = "mlc_llm",
      .title = "MLC LLM",
      .advice =

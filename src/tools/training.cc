@@ -116,6 +116,11 @@ constexpr std::string_view at_the_top[] = {"cutoff_len", "sequence_len", "max_se
                            within[] = {"max_total_sequence_length", "encoder_seq_length",
                                        "seq_length", "seq_len"};
 
+// verl; ms-swift, 360-LLaMA-Factory; axolotl and others; NeMo, Megatron.
+constexpr std::string_view shared_among_ranks[] = {
+    "ulysses_sequence_parallel_size", "sequence_parallel_size", "sequence_parallel_degree",
+    "context_parallel_size", "cp_size"};
+
 // verl, ms-swift's kin; torchforge.
 constexpr std::pair<std::string_view, std::string_view> prompts_and_answers[] = {
     {"max_prompt_length", "max_response_length"}, {"max_req_tokens", "max_res_tokens"}};
@@ -186,6 +191,16 @@ Expected<Training> read_training(std::string_view text) {
   // Unsloth hands no rope_scaling to the engine that it generates by.
   if (const std::string* fast = settings.find("fast_inference", true))
     out.drops_scaling = *fast == "True";
+  for (const std::string_view key : shared_among_ranks)
+    if (const std::string* ranks = settings.find(key, true); ranks && out.ranks < 2) {
+      const auto number = parse_json(*ranks, key);
+      const std::int64_t* whole = number ? number->get<std::int64_t>() : nullptr;
+      if (!whole || *whole < 2 || *whole > 4096) continue;
+      out.ranks = *whole, out.ranks_key = key;
+    }
+  out.of_unsloth = text.contains("unsloth") || text.contains("FastLanguageModel");
+  const std::string* by_vllm = settings.find("use_vllm");
+  out.rolls_out_by_vllm = by_vllm && *by_vllm == "true";
   const std::string *ring = settings.find("ring_attn_func"),
                     *packs = settings.find("sample_packing");
   const std::string *fuses = settings.find("rope_fusion", true),
@@ -202,7 +217,11 @@ Expected<Training> read_training(std::string_view text) {
         return one.path.contains("lora") && one.value != "0";
       }))
     out.whole = true;
-  if (const std::string* command = settings.find("command")) out.serves = is_serving(*command);
+  if (const std::string* command = settings.find("command")) {
+    out.serves = is_serving(*command);
+    const bool of_requests = *command == "api" || *command == "chat" || *command == "webchat";
+    out.cuts_data_alone = of_requests && settings.find("cutoff_len");
+  }
   if (out.serves && out.length == 0)
     if (const std::string* asked = settings.find("max_model_len")) {
       POSENC_TRY(tokens, tokens_of("max_model_len", *asked));
@@ -232,6 +251,23 @@ std::vector<Finding> contradictions(const Training& training) {
                     "file's length",
          .cure = "write rope_scaling and max_position_embeddings into the config.json, or "
                  "fast_inference = False"});
+  if (training.cuts_data_alone)
+    findings.push_back(
+        {.code = "flag_unread",
+         .severity = Severity::warning,
+         .found = "cutoff_len " + grouped(training.length),
+         .message = "cutoff_len cuts the texts of a data set, and no request: a prompt that is "
+                    "longer than what the engine serves (vllm_maxlen) is refused",
+         .cure = "cut the prompt in the client, or raise vllm_maxlen as far as the model reaches"});
+  if (training.rolls_out_by_vllm && (training.scaling || training.override_dict))
+    findings.push_back(
+        {.code = "wrapper_scaling",
+         .severity = Severity::warning,
+         .message = "rope_scaling by flag reaches the model that is trained, and not vLLM, which "
+                    "writes the answers (use_vllm) and reads the config.json alone: it refuses a "
+                    "longer vllm_max_model_len, or answers without the scaling",
+         .cure = "write rope_scaling and max_position_embeddings into the config.json of the "
+                 "model, and drop the flag"});
   if (training.fuses_parts)
     findings.push_back(
         {.code = "rope_fusion_parts",

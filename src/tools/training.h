@@ -16,10 +16,15 @@ struct Training {
   std::int64_t length = 0;              // tokens of the longest text; 0: nobody says
   std::int64_t prompt = 0, answer = 0;  // what each may have, where the settings say both
   std::string prompt_key = {}, answer_key = {}, length_key = {};
-  bool fuses_parts = false;      // NeMo Automodel: one rotation for all, on parts of a text
-  bool drops_scaling = false;    // to the engine that generates in a training
-  bool packs = false;            // several texts in a row
-  bool ring_of_batches = false;  // axolotl's ring of ranks that knows no bounds of packed texts
+  std::int64_t ranks = 1;  // among which a text is shared
+  std::string ranks_key = {};
+  bool cuts_data_alone = false;    // a program that serves, with a length that cuts texts of data
+  bool of_unsloth = false;         // which divides positions where more tokens are asked for
+  bool rolls_out_by_vllm = false;  // ms-swift, to whose vLLM a scaling by flag does not come
+  bool fuses_parts = false;        // NeMo Automodel: one rotation for all, on parts of a text
+  bool drops_scaling = false;      // to the engine that generates in a training
+  bool packs = false;              // several texts in a row
+  bool ring_of_batches = false;    // axolotl's ring of ranks that knows no bounds of packed texts
   std::optional<std::string> scaling = {};  // a word: LLaMA-Factory's and ms-swift's rope_scaling
   std::optional<Json> override_dict = {};   // a scaling that is put into the configuration
   std::string override_key = {};            // "rope_scaling" or "rope_parameters"

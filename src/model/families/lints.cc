@@ -1,4 +1,5 @@
 // Contradictions in a resolved scaling. The codes are stable:
+//   context_below_reach the context is a little below the trained length times the factor
 //   factor_vs_lengths   factor differs from max_position_embeddings over the trained length
 //   original_is_max     the trained length is the context itself, so nothing seems extended
 //   trained_length_kept the file says so, as Qwen publishes its own: engines read further if asked
@@ -79,8 +80,19 @@ void lint_scaling(Reading& reading, const Family& family, const Scaling& scaling
                                     " tokens only where they are asked to (vLLM: --max-model-len)");
     return lint_factors(reading, family, scaling, where);
   }
-  if (original && *original > 0 && context > 0 && factor && !low && !whole &&
-      longest / *original != *factor) {
+  // A length that was rounded down, or kept below what the scaling reaches.
+  constexpr double nearly_all = 0.75;
+  const double share = original && factor ? longest / (*original * *factor) : 0;
+  if (original && *original > 0 && context > 0 && factor && !low && !whole && share >= nearly_all &&
+      share < 1) {
+    warn("context_below_reach",
+         "max_position_embeddings " + number_text(longest) + " is below the " +
+             number_text(*original * *factor) + " that factor " + number_text(*factor) + " of " +
+             number_text(*original) +
+             " reaches: the factor is used (transformers 4.51 and its neighbours take the ratio of "
+             "the lengths)");
+  } else if (original && *original > 0 && context > 0 && factor && !low && !whole &&
+             longest / *original != *factor) {
     const double meant = *factor * *original;
     const bool is_length = meant == std::floor(meant) && meant <= static_cast<double>(most_length);
     warn("factor_vs_lengths",

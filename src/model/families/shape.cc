@@ -160,6 +160,12 @@ std::optional<Found<std::int64_t>> said_context(const Section& config, const Fam
   const auto present = config.names_present(names);
   if (present.empty()) return std::nullopt;
   const std::string_view first = present.front();
+  // Half of the programs know no other name of a length than the first.
+  if (first == "model_max_length")
+    config.reading.warn("context_key",
+                        config.where(first) + " " + config.raw(first)->text() +
+                            " is the context, and max_position_embeddings is not there: programs "
+                            "that read only that (LM Studio) offer 4,096 or 2,048 tokens");
   for (const std::string_view other : present)
     if (config.raw(other)->text() != config.raw(first)->text())
       config.reading.warn("lengths_differ",

@@ -1,0 +1,48 @@
+// A draft beside its target: it may rotate by a base of its own, and must reach as far.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "src/explain/text.h"
+#include "src/model/compare.h"
+#include "src/tools/doctor_parts.h"
+
+namespace posenc::detail {
+
+// EAGLE's heads, MTP and DFlash have a few layers beside a whole model.
+bool is_draft_of(const Model& target, const Model& model) {
+  constexpr std::int64_t fewer = 4;
+  const std::int64_t whole = layers_of(target, Stack::text), own = layers_of(model, Stack::text);
+  return own > 0 && fewer * own <= whole;
+}
+
+// A draft rotates as it was trained, so a base of its own may be right; a table that ends early
+// never is.
+void as_of_a_draft(std::int64_t target, const Model& draft, std::vector<Finding>& found) {
+  const std::int64_t own = std::max(draft.context, reach(draft));
+  std::erase_if(found, [](const Finding& one) {
+    return one.code == "context" || one.code == "layers" || one.code == "two_models";
+  });
+  for (Finding& one : found) {
+    if (one.severity != Severity::error) continue;
+    one.severity = Severity::warning;
+    one.message = "of a draft, which may have been trained so: " + one.message;
+  }
+  if (own > 0 && own < target) found.insert(found.begin(), shorter_draft(target, own));
+}
+
+Finding shorter_draft(std::int64_t target, std::int64_t draft) {
+  return {.code = "draft_length",
+          .position = draft,
+          .expected = grouped(target),
+          .found = grouped(draft),
+          .message =
+              "the draft is made for fewer tokens than its target runs: its table of cos "
+              "and sin ends there, and the target's positions run past it, which ends in "
+              "a failed assertion or in guesses that are refused",
+          .cure = "start the target for at most " + std::to_string(draft) +
+                  " tokens, raise max_position_embeddings in the draft's config.json (its weights "
+                  "were not trained there), or take a draft that is made for more"};
+}
+
+}  // namespace posenc::detail

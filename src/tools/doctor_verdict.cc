@@ -1,0 +1,83 @@
+// The sentence above the findings, and what to type next.
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "src/explain/text.h"
+#include "src/model/compare.h"
+#include "src/tools/doctor_parts.h"
+
+namespace posenc::detail {
+namespace {
+
+// Whether it reads text: an engine of texts serves no transformer of pictures.
+bool has_text(const Model& model) {
+  return std::ranges::any_of(model.groups,
+                             [](const LayerGroup& group) { return group.stack == Stack::text; });
+}
+
+const Diagnosed* with(const Diagnosis& out, std::string_view code) {
+  const auto at = std::ranges::find_if(
+      out.findings, [&](const Diagnosed& one) { return one.finding.code == code; });
+  return at == out.findings.end() ? nullptr : &*at;
+}
+
+std::string not_used(const Diagnosis& out) {
+  std::string names;
+  for (const Exhibit& one : out.evidence)
+    if (!one.used) names += (names.empty() ? "" : ", ") + one.name;
+  return names;
+}
+
+}  // namespace
+
+void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine) {
+  const std::int64_t reached = intent ? std::max(intent->model->context, reach(*intent->model)) : 0;
+
+  const std::string length = out.length > 0          ? grouped(out.length)
+                             : intent && reached > 0 ? grouped(reached)
+                                                     : "";
+  const auto grave = std::ranges::find_if(
+      out.findings, [](const Diagnosed& one) { return one.finding.severity != Severity::note; });
+  const bool nothing = std::ranges::none_of(
+      out.evidence, [](const Exhibit& one) { return one.kind != ExhibitKind::unusable; });
+  if (nothing && grave == out.findings.end()) {
+    out.verdict = "Nothing of this can be used.";
+  } else if (!intent && out.findings.empty()) {
+    out.verdict = "Without a model's config.json nothing can be compared.";
+  } else if (grave == out.findings.end()) {
+    out.verdict = "Nothing wrong with position" + (length.empty() ? "" : " up to " + length);
+    // What shows the fault may be just what could not be read.
+    if (const std::string unread = not_used(out); !unread.empty())
+      out.verdict += " in what could be read, which is not all: " + unread + " could not";
+    else if (const Diagnosed* other = with(out, "version_unknown"))
+      out.verdict += " as far as " + other->engine + " " + other->version +
+                     " tells, whose profile stands for the version that runs";
+    out.verdict += ".";
+  } else {
+    const Finding& first = grave->finding;
+    const std::string message = first.message.substr(0, first.message.find(';'));
+    const bool breaks = first.severity == Severity::error;
+    if (first.position && *first.position > 1)
+      out.verdict = std::string(breaks ? "Text breaks" : "Text may change") + " beyond " +
+                    grouped(*first.position) + ": " + message + ".";
+    else
+      out.verdict = std::string(breaks ? "Wrong" : "Look at this") + ": " + message + ".";
+  }
+  const bool runs = std::ranges::any_of(out.evidence, [](const Exhibit& one) {
+    return one.kind == ExhibitKind::command || one.kind == ExhibitKind::log;
+  });
+  const bool found = grave != out.findings.end();
+  if (intent && !names_engine && !runs && (!found || out.evidence.size() == 1))
+    out.next =
+        has_text(*intent->model)
+            ? "posenc doctor " + intent->name + " --engine vllm   # or the line that starts it"
+            : "posenc explain " + intent->name + "   # what rotates, and how far";
+  else if (!intent && !nothing)
+    out.next = "posenc doctor MODEL " + out.evidence.front().name +
+               "   # the model's config.json, GGUF or name beside it";
+  else if (intent && !found)
+    out.next = "posenc identify --how any   # what the engine really rotated by, from its tensors";
+}
+
+}  // namespace posenc::detail

@@ -1,0 +1,121 @@
+// What the versions of engines tell: faults that are known, profiles that stand in for others, and
+// flags that only newer ones lack.
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "src/tools/command_line.h"
+#include "src/tools/doctor_parts.h"
+#include "src/tools/log_lines.h"
+
+namespace posenc::detail {
+namespace {
+
+// Versions as somebody named them, as the tag of an image has them, or as a log begins.
+std::vector<std::string> versions_in(std::span<const Exhibit> evidence,
+                                     std::span<const std::string> engines) {
+  std::vector<std::string> all(engines.begin(), engines.end());
+  for (const Exhibit& one : evidence) {
+    if (one.kind == ExhibitKind::command) {
+      const auto line = read_command_line(one.text);
+      if (line && !line->version.empty()) all.push_back(line->engine + "@" + line->version);
+    } else if (one.kind == ExhibitKind::log) {
+      const auto log = read_log(one.text);
+      if (const auto* told = log ? log->find("vllm_version") : nullptr)
+        all.push_back("vllm@" + told->text);
+    }
+  }
+  return all;
+}
+
+std::string version_of(std::string_view engine) {
+  return std::string(engine.substr(engine.find('@') + 1));
+}
+
+// vLLM and SGLang read configurations by the transformers that is installed: an older version may
+// stand on transformers 4, to which a file of transformers 5 is another model.
+std::optional<Diagnosed> transformers_beneath(const Model& model,
+                                              std::span<const std::string> engines,
+                                              const std::string& engine, std::int64_t length) {
+  constexpr std::string_view vllm = "vllm@0.";  // 0.24 and later refuse transformers 4
+  const bool reads_by_it = engine.starts_with(vllm) ? std::atoi(engine.c_str() + vllm.size()) < 24
+                                                    : engine.starts_with("sglang@");
+  const bool told = std::ranges::any_of(
+      engines, [](const std::string& one) { return one.starts_with("transformers@"); });
+  if (!reads_by_it || told) return std::nullopt;
+  const auto before = engine_differences(model, "transformers@4", length);
+  if (!before) return std::nullopt;
+  for (const Finding& finding : before->findings) {
+    if (finding.severity != Severity::error) continue;
+    Diagnosed out{.engine = engine.substr(0, engine.find('@')),
+                  .version = version_of(engine),
+                  .sure = "by the version"};
+    out.finding = finding;
+    out.finding.code = "transformers_beneath";
+    out.finding.severity = Severity::warning;
+    out.finding.message = "with transformers 4 beneath " + engine + ": " + finding.message;
+    out.finding.cure =
+        "pip install -U transformers (5.0 or later), or write rope_theta at the top too";
+    return out;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<Diagnosed> told_by_versions(const Model& model, std::span<const Exhibit> evidence,
+                                        std::span<const std::string> engines, std::int64_t length) {
+  std::vector<Diagnosed> all;
+  // A version that nobody read is judged by another's profile, and it is said.
+  for (const std::string& engine : engines) {
+    const auto reading = read_as(model, engine, length);
+    if (!reading) continue;
+    for (const EngineNote& note : reading->notes) {
+      if (!note.what.starts_with("no profile of ")) continue;
+      if (auto beneath = transformers_beneath(model, engines, engine, length))
+        all.push_back(*std::move(beneath));
+      Diagnosed out{.engine = std::string(reading->engine.name),
+                    .version = std::string(reading->engine.version),
+                    .sure = "by the version"};
+      out.finding = {.code = "version_unknown",
+                     .severity = Severity::note,
+                     .expected = version_of(engine),
+                     .found = std::string(reading->engine.version),
+                     .message = note.what + ": the one that runs may read the file otherwise"};
+      all.push_back(std::move(out));
+    }
+  }
+  for (const std::string& version : versions_in(evidence, engines))
+    for (const VersionFault& fault : version_faults(model, version)) {
+      Diagnosed out{.engine = std::string(fault.engine),
+                    .version = version_of(version),
+                    .sure = "by a report"};
+      out.finding = {.code = "version_fault",
+                     .expected = std::string(fault.below) + " or later",
+                     .found = version_of(version),
+                     .message = std::string(fault.what) + " (" + std::string(fault.report) + ")",
+                     .cure = std::string(fault.cure)};
+      all.push_back(std::move(out));
+    }
+  return all;
+}
+
+// What an older version still has is no error of its line.
+void removed_later(std::vector<Finding>& found, std::string_view engine,
+                   std::span<const std::string> engines) {
+  for (const std::string& version : engines) {
+    if (engine != "vllm" || !version.starts_with("vllm@") ||
+        !is_before(version_of(version), "0.11.1"))
+      continue;
+    for (Finding& one : found) {
+      if (one.code != "flag_removed") continue;
+      one.severity = Severity::note;
+      one.message = "this version has it, 0.11.1 and later no more";
+    }
+  }
+}
+
+}  // namespace posenc::detail

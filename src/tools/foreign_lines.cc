@@ -1,0 +1,130 @@
+#include "src/tools/foreign_lines.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+
+#include "posenc/explain.h"
+#include "src/explain/text.h"
+#include "src/model/compare.h"
+#include "src/tools/command_line.h"
+#include "src/tools/log_lines.h"
+#include "src/tools/programs.h"
+
+namespace posenc::detail {
+namespace {
+
+// Makers of videos: the flag of their frames, and how many their models were trained on at most.
+struct Video {
+  std::string_view program, flag;
+  std::int64_t trained;
+  std::string_view of = {};  // counts only where the line names this model
+};
+constexpr Video videos[] = {
+    {"generate.py", "--frame_num", 81},  // Wan
+    {"sample_video.py", "--video-length", 129},
+    {"cli_demo.py", "--num_frames", 161, "1.5"},
+    {"cli_demo.py", "--num_frames", 49},
+};
+
+// The number behind a flag, with a blank or an equals sign between.
+std::optional<double> number_of_word(std::string_view line, std::string_view flag) {
+  for (const char* between : {" ", "=", ":"})
+    if (const auto number = number_after(line, std::string(flag) + between)) return number;
+  return std::nullopt;
+}
+
+std::optional<Finding> beyond_frames(std::string_view line, std::string_view program,
+                                     std::string_view title, bool& judged) {
+  for (const Video& one : videos) {
+    if (one.program != program || !(one.of.empty() || line.contains(one.of))) continue;
+    const auto frames = number_of_word(line, one.flag);
+    judged = judged || frames;
+    if (!frames || *frames <= static_cast<double>(one.trained) || *frames > 0x1p40)
+      return std::nullopt;
+    const std::string trained = std::to_string(one.trained);
+    return Finding{
+        .code = "frames_beyond",
+        .severity = Severity::warning,
+        .expected = trained,
+        .found = grouped(std::llround(*frames)),
+        .message = std::string(title) + " was trained on videos of " + trained +
+                   " frames at most: the pair of channels that turns once in about so many comes "
+                   "round again behind them, and the video repeats itself, or stands still",
+        .cure = std::string(one.flag) + " " + trained +
+                ", and pieces that go on from the last frame; or RIFLEx, which slows that pair"};
+  }
+  return std::nullopt;
+}
+
+// Beyond what the model is made for: such a program scales by its file alone.
+std::optional<Finding> beyond_its_model(std::string_view line, const Model& model, bool& judged) {
+  const std::int64_t reached = std::max(model.context, reach(model));
+  if (reached <= 0) return std::nullopt;
+  for (const char* flag : {"context_window_size", "--context-window-size", "--max-kv-size",
+                           "--max_seq_len", "--max-seq-len", "--max-seqlen", "--max-model-len",
+                           "--ctx-size", "--context-length", "--max-input-length"}) {
+    const auto asked = number_of_word(line, flag);
+    if (!asked || *asked > 0x1p40) continue;
+    judged = true;
+    if (*asked <= static_cast<double>(reached)) return std::nullopt;
+    return Finding{.code = "beyond_context",
+                   .severity = Severity::warning,
+                   .position = reached,
+                   .expected = grouped(reached),
+                   .found = grouped(std::llround(*asked)),
+                   .message =
+                       "the line asks for more tokens than the model is made for, and no "
+                       "scaling: angles that training has not shown, and nonsense there",
+                   .cure = "ask for up to " + std::to_string(reached) +
+                           ", take a model that is made for more, or write a scaling into the "
+                           "config.json before converting: posenc extend MODEL --to " +
+                           std::to_string(std::llround(*asked))};
+  }
+  return std::nullopt;
+}
+
+// mlx-vlm's class of three axes makes plain frequencies, whatever rope_type says.
+std::optional<Finding> scaling_of_pictures(const Model& model) {
+  for (const LayerGroup& group : model.groups) {
+    const Rope* rope = rope_of(group);
+    if (!rope || is_tower(group.stack) || rope->mrope_section.empty() ||
+        std::holds_alternative<Unscaled>(rope->scaling))
+      continue;
+    return Finding{.code = "scaling_lost",
+                   .expected = scaling_text(rope->scaling),
+                   .found = "none",
+                   .message =
+                       "mlx-vlm's rotation of three axes (M-RoPE) makes plain frequencies "
+                       "and does not read rope_type: the file's scaling does nothing, "
+                       "without a word",
+                   .cure =
+                       "stay within the trained length, or run it by an engine that scales "
+                       "M-RoPE (vLLM, SGLang); posenc identify --how any shows what ran"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+ForeignLine foreign_line(std::string_view line, const Model* model) {
+  ForeignLine out;
+  const auto words = shell_words(line);
+  if (!words) return out;
+  const auto started = started_program(*words);
+  if (!started || !started->program->engine.empty()) return out;
+  const Program& program = *started->program;
+  const auto keep = [&](std::optional<Finding> one) {
+    if (one) out.findings.push_back(*std::move(one));
+  };
+  keep(beyond_frames(line, program.word, program.title, out.judged));
+  if (!model) return out;
+  keep(beyond_its_model(line, *model, out.judged));
+  if (program.word == "mlx_vlm") keep(scaling_of_pictures(*model));
+  return out;
+}
+
+}  // namespace posenc::detail

@@ -1,0 +1,19 @@
+// Command lines of programs that have no profile: what is known of position in them all the same.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "posenc/tools.h"
+
+namespace posenc::detail {
+
+struct ForeignLine {
+  std::vector<Finding> findings = {};
+  bool judged = false;  // a number of the line was compared, and may be right
+};
+// A length beyond what the model is made for, frames beyond those of its training, a scaling that
+// the program is known not to read. Without a model (null) what the line alone says.
+ForeignLine foreign_line(std::string_view line, const Model* model);
+
+}  // namespace posenc::detail

@@ -1,0 +1,115 @@
+// A learned table of positions that a checkpoint has in another size than the model.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "src/explain/text.h"
+#include "src/tools/log_lines.h"
+
+namespace posenc::detail {
+namespace {
+
+// "torch.Size([512, 384])" behind a place of the line; empty: none, or one of no axis.
+std::vector<double> next_shape(std::string_view line, std::size_t& at) {
+  constexpr std::string_view opens = "Size([";
+  constexpr std::size_t longest = 80;
+  std::vector<double> shape;
+  at = std::min(line.find(opens, at), line.size());
+  if (at == line.size()) return shape;
+  at += opens.size();
+  const std::size_t end = line.find(']', at);
+  if (end == line.npos || end - at > longest) return shape;
+  std::string_view inside = line.substr(at, end - at);
+  at = end;
+  while (!inside.empty()) {
+    const std::size_t comma = std::min(inside.find(','), inside.size());
+    if (const auto number = number_after(inside.substr(0, comma), "")) shape.push_back(*number);
+    inside.remove_prefix(std::min(comma + 1, inside.size()));
+  }
+  return shape;
+}
+
+bool is_table(std::string_view line) {
+  constexpr std::array names = {"pos_embed",       "position_embedding", "positional_embedding",
+                                "embed_positions", "wpe.weight",         "position_ids"};
+  return std::ranges::any_of(names, [&](std::string_view name) { return line.contains(name); });
+}
+
+// Tables [2w − 1 squared, heads] of windows of w×w; 0: no square of an odd number.
+double window_of(double rows) {
+  const double side = std::sqrt(rows);
+  return side >= 3 && side == std::floor(side) && std::fmod(side, 2) == 1 ? (side + 1) / 2 : 0;
+}
+
+std::string in_words(double rows, bool of_pictures) {
+  const std::string told = grouped(std::llround(rows)), grid = of_pictures ? square_of(rows) : "";
+  return grid.empty() ? told : told + " (" + grid + ")";
+}
+
+}  // namespace
+
+std::optional<Finding> checkpoint_table(std::string_view line) {
+  const bool of_windows = line.contains("relative_position_bias_table");
+  if (!(is_table(line) || of_windows) ||
+      !(line.contains("copying a param") || line.contains("size mismatch")))
+    return std::nullopt;
+  std::size_t at = 0;
+  const std::vector<double> file = next_shape(line, at), model = next_shape(line, at);
+  const auto too_large = [](double size) { return size > 0x1p50; };
+  if (file.empty() || file.size() != model.size() || file == model ||
+      std::ranges::any_of(file, too_large) || std::ranges::any_of(model, too_large))
+    return std::nullopt;
+  // [rows, channels], [1, rows, channels], or the numbers of the rows alone.
+  const bool of_numbers = line.contains("position_ids");
+  const std::size_t last = file.size() - 1;
+  if (!of_numbers && last == 0) return std::nullopt;
+  const std::size_t axis = of_numbers ? last : of_windows ? 0 : last - 1;
+  const double rows = file[axis], made = model[axis];
+  Finding out{.code = "table_rows", .severity = Severity::error};
+  if (!of_numbers && file[last] != model[last]) {
+    const std::string of_file = grouped(std::llround(file[last])),
+                      of_model = grouped(std::llround(model[last]));
+    out.code = "vectors_differ";
+    out.expected = of_file;
+    out.found = of_model;
+    out.message = "vectors of " + of_file + " channels in the checkpoint meet a model of " +
+                  of_model + ": it is another model, of another size, and position is only the " +
+                  "first place where that shows";
+    out.cure =
+        "give the checkpoint its own config.json, or the model that the program asks for (text "
+        "encoders of one name come in several sizes)";
+    return out;
+  }
+  if (rows == made) return std::nullopt;
+  out.expected = grouped(std::llround(rows));
+  out.found = grouped(std::llround(made));
+  if (of_windows) {
+    const double wide = window_of(rows), narrow = window_of(made);
+    out.message = "the checkpoint has a bias for each distance within a window, " + out.expected +
+                  " of them, and the model " + out.found;
+    if (wide > 0 && narrow > 0)
+      out.message += ": windows of " + grouped(std::llround(wide)) + " and of " +
+                     grouped(std::llround(narrow)) + " patches a side";
+    out.cure = "make the model with the checkpoint's window_size, or stretch the table";
+    return out;
+  }
+  // Texts have tables of 1,024 rows, which are 32×32 by chance.
+  const bool of_pictures =
+      file.size() > 2 || line.contains("pos_embed:") ||
+      std::ranges::any_of(std::array{"vit", "vision", "visual", "patch", "image"},
+                          [&](std::string_view word) { return line.contains(word); });
+  const bool of_grid =
+      of_pictures && !of_numbers && !square_of(rows).empty() && !square_of(made).empty();
+  out.message = "a learned table of positions has " + in_words(rows, of_grid) +
+                " rows in the checkpoint, and " + in_words(made, of_grid) + " in the model" +
+                (of_grid ? ", which is made for another size of picture" : "");
+  out.cure = of_grid ? "load it with its own configuration (image_size of its config.json), or "
+                       "stretch the table (posenc.resample in Python)"
+                     : "set max_position_embeddings to the checkpoint's, " + out.expected +
+                           ": the config.json is another model's, or was edited; or train new rows";
+  return out;
+}
+
+}  // namespace posenc::detail
