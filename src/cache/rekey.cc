@@ -5,10 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "posenc/features.h"
+#include "src/cache/rekey_parts.h"
 #include "src/cache/rerotate.h"
 #include "src/core/try.h"
 
@@ -118,39 +121,40 @@ Expected<void> back_and_anew(const Stand& from, const Stand& to, const Tensor& x
   return {};
 }
 
-Expected<void> check_tokens(const Stand& stand, const Tensor& x, std::string_view which) {
-  if (stand.at.size() != x.shape[2])
-    return fail("rekey", std::string(which) + " has a position for each token",
-                std::to_string(stand.at.size()) + " for " + std::to_string(x.shape[2]),
-                "give as many as the keys have tokens");
-  if (stand.at.batch() != 1 && stand.at.batch() != x.shape[0])
-    return fail("rekey", std::string(which) + " has a row for each sequence, or one for all",
-                std::to_string(stand.at.batch()) + " for " + std::to_string(x.shape[0]),
-                "give as many as the batch has");
-  return {};
-}
-
 }  // namespace
 
-Expected<void> rekey(const Stand& from, const Stand& to, const Tensor& x, const Tensor& out,
-                     Side side, Threads threads) {
+namespace detail {
+
+Expected<void> check_stands(const Stand& from, const Stand& to, Side side) {
   if (!from.plan || !to.plan)
     return fail("rekey", "needs the plan that rotated the keys, and the one they shall have",
                 "none", "give both: Stand{&plan, positions}");
   if (side == Side::query)
     return fail("rekey", "moves what is cached: keys, or values", "queries", "rotate() queries");
-  if (x.rank > 4 || x.rank < 2 || out.rank != x.rank || out.shape != x.shape ||
-      out.dtype != x.dtype)
-    return fail("rekey", "out must be of the keys' shape and type", shape_text(out),
-                "make it like the keys, " + shape_text(x));
-  const Tensor keys = x.with_rank(4), result = out.with_rank(4);
-  POSENC_CHECK(check_tokens(from, keys, "from"));
-  POSENC_CHECK(check_tokens(to, keys, "to"));
   POSENC_CHECK(check_takes(rooms::rekey, *from.plan));
-  POSENC_CHECK(check_takes(rooms::rekey, *to.plan));
+  return check_takes(rooms::rekey, *to.plan);
+}
+
+Expected<void> check_positions(const Stand& from, const Stand& to, std::int64_t sequences,
+                               std::int64_t tokens) {
+  for (const auto& [stand, which] : {std::pair{&from, "from"}, std::pair{&to, "to"}}) {
+    if (stand->at.size() != tokens)
+      return fail("rekey", std::string(which) + " has a position for each token",
+                  std::to_string(stand->at.size()) + " for " + std::to_string(tokens),
+                  "give as many as the keys have tokens");
+    if (stand->at.batch() != 1 && stand->at.batch() != sequences)
+      return fail("rekey", std::string(which) + " has a row for each sequence, or one for all",
+                  std::to_string(stand->at.batch()) + " for " + std::to_string(sequences),
+                  "give as many as the batch has");
+  }
+  return {};
+}
+
+Expected<void> move_keys(const Stand& from, const Stand& to, const Tensor& keys,
+                         const Tensor& result, Side side, Threads threads) {
   const std::optional<Rotate>&a = from.plan->rotate, &b = to.plan->rotate;
   if (a && b && is_plain(*a) && is_plain(*b)) {
-    if (*a == *b) {
+    if (a == b) {
       POSENC_TRY(steps, moved_by(from.at, to.at, keys.shape[2]));
       return move_on(*from.plan, steps, keys, result, side, threads);
     }
@@ -158,6 +162,20 @@ Expected<void> rekey(const Stand& from, const Stand& to, const Tensor& x, const 
       return turn_by_difference(from, to, keys, result, side, threads);
   }
   return back_and_anew(from, to, keys, result, side, threads);
+}
+
+}  // namespace detail
+
+Expected<void> rekey(const Stand& from, const Stand& to, const Tensor& x, const Tensor& out,
+                     Side side, Threads threads) {
+  POSENC_CHECK(detail::check_stands(from, to, side));
+  if (x.rank > 4 || x.rank < 2 || out.rank != x.rank || out.shape != x.shape ||
+      out.dtype != x.dtype)
+    return fail("rekey", "out must be of the keys' shape and type", shape_text(out),
+                "make it like the keys, " + shape_text(x));
+  const Tensor keys = x.with_rank(4);
+  POSENC_CHECK(detail::check_positions(from, to, keys.shape[0], keys.shape[2]));
+  return detail::move_keys(from, to, keys, out.with_rank(4), side, threads);
 }
 
 }  // namespace posenc
