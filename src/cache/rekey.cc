@@ -66,29 +66,32 @@ Tensor sequence_of(Tensor x, std::int64_t b) {
   return x;
 }
 
-// Frequencies or amplitude differ: once by the difference of the two angles.
+// Frequencies or amplitude differ: once by the difference of the two angles. An angle is a sum over
+// axes, so that the new positions and the old ones, negative, are axes of one rotation.
 Expected<void> turn_by_difference(const Stand& from, const Stand& to, const Tensor& x,
                                   const Tensor& out, Side side, Threads threads) {
   Plan step = *to.plan;
-  step.rotate->amplitude = to.plan->rotate->amplitude / from.plan->rotate->amplitude;
-  step.rotate->kind = Plain{};  // phases are the same before and after
-  const std::int64_t heads = step.rotate->frequencies.heads, pairs = step.rotate->pairs();
-  const std::int64_t of_token = std::max<std::int64_t>(1, heads * pairs);
-  const std::int64_t part = std::max<std::int64_t>(1, at_once / of_token);
-  std::vector<double> a(static_cast<std::size_t>(part * of_token)), b(a.size());
-  for (std::int64_t batch = 0; batch < x.shape[0]; ++batch)
-    for (std::int64_t first = 0; first < x.shape[2]; first += part) {
-      const std::int64_t count = std::min(part, x.shape[2] - first);
-      const auto of = [&](std::vector<double>& memory) {
-        return Tensor::dense(memory.data(), {1, heads, count, pairs});
-      };
-      POSENC_CHECK(rotation_angles(*from.plan, from.at.slice(batch, first, count), of(a), threads));
-      POSENC_CHECK(rotation_angles(*to.plan, to.at.slice(batch, first, count), of(b), threads));
-      for (std::size_t i = 0; i < static_cast<std::size_t>(count * of_token); ++i) b[i] -= a[i];
-      POSENC_CHECK(rotate_by(step, tokens_of(sequence_of(x, batch), first, count), of(b), side,
-                             tokens_of(sequence_of(out, batch), first, count), threads));
-    }
-  return {};
+  step.valid.reset();
+  Rotate& rotation = *step.rotate;
+  rotation.amplitude /= from.plan->rotate->amplitude;
+  rotation.kind = Plain{};  // phases are the same before and after
+  const std::int64_t axes = rotation.frequencies.axes, tokens = x.shape[2],
+                     batch = std::max(from.at.batch(), to.at.batch());
+  rotation.frequencies.axes = 2 * axes;
+  rotation.frequencies.radians.clear();
+  for (std::int64_t head = 0; head < rotation.frequencies.heads; ++head)
+    for (const Plan* plan : {to.plan, from.plan})
+      for (std::int64_t axis = 0; axis < axes; ++axis)
+        for (std::int64_t pair = 0; pair < rotation.pairs(); ++pair)
+          rotation.frequencies.radians.push_back(plan->rotate->at(head, axis, pair));
+  std::vector<std::int64_t> ids;
+  ids.reserve(static_cast<std::size_t>(2 * axes * batch * tokens));
+  for (const auto& [at, sign] : {std::pair{&to.at, 1}, std::pair{&from.at, -1}})
+    for (std::int64_t axis = 0; axis < axes; ++axis)
+      for (std::int64_t b = 0; b < batch; ++b)
+        for (std::int64_t t = 0; t < tokens; ++t) ids.push_back(sign * at->at(t, b, axis));
+  POSENC_TRY(positions, Positions::signed_ids(ids, 2 * axes, batch));
+  return rotate(step, x, positions, side, out, threads);
 }
 
 // Rotations of two kinds: back and anew, in double, and rounded once.
