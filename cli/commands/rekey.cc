@@ -16,6 +16,7 @@
 #include "cli/arguments/parse.h"
 #include "cli/arguments/source.h"
 #include "cli/command.h"
+#include "cli/commands/rekey_state.h"
 #include "cli/pages/progress.h"
 #include "posenc/explain.h"
 #include "posenc/key_header.h"
@@ -89,10 +90,12 @@ Run define_rekey(CLI::App& app) {
   auto options = std::make_shared<RekeyOptions>();
   app.add_option("IN", options->in,
                  "Keys as they are cached, [head][seq][dim] or [batch][head][seq][dim]: .npy, "
-                 "FILE:TENSOR of a .safetensors file, or -")
+                 "FILE:TENSOR of a .safetensors file, or -; a state file of llama.cpp")
       ->required();
-  add_output(app, options->out,
-             "Where the moved keys go: .npy, .safetensors (or FILE:TENSOR), or -");
+  app.add_option("OUT", options->out,
+                 "Where the moved keys go: .npy, .safetensors (or FILE:TENSOR), or -; of a state "
+                 "file another")
+      ->required();
   app.add_option("--from", options->from,
                  "Where the keys stand rotated: 0:512, 0,1,2 or ids.npy (as their header says)")
       ->type_name("IDS")
@@ -116,6 +119,9 @@ Run define_rekey(CLI::App& app) {
       "there: once by the difference of the angles, and rounded once. posenc explain MODEL "
       "--reuse\n"
       "says whether a model's keys may be moved.\n"
+      "Of llama.cpp's state files the cells at positions --from go to --to, in every layer, each "
+      "by "
+      "its own rotation.\n"
       "A .safetensors file keeps a header beside the tensor: by which rotation, and where, its "
       "keys\n"
       "stand. Keys whose header says otherwise than the flags are refused.\n\n"
@@ -125,9 +131,16 @@ Run define_rekey(CLI::App& app) {
       "  posenc rekey k.npy far.npy --model ./short --to-model ./long --from 0:512 --to 0:512\n"
       "  posenc rekey k.npy other.npy --scheme rope --from 0:64 --to 0:64 \\\n"
       "    --to-scheme '{\"type\": \"rope\", \"rope_theta\": 500000}'\n"
+      "  posenc rekey slot.bin moved.bin --model model.gguf --from 100:612 --to 0:512\n"
       "  posenc rekey dump.safetensors:k out.safetensors:k --scheme rope --from 0:64 --to 64:128");
   return [options]() -> Expected<int> {
     std::optional<Waiting> waiting(std::in_place, "rekey", options->in);
+    if (is_state_file(options->in)) {
+      POSENC_CHECK(
+          rekey_state({options->in, options->out, options->from, options->to}, *options->source));
+      return 0;
+    }
+    POSENC_CHECK(array_format(options->out));
     POSENC_TRY(array, read_array(options->in));
     POSENC_TRY(whole, tensor_of(array, options->dtype, options->in));
     if (whole.rank < 2)

@@ -1,7 +1,9 @@
 // rekey on files: keys that move, and the header that goes with them.
+#include <algorithm>
+#include <cmath>
 #include <string>
 
-#include "posenc/key_header.h"
+#include "posenc/files.h"
 #include "tests/cli/arrays.h"
 
 namespace {
@@ -77,6 +79,41 @@ TEST_F(RekeyCommand, ADamagedHeaderIsRefused) {
   bytes[at] = 'x';
   write("moved.safetensors", bytes);
   expect_refused("rekey moved.safetensors no.npy --scheme rope --to 0:9", "must have 64 bytes");
+}
+
+// One token, repeated, as llama.cpp cached it: moved by ten, a token's keys are those that the token
+// ten behind it had.
+TEST_F(RekeyCommand, AStateFileOfLlamaCpp) {
+  const std::string state = posenc::test::data_path("llama_cpp/smollm2.state");
+  const std::string flags =
+      " --scheme rope --rope-theta 100000 --pairing interleaved --kv_heads 3 --head_dim 64";
+  expect_good("rekey '" + state + "' moved.bin --from 0:64 --to 10:74" + flags);
+  const auto before = posenc::MappedFile::open(state),
+             after = posenc::MappedFile::open(path("moved.bin"));
+  ASSERT_TRUE(before && after);
+  const auto old_state = posenc::parse_llama_state(before->bytes(), "old"),
+             new_state = posenc::parse_llama_state(after->bytes(), "new");
+  ASSERT_TRUE(old_state && new_state);
+  EXPECT_EQ(new_state->tokens, old_state->tokens);
+  EXPECT_EQ(new_state->caches[0].position.front(), 10);
+  EXPECT_EQ(new_state->caches[0].position.back(), 73);
+  const auto was = posenc::floats_of(old_state->caches[0].keys[0]),
+             is = posenc::floats_of(new_state->caches[0].keys[0]);
+  ASSERT_TRUE(was && is);
+  float most = 0, large = 0;
+  for (std::size_t i = 0; i < 54 * 192; ++i) {
+    most = std::max(most, std::abs((*is)[i] - (*was)[i + 10 * 192]));
+    large = std::max(large, std::abs((*was)[i]));
+  }
+  EXPECT_LT(most, large * 0x1p-9F);
+  expect_good("rekey moved.bin back.bin --to 0:64" + flags);
+  EXPECT_EQ(text("back.bin").size(), text("moved.bin").size());
+  expect_refused("rekey moved.bin no.bin --from 0:64 --to 0:64" + flags,
+                 "--from must name each cell");
+  expect_refused("rekey moved.bin no.bin --to 0:9" + flags, "as many as --from");
+  expect_refused("rekey moved.bin no.bin --to 0:64 --scheme rope", "head_dim");
+  expect_refused("rekey moved.bin no.bin --to 0:64 --model gpt2", "may be moved");
+  expect_refused("rekey moved.bin no.bin --to 0:64 --model llama-3.1-8b", "of the model's layers");
 }
 
 }  // namespace
