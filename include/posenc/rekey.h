@@ -60,8 +60,8 @@ struct CodedKeys {
   std::int64_t block = 0;                   // channels that share a scale; 0: all of a head
   std::int64_t block_stride = 0;            // bytes between blocks; 0: block · stride[3]
   Tensor scales = {};  // [batch, kv_head, seq, block], an extent of 1 shared; absent: all are 1
-  bool keep_scales =
-      true;  // else each is made anew, so that its largest number has the largest code
+  // false: each is made anew, so that the largest of its numbers has the largest code.
+  bool keep_scales = true;
 
   // llama.cpp's rows of q8_0: for each token [kv_head][head_dim], in blocks of 32 with a float16 in
   // front, whose scales are made anew. head_dim must be a multiple of 32.
