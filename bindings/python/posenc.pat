@@ -378,6 +378,14 @@ _posenc.FileTensor.numpy$:
     @overload
     def numpy(self, dtype: Literal['float64']) -> NDArray[float64]: ...
 
+_posenc.rekey$:
+    def rekey(keys: Array, plan_from: Plan, from_positions: PositionIds | None, plan_to: Plan | None = None, to_positions: PositionIds | None = None, *, side: Literal['key', 'value'] = 'key', layout: str = '', threads: int = 0) -> Array:
+        \doc
+
+_posenc.rekey_$:
+    def rekey_(keys: ArrayLike, plan_from: Plan, from_positions: PositionIds | None, plan_to: Plan | None = None, to_positions: PositionIds | None = None, *, side: Literal['key', 'value'] = 'key', layout: str = '', threads: int = 0) -> None:
+        \doc
+
 _posenc.read_tensors$:
     def read_tensors(path: str) -> dict[str, FileTensor]:
         \doc

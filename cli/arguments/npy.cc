@@ -179,6 +179,19 @@ Expected<MappedArray> map_array(const std::string& path) {
   return mapped;
 }
 
+Expected<std::optional<std::string>> said_of_tensor(const std::string& path,
+                                                    std::string_view prefix) {
+  const ArrayName name = array_name(path);
+  if (!name.file.ends_with(".safetensors")) return std::nullopt;
+  POSENC_TRY(file, MappedFile::open(name.file));
+  POSENC_TRY(read, parse_safetensors(file.bytes(), name.file));
+  POSENC_TRY(tensor, chosen(read.tensors, name));
+  const std::string key = std::string(prefix) + ":" + tensor.name;
+  for (const auto& [said, value] : read.metadata)
+    if (said == key) return value;
+  return std::nullopt;
+}
+
 Expected<Array> read_array(const std::string& path) {
   POSENC_TRY(mapped, map_array(path));
   if (mapped.data.size() > machine_memory())
@@ -196,11 +209,12 @@ Expected<void> write_npy(const std::string& path, const Array& array) {
 namespace {
 
 // One tensor.
-std::string safetensors_header(const std::string& tensor, const Array& array,
-                               std::string_view type) {
+std::string safetensors_header(const std::string& tensor, const Array& array, std::string_view type,
+                               const Metadata& metadata) {
   using Text = nlohmann::ordered_json;
   Text header;
-  header[tensor.empty() ? "tensor" : tensor] = {
+  for (const auto& [key, value] : metadata) header["__metadata__"][key] = value;
+  header[tensor] = {
       {"dtype", type}, {"shape", array.shape}, {"data_offsets", {0, array.data.size()}}};
   return detail::safetensors_front(header.dump(-1, ' ', false, Text::error_handler_t::replace));
 }
@@ -269,7 +283,13 @@ std::string text_of(const Array& array, bool bfloat16) {
 
 }  // namespace
 
-Expected<void> write_array(const std::string& path, const Array& array, std::string_view dtype) {
+std::string tensor_written(const std::string& path) {
+  const std::string tensor = array_name(path).tensor;
+  return tensor.empty() ? "tensor" : tensor;
+}
+
+Expected<void> write_array(const std::string& path, const Array& array, std::string_view dtype,
+                           const Metadata& metadata) {
   POSENC_TRY(format, array_format(path));
   if (format == ArrayFormat::npy) return write_npy(path, array);
   if (format == ArrayFormat::safetensors) {
@@ -277,7 +297,7 @@ Expected<void> write_array(const std::string& path, const Array& array, std::str
     const bool bfloat16 = array.type == NpyType::u16 && dtype == "bfloat16";
     const NpyType type = bfloat16 ? NpyType::bf16 : array.type;
     return write_whole(to.file,
-                       {safetensors_header(to.tensor, array, row(type).stored),
+                       {safetensors_header(tensor_written(path), array, row(type).stored, metadata),
                         {reinterpret_cast<const char*>(array.data.data()), array.data.size()}});
   }
   const std::string text = text_of(array, dtype == "bfloat16");

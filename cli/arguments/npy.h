@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "posenc/error.h"
@@ -70,9 +71,18 @@ Expected<ArrayFormat> array_format(std::string_view path);
 // text (.csv, .txt, and "-", which is standard output): a line
 // for each row of the last axis, rows in the order of the axes before it, the shortest numbers that
 // read back the same, commas between. `dtype` "bfloat16" says what uint16 stands for. A file is
-// written beside its name and renamed when whole. Errors: those of array_format.
-Expected<void> write_array(const std::string& path, const Array& array,
-                           std::string_view dtype = {});
+// written beside its name and renamed when whole. `metadata` is kept by .safetensors alone. Errors:
+// those of array_format.
+using Metadata = std::vector<std::pair<std::string, std::string>>;
+Expected<void> write_array(const std::string& path, const Array& array, std::string_view dtype = {},
+                           const Metadata& metadata = {});
+
+// What a .safetensors file says of the tensor that a path names, in its metadata by the key
+// PREFIX:TENSOR; nothing of other files, or where it says nothing. Errors: those of read_array.
+Expected<std::optional<std::string>> said_of_tensor(const std::string& path,
+                                                    std::string_view prefix);
+// The tensor's name in a file that write_array makes of a path.
+std::string tensor_written(const std::string& path);
 
 // A view of the floating-point array, all axes. `dtype` "" takes the file's own; "bfloat16" reads
 // uint16 as bfloat16. Errors: integers, a dtype that is not the file's.

@@ -58,6 +58,11 @@ class Source {
   std::int64_t width() const { return compiled_for_.width; }
   std::int64_t head_dim() const { return compiled_for_.head_dim; }
 
+  // As --model says; "" where it is not given.
+  const std::string& model() const { return model_; }
+  // As --layer says; none where it is not given.
+  std::optional<std::int64_t> layer() const { return layer_; }
+
   // For titles, after plan(): "llama-3.1-8b, layer 3", or the scheme's own title.
   std::string title() const;
 

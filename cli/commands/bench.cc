@@ -40,7 +40,7 @@ Run define_bench(CLI::App& app) {
   auto options = std::make_shared<Options>();
   BenchWanted& asked = options->wanted;
   app.add_option("OP", asked.op,
-                 "rotate, add, table or attend; the first three without. ring: under mpirun");
+                 "rotate, rekey, add, table or attend; the first four without. ring: under mpirun");
   const auto size = [&](const char* flag, auto& value, const char* about) {
     app.add_option(flag, value, about)->transform(above_zero());
   };
@@ -72,15 +72,17 @@ Run define_bench(CLI::App& app) {
   app.add_flag("--strict", options->strict)->description("Exit with 1 where a goal is missed");
   app.footer(
       "Each kernel is measured in turns with what limits it, on the same memory: scaling in place\n"
-      "by a constant, or, for a table, a plain fill. Without sizes a sweep is measured, of which\n"
-      "--dtype, --pairing and --threads take a part. It needs up to a quarter of the free memory\n"
-      "and two minutes. One thread is timed by its own processor time, so that other programs\n"
-      "count little; several by the clock.\n\n"
+      "by a constant, for a table a plain fill, for rekey a rotation. Without sizes a sweep is\n"
+      "measured, of which --dtype, --pairing and --threads take a part. It needs up to a quarter "
+      "of\n"
+      "the free memory and two minutes. One thread is timed by its own processor time, so that\n"
+      "other programs count little; several by the clock.\n\n"
       "Examples:\n"
       "  posenc bench\n"
       "  posenc bench rotate --dtype bfloat16 --quick\n"
       "  posenc bench rotate --heads 32 --kv_heads 8 --length 8192 --dtype float16 --threads 2\n"
       "  posenc bench rotate --length 4096 --position 10000000\n"
+      "  posenc bench rekey --heads 8 --length 65536\n"
       "  posenc bench table --length 32768 --head_dim 128 --json\n"
       "  posenc bench attend\n"
       "  mpirun -n 2 posenc bench ring --length 8192\n"

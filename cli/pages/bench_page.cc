@@ -20,7 +20,7 @@ Expected<Known> named(std::string_view text, const std::array<Known, count>& kno
   return fail(flag, "not known", text, suggestion(text, names));
 }
 
-constexpr std::array ops{BenchOp::rotate, BenchOp::add, BenchOp::table};
+constexpr std::array ops{BenchOp::rotate, BenchOp::rekey, BenchOp::add, BenchOp::table};
 constexpr std::array dtypes{DType::f64, DType::f32, DType::f16, DType::bf16};
 constexpr std::array pairings{Pairing::halves, Pairing::interleaved};
 
@@ -86,9 +86,10 @@ Expected<std::vector<BenchCase>> chosen(const BenchWanted& wanted, const BenchMa
   return all;
 }
 
+bool of_heads(BenchOp op) { return op == BenchOp::rotate || op == BenchOp::rekey; }
+
 std::string shape_text(const BenchCase& what) {
-  if (what.op != BenchOp::rotate)
-    return fmt::format("{} x {}", what.length, what.heads * what.head_dim);
+  if (!of_heads(what.op)) return fmt::format("{} x {}", what.length, what.heads * what.head_dim);
   const std::string keys = what.kv_heads > 0 ? fmt::format("+{}", what.kv_heads) : "";
   return fmt::format("{}{} x {} x {}", what.heads, keys, what.length, what.head_dim);
 }
@@ -104,10 +105,10 @@ std::string bench_page(std::span<const BenchRow> rows, const BenchMachine& machi
     if (!last || *last != row.what.op) {
       const std::string op(name(row.what.op));
       page += "\n" +
-              term.bold(fmt::format(
-                  "{:<24}{:<9}{:<12}{:<18}{:>3}{:>10}{:>6}{:>6}{:>6}", op, "dtype", "pairing",
-                  row.what.op == BenchOp::rotate ? "heads x tokens" : "tokens x width", "thr",
-                  "time", "GB/s", "limit", "ratio")) +
+              term.bold(fmt::format("{:<24}{:<9}{:<12}{:<18}{:>3}{:>10}{:>6}{:>6}{:>6}", op,
+                                    "dtype", "pairing",
+                                    of_heads(row.what.op) ? "heads x tokens" : "tokens x width",
+                                    "thr", "time", "GB/s", "limit", "ratio")) +
               "\n";
     }
     last = &row.what.op;
@@ -116,8 +117,9 @@ std::string bench_page(std::span<const BenchRow> rows, const BenchMachine& machi
   page += "\n" +
           wrapped(
               "Ratio: the limit's time over the kernel's. The limit is the same memory "
-              "scaled in place by a constant, or filled, for a table, by the same vectors "
-              "and threads, in turns with the kernel. < marks a ratio below the goal beside it.",
+              "scaled in place by a constant, filled, for a table, or rotated, for rekey, by "
+              "the same vectors and threads, in turns with the kernel. < marks a ratio below the "
+              "goal beside it.",
               0, 0) +
           "\n";
   for (const std::string& choice : bench_choices()) page += wrapped(choice, 2, 0) + "\n";

@@ -16,14 +16,15 @@
 
 namespace posenc {
 
-enum class BenchOp { rotate, add, table };
+enum class BenchOp { rotate, rekey, add, table };
 constexpr std::string_view name(BenchOp op) {
-  constexpr std::string_view names[] = {"rotate", "add", "table"};
+  constexpr std::string_view names[] = {"rotate", "rekey", "add", "table"};
   return names[static_cast<std::size_t>(op)];
 }
 
 // One thing to measure. All work in place on memory in the order [seq, heads, head_dim], as a
-// projection leaves it; add and table have vectors of heads · head_dim channels.
+// projection leaves it; add and table have vectors of heads · head_dim channels. rekey moves keys
+// back by 1000 positions.
 struct BenchCase {
   std::string name = "given";
   BenchOp op = BenchOp::rotate;
@@ -61,7 +62,8 @@ constexpr bool from_memory(std::int64_t working_set, const BenchMachine& machine
   return working_set >= 4 * machine.last_level_cache;
 }
 
-// The sweep: memory-bound, cache-resident, one head, decode, position 10 million, tables and sums;
+// The sweep: memory-bound, cache-resident, one head, decode, position 10 million, keys that move,
+// tables and sums;
 // all with so many threads, or, with 0, with one thread and a few of them with all processors. A
 // quarter of the available memory is the most a case takes; one that would need more says "capped"
 // in its name.
@@ -79,7 +81,8 @@ struct BenchRow {
   BenchCase what = {};
   bool ram = false;              // from_memory()
   double seconds = 0;            // median of the kernel's runs
-  double limit_seconds = 0;      // median of the limit's: scaling in place; of a table a plain fill
+  double limit_seconds = 0;      // of the limit's: scaling in place; of a table a plain fill, of
+                                 // rekey a rotation
   int runs = 0;                  // of each
   std::int64_t peak_bytes = -1;  // by which the first run raised the memory in use; -1: not known
 

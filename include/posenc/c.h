@@ -747,6 +747,25 @@ POSENC_API posenc_status posenc_cache_evict(posenc_cache* cache, int64_t sequenc
 POSENC_API posenc_status posenc_cache_size(const posenc_cache* cache, int64_t sequence,
                                            int64_t* tokens, int64_t* length) POSENC_NOTHROW;
 
+/* --- keys that move --------------------------------------------------------------------------- */
+
+/* Keys x [batch, kv_head, seq, head_dim] that stand rotated by `from` at from_positions become keys
+   rotated by `to` at to_positions -> out, as if the unrotated ones had been rotated there: once by
+   the difference of the angles where the two plans differ in no more than frequencies and
+   amplitude. Both plans may be one. side: POSENC_KEY, or POSENC_VALUE of plans that rotate values.
+   Errors: those of posenc_rotate; a rotation that cannot be taken back, which is named; queries;
+   positions that are not as many as the keys. */
+POSENC_API posenc_status posenc_rekey(const posenc_plan* from,
+                                      const posenc_positions* from_positions, const posenc_plan* to,
+                                      const posenc_positions* to_positions, const posenc_tensor* x,
+                                      posenc_side side, const posenc_tensor* out,
+                                      int32_t threads) POSENC_NOTHROW;
+
+/* [{"stack", "layers", "verdict", "why", "moves"}]: whether cached keys of each group of layers may
+   stand elsewhere, as `posenc explain --reuse --json` has it (docs/json.md). */
+POSENC_API posenc_status posenc_model_reuse_json(const posenc_model* model,
+                                                 char** json) POSENC_NOTHROW;
+
 /* --- the doctor, of text ---------------------------------------------------------------------- */
 
 /* The functions of that name of an open model, of the text of a config.json or params.json, or a

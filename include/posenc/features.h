@@ -110,6 +110,10 @@ inline constexpr Room rotate_by{
     "rotate_by", {rotation, head_frequencies, several_axes, rotated_values, phases}, elsewhere};
 inline constexpr Room rekey{"rekey", rotate_inverse.takes.without({pair_magnitudes}), elsewhere,
                             "cache such keys as they left the projection"};
+inline constexpr Room key_header{"key_header",
+                                 {rotation, head_frequencies, several_axes, rotated_values},
+                                 elsewhere,
+                                 "send such keys to who has the same plan, without a header"};
 inline constexpr Room rotation_angles{"rotation_angles", rotations.without({two_angles}),
                                       elsewhere};
 inline constexpr Room frequency_gradient{

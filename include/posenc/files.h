@@ -107,6 +107,7 @@ Expected<Gguf> parse_gguf(std::span<const std::byte> bytes, std::string_view whe
 struct LlamaCache {
   std::int64_t axes = 1;  // of positions: 3 (time, row, column) where the model sees pictures
   std::vector<std::int64_t> position = {};  // [axis][cell]
+  std::vector<std::size_t> place = {};      // where the file has the position of each cell, 4 bytes
   std::vector<StoredTensor> keys = {};  // of each layer that the cache serves, [cell][all heads]
 };
 

@@ -17,6 +17,7 @@
 #include "posenc/files.h"
 #include "posenc/gradients.h"
 #include "posenc/identify.h"
+#include "posenc/key_header.h"
 #include "posenc/layout.h"
 #include "posenc/members.h"
 #include "posenc/model.h"

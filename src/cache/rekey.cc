@@ -5,10 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "posenc/features.h"
+#include "src/cache/rekey_parts.h"
 #include "src/cache/rerotate.h"
 #include "src/core/try.h"
 
@@ -63,29 +66,32 @@ Tensor sequence_of(Tensor x, std::int64_t b) {
   return x;
 }
 
-// Frequencies or amplitude differ: once by the difference of the two angles.
+// Frequencies or amplitude differ: once by the difference of the two angles. An angle is a sum over
+// axes, so that the new positions and the old ones, negative, are axes of one rotation.
 Expected<void> turn_by_difference(const Stand& from, const Stand& to, const Tensor& x,
                                   const Tensor& out, Side side, Threads threads) {
   Plan step = *to.plan;
-  step.rotate->amplitude = to.plan->rotate->amplitude / from.plan->rotate->amplitude;
-  step.rotate->kind = Plain{};  // phases are the same before and after
-  const std::int64_t heads = step.rotate->frequencies.heads, pairs = step.rotate->pairs();
-  const std::int64_t of_token = std::max<std::int64_t>(1, heads * pairs);
-  const std::int64_t part = std::max<std::int64_t>(1, at_once / of_token);
-  std::vector<double> a(static_cast<std::size_t>(part * of_token)), b(a.size());
-  for (std::int64_t batch = 0; batch < x.shape[0]; ++batch)
-    for (std::int64_t first = 0; first < x.shape[2]; first += part) {
-      const std::int64_t count = std::min(part, x.shape[2] - first);
-      const auto of = [&](std::vector<double>& memory) {
-        return Tensor::dense(memory.data(), {1, heads, count, pairs});
-      };
-      POSENC_CHECK(rotation_angles(*from.plan, from.at.slice(batch, first, count), of(a), threads));
-      POSENC_CHECK(rotation_angles(*to.plan, to.at.slice(batch, first, count), of(b), threads));
-      for (std::size_t i = 0; i < static_cast<std::size_t>(count * of_token); ++i) b[i] -= a[i];
-      POSENC_CHECK(rotate_by(step, tokens_of(sequence_of(x, batch), first, count), of(b), side,
-                             tokens_of(sequence_of(out, batch), first, count), threads));
-    }
-  return {};
+  step.valid.reset();
+  Rotate& rotation = *step.rotate;
+  rotation.amplitude /= from.plan->rotate->amplitude;
+  rotation.kind = Plain{};  // phases are the same before and after
+  const std::int64_t axes = rotation.frequencies.axes, tokens = x.shape[2],
+                     batch = std::max(from.at.batch(), to.at.batch());
+  rotation.frequencies.axes = 2 * axes;
+  rotation.frequencies.radians.clear();
+  for (std::int64_t head = 0; head < rotation.frequencies.heads; ++head)
+    for (const Plan* plan : {to.plan, from.plan})
+      for (std::int64_t axis = 0; axis < axes; ++axis)
+        for (std::int64_t pair = 0; pair < rotation.pairs(); ++pair)
+          rotation.frequencies.radians.push_back(plan->rotate->at(head, axis, pair));
+  std::vector<std::int64_t> ids;
+  ids.reserve(static_cast<std::size_t>(2 * axes * batch * tokens));
+  for (const auto& [at, sign] : {std::pair{&to.at, 1}, std::pair{&from.at, -1}})
+    for (std::int64_t axis = 0; axis < axes; ++axis)
+      for (std::int64_t b = 0; b < batch; ++b)
+        for (std::int64_t t = 0; t < tokens; ++t) ids.push_back(sign * at->at(t, b, axis));
+  POSENC_TRY(positions, Positions::signed_ids(ids, 2 * axes, batch));
+  return rotate(step, x, positions, side, out, threads);
 }
 
 // Rotations of two kinds: back and anew, in double, and rounded once.
@@ -118,39 +124,40 @@ Expected<void> back_and_anew(const Stand& from, const Stand& to, const Tensor& x
   return {};
 }
 
-Expected<void> check_tokens(const Stand& stand, const Tensor& x, std::string_view which) {
-  if (stand.at.size() != x.shape[2])
-    return fail("rekey", std::string(which) + " has a position for each token",
-                std::to_string(stand.at.size()) + " for " + std::to_string(x.shape[2]),
-                "give as many as the keys have tokens");
-  if (stand.at.batch() != 1 && stand.at.batch() != x.shape[0])
-    return fail("rekey", std::string(which) + " has a row for each sequence, or one for all",
-                std::to_string(stand.at.batch()) + " for " + std::to_string(x.shape[0]),
-                "give as many as the batch has");
-  return {};
-}
-
 }  // namespace
 
-Expected<void> rekey(const Stand& from, const Stand& to, const Tensor& x, const Tensor& out,
-                     Side side, Threads threads) {
+namespace detail {
+
+Expected<void> check_stands(const Stand& from, const Stand& to, Side side) {
   if (!from.plan || !to.plan)
     return fail("rekey", "needs the plan that rotated the keys, and the one they shall have",
                 "none", "give both: Stand{&plan, positions}");
   if (side == Side::query)
     return fail("rekey", "moves what is cached: keys, or values", "queries", "rotate() queries");
-  if (x.rank > 4 || x.rank < 2 || out.rank != x.rank || out.shape != x.shape ||
-      out.dtype != x.dtype)
-    return fail("rekey", "out must be of the keys' shape and type", shape_text(out),
-                "make it like the keys, " + shape_text(x));
-  const Tensor keys = x.with_rank(4), result = out.with_rank(4);
-  POSENC_CHECK(check_tokens(from, keys, "from"));
-  POSENC_CHECK(check_tokens(to, keys, "to"));
   POSENC_CHECK(check_takes(rooms::rekey, *from.plan));
-  POSENC_CHECK(check_takes(rooms::rekey, *to.plan));
+  return check_takes(rooms::rekey, *to.plan);
+}
+
+Expected<void> check_positions(const Stand& from, const Stand& to, std::int64_t sequences,
+                               std::int64_t tokens) {
+  for (const auto& [stand, which] : {std::pair{&from, "from"}, std::pair{&to, "to"}}) {
+    if (stand->at.size() != tokens)
+      return fail("rekey", std::string(which) + " has a position for each token",
+                  std::to_string(stand->at.size()) + " for " + std::to_string(tokens),
+                  "give as many as the keys have tokens");
+    if (stand->at.batch() != 1 && stand->at.batch() != sequences)
+      return fail("rekey", std::string(which) + " has a row for each sequence, or one for all",
+                  std::to_string(stand->at.batch()) + " for " + std::to_string(sequences),
+                  "give as many as the batch has");
+  }
+  return {};
+}
+
+Expected<void> move_keys(const Stand& from, const Stand& to, const Tensor& keys,
+                         const Tensor& result, Side side, Threads threads) {
   const std::optional<Rotate>&a = from.plan->rotate, &b = to.plan->rotate;
   if (a && b && is_plain(*a) && is_plain(*b)) {
-    if (*a == *b) {
+    if (a == b) {
       POSENC_TRY(steps, moved_by(from.at, to.at, keys.shape[2]));
       return move_on(*from.plan, steps, keys, result, side, threads);
     }
@@ -158,6 +165,20 @@ Expected<void> rekey(const Stand& from, const Stand& to, const Tensor& x, const 
       return turn_by_difference(from, to, keys, result, side, threads);
   }
   return back_and_anew(from, to, keys, result, side, threads);
+}
+
+}  // namespace detail
+
+Expected<void> rekey(const Stand& from, const Stand& to, const Tensor& x, const Tensor& out,
+                     Side side, Threads threads) {
+  POSENC_CHECK(detail::check_stands(from, to, side));
+  if (x.rank > 4 || x.rank < 2 || out.rank != x.rank || out.shape != x.shape ||
+      out.dtype != x.dtype)
+    return fail("rekey", "out must be of the keys' shape and type", shape_text(out),
+                "make it like the keys, " + shape_text(x));
+  const Tensor keys = x.with_rank(4);
+  POSENC_CHECK(detail::check_positions(from, to, keys.shape[0], keys.shape[2]));
+  return detail::move_keys(from, to, keys, out.with_rank(4), side, threads);
 }
 
 }  // namespace posenc

@@ -23,7 +23,7 @@ constexpr std::uint32_t most_layers = 4096, most_streams = 256, most_caches = 16
 // After a read that goes beyond the end every other yields zeros.
 class Cursor {
  public:
-  explicit Cursor(std::span<const std::byte> bytes) : rest_(bytes) {}
+  explicit Cursor(std::span<const std::byte> bytes) : rest_(bytes), size_(bytes.size()) {}
 
   template <class T>
   T number() {
@@ -45,9 +45,11 @@ class Cursor {
   }
   bool whole() const { return whole_; }
   std::size_t left() const { return rest_.size(); }
+  std::size_t offset() const { return size_ - rest_.size(); }
 
  private:
   std::span<const std::byte> rest_;
+  std::size_t size_;
   bool whole_ = true;
 };
 
@@ -63,6 +65,7 @@ bool read_cells(Cursor& in, std::uint32_t count, const Variant& variant, LlamaCa
   if (!in.has(count, 8 + variant.extra)) return false;
   std::vector<std::int64_t> row, column;
   for (std::uint32_t i = 0; i < count; ++i) {
+    cache.place.push_back(in.offset());
     cache.position.push_back(in.number<std::int32_t>());
     const auto sequences = in.number<std::uint32_t>();
     if (variant.extra > 0) {

@@ -30,6 +30,8 @@ TEST(LlamaState, HasTokensPositionsAndKeys) {
   const LlamaCache& cache = state->caches.front();
   EXPECT_EQ(cache.axes, 1);
   EXPECT_EQ(cache.position.back(), 63);
+  ASSERT_EQ(cache.place.size(), 64U);
+  EXPECT_EQ(text[cache.place.back()], 63);
   ASSERT_EQ(cache.keys.size(), 2U);
   EXPECT_EQ(cache.keys.front().type, "F16");
   EXPECT_EQ(cache.keys.front().shape, (std::vector<std::int64_t>{64, 192}));

@@ -62,7 +62,7 @@ TEST_F(Bench, AFarPositionIsOneRowToo) {
 
 TEST_F(Bench, BadInputExitsWithTwo) {
   const std::pair<const char*, const char*> bad[] = {
-      {"bench spin", "bench: OP: not known, got spin; one of: rotate add table"},
+      {"bench spin", "bench: OP: not known, got spin; one of: rotate rekey add table"},
       {"bench rotate --length 0", "--length"},
       {"bench rotate --length -4", "--length"},
       {"bench rotate --heads x", "--heads"},

@@ -9,9 +9,10 @@
 #include <vector>
 
 #include "backends/cuda/backend.h"
-#include "posenc/rekey.h"
 #include "posenc/cuda.h"
+#include "posenc/key_header.h"
 #include "posenc/posenc.h"
+#include "posenc/rekey.h"
 
 namespace posenc {
 
@@ -124,6 +125,13 @@ std::vector<Asked> asked() {
          const Numbers x = of_tokens(), out = x;
          const Positions at = Positions::range(0, tokens);
          return rekey({&plan, at}, {&plan, at}, x.view, out.view);
+       }},
+      {&rooms::key_header,
+       [](const Plan& plan) -> Expected<void> {
+         const std::int64_t shape[] = {1, heads, tokens, head_dim};
+         const auto made = key_header({&plan, Positions::range(0, tokens)}, shape, KeyType::f64);
+         if (!made) return std::unexpected(made.error());
+         return {};
        }},
       {&rooms::rotation_angles,
        [](const Plan& plan) {

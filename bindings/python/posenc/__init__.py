@@ -31,6 +31,8 @@ from ._posenc import (
     mamba3,
     normals,
     read_tensors,
+    rekey,
+    rekey_,
     resample_grid,
     resample_grid_gradient,
     selective_rope,
@@ -38,7 +40,7 @@ from ._posenc import (
 )
 from ._posenc import __version__ as __version__
 from .errors import Error, Warning
-from .models import Model, bundled_models, explain, model, plan
+from .models import Model, bundled_models, explain, model, plan, reuse
 from .values import *  # noqa: F403
 from .values import Value
 from .values import __all__ as _values
@@ -67,8 +69,8 @@ _tools = [
 __all__ = [
     "AngleForm", "Error", "FileTensor", "KvCache", "Model", "Plan", "Positions", "Value", "Warning", "alibi_slopes", "attend",
     "attend_backward", "bundled_models", "carope", "deberta_bucket", "explain", "fire_bias", "grape_m", "kerple_gradients", "mamba3",
-    "model", "normals", "plan", "positions", "read_tensors", "resample_grid", "resample_grid_gradient", "selective_rope",
-    "t5_bucket",
+    "model", "normals", "plan", "positions", "read_tensors", "rekey", "rekey_", "resample_grid", "resample_grid_gradient",
+    "reuse", "selective_rope", "t5_bucket",
     *_tools, *_values,
 ]  # fmt: skip
 

@@ -188,6 +188,15 @@ def explain(of: ModelSource, *, at: int = 0, layer: int | None = None) -> Explan
     return Explanation(read(of), at, layer)
 
 
+def reuse(of: ModelSource) -> list[Record]:
+    """Whether a model's cached keys may stand at other positions (posenc.rekey), group of layers by group: stack, layers,
+    verdict ("exact", "unrotated only", "never"), why, and moves, what must move along. It is about each layer's own keys: those
+    of deeper layers also hold what their tokens read of the tokens before them (docs/cache.md)."""
+    import json
+
+    return [Record(each) for each in json.loads(_posenc.reuse_json(read(of)))]
+
+
 def bundled_models() -> list[dict[str, str]]:
     """Real configurations that travel with the library: name, about, origin, source."""
     import json

@@ -32,6 +32,7 @@ void bind_content_angles(nb::module_& m);
 void bind_files(nb::module_& m);
 void bind_layouts(nb::module_& m);
 void bind_resample(nb::module_& m);
+void bind_rekey(nb::module_& m);
 
 // Any word of the three lists: Python's Rope, Yarn and Fire each hold one.
 struct Value {

@@ -23,4 +23,5 @@ NB_MODULE(_posenc, m) {
   bind_files(m);
   bind_layouts(m);
   bind_resample(m);
+  bind_rekey(m);
 }

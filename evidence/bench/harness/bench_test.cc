@@ -96,7 +96,7 @@ TEST(BenchValue, GivenThreadsAreThoseOfEveryRow) {
 }
 
 TEST(BenchValue, EveryOpIsMeasuredInEveryDtype) {
-  for (const BenchOp op : {BenchOp::rotate, BenchOp::add, BenchOp::table})
+  for (const BenchOp op : {BenchOp::rotate, BenchOp::rekey, BenchOp::add, BenchOp::table})
     for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
       const BenchCase what{.op = op, .dtype = dtype, .heads = 2, .head_dim = 6, .length = 5};
       const auto row = measure(what, small, once);

@@ -85,6 +85,12 @@ std::vector<BenchCase> bench_cases(const BenchMachine& machine, int threads) {
   }
   list({.name = "decode, 8 heads", .length = 64, .decode = true, .goal = 0.25});
 
+  for (const DType dtype : types) {
+    list(
+        in_memory({.name = "memory", .op = BenchOp::rekey, .dtype = dtype, .goal = 0.90}, machine));
+    list({.name = "cache", .op = BenchOp::rekey, .dtype = dtype, .goal = 0.90});
+  }
+
   for (const BenchOp op : {BenchOp::table, BenchOp::add}) {
     for (const Pairing pairing : pairings)
       list({.name = "32768 x 1024", .op = op, .pairing = pairing, .length = 32768, .goal = 0.90},

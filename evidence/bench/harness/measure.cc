@@ -12,6 +12,7 @@
 #include "posenc/apply.h"
 #include "posenc/bench.h"
 #include "posenc/positions.h"
+#include "posenc/rekey.h"
 #include "posenc/schemes.h"
 #include "src/core/try.h"
 
@@ -90,8 +91,12 @@ Positions positions_of(const BenchCase& what) {
   return *Positions::ids(ids, 1, what.length);
 }
 
+bool turns(const BenchCase& what) {
+  return what.op == BenchOp::rotate || what.op == BenchOp::rekey;
+}
+
 Expected<Plan> plan_of(const BenchCase& what) {
-  if (what.op == BenchOp::rotate)
+  if (turns(what))
     return compile(Scheme{Rope{.pairing = what.pairing}},
                    {.heads = what.heads, .kv_heads = what.kv_heads, .head_dim = what.head_dim});
   const bool apart = what.pairing == Pairing::halves;
@@ -104,7 +109,7 @@ Action kernel_of(const BenchCase& what, const Plan& plan, const Positions& posit
                  const Buffer& buffer) {
   const Threads threads{what.threads};
   const std::int64_t batch = what.decode ? what.length : 1, seq = what.decode ? 1 : what.length;
-  if (what.op != BenchOp::rotate) {
+  if (!turns(what)) {
     const Tensor all = Tensor::dense(buffer.at(what.dtype, 0), what.dtype,
                                      {batch, seq, what.heads * what.head_dim});
     if (what.op == BenchOp::table)
@@ -117,13 +122,25 @@ Action kernel_of(const BenchCase& what, const Plan& plan, const Positions& posit
         .swapped(1, 2);
   };
   const Tensor q = heads_of(0, what.heads);
+  if (what.op == BenchOp::rekey) {
+    const Positions stood = Positions::range(what.first_position + 1000, what.length);
+    return [=, &plan, &positions] {
+      return rekey({&plan, stood}, {&plan, positions}, q, q, Side::key, threads);
+    };
+  }
   if (what.kv_heads == 0)
     return [=, &plan, &positions] { return rotate(plan, q, positions, Side::query, q, threads); };
   const Tensor k = heads_of(what.length * what.heads * what.head_dim, what.kv_heads);
   return [=, &plan, &positions] { return rotate(plan, q, k, positions, q, k, threads); };
 }
 
-Action limit_of(const BenchCase& what, const Buffer& buffer) {
+Action limit_of(const BenchCase& what, const Plan& plan, const Positions& positions,
+                const Buffer& buffer) {
+  if (what.op == BenchOp::rekey) {
+    BenchCase rotation = what;
+    rotation.op = BenchOp::rotate;
+    return kernel_of(rotation, plan, positions, buffer);
+  }
   void* const data = buffer.at(what.dtype, 0);
   const auto act = what.op == BenchOp::table ? detail::fill : detail::scale_in_place;
   // A factor of one keeps the values; the kernel cannot know it.
@@ -145,7 +162,8 @@ Expected<BenchRow> measure(const BenchCase& what, const BenchMachine& machine,
     return fail("bench", "the tensors must fit the available memory",
                 std::to_string(what.working_set()) + " bytes", "make them smaller");
   const Positions positions = positions_of(what);
-  const Action kernel = kernel_of(what, plan, positions, buffer), limit = limit_of(what, buffer);
+  const Action kernel = kernel_of(what, plan, positions, buffer),
+               limit = limit_of(what, plan, positions, buffer);
 
   BenchRow row{.what = what, .ram = from_memory(what.working_set(), machine)};
   const detail::PeakMemory peak;

@@ -1,0 +1,106 @@
+// Keys in pages, from one rotation and place to another (posenc/rekey.h).
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/cache/rekey_parts.h"
+#include "src/core/try.h"
+#include "src/kernels/threads.h"
+
+namespace posenc {
+namespace {
+
+constexpr std::int64_t most_pages_at_once = 64;  // so that threads have something to share
+
+// Neighbouring pages of one sequence, which are moved at once: a batch of as many rows.
+struct PageRun {
+  std::int64_t sequence = 0, page = 0, pages = 0;
+  std::int64_t first = 0, tokens = 0;  // of the sequence, and in each page
+};
+
+Expected<std::vector<PageRun>> runs_of(const KeyPages& in) {
+  const auto sequences = static_cast<std::int64_t>(in.tokens.size());
+  const std::int64_t columns =
+      sequences == 0 ? 0 : static_cast<std::int64_t>(in.table.size()) / sequences;
+  const std::int64_t size = in.keys.shape[2];
+  std::vector<std::uint8_t> taken(static_cast<std::size_t>(in.keys.shape[0]));
+  std::vector<PageRun> runs;
+  for (std::int64_t s = 0; s < sequences; ++s) {
+    const std::int64_t tokens = in.tokens[static_cast<std::size_t>(s)];
+    if (tokens < 0 || (tokens + size - 1) / size > columns)
+      return fail("rekey", "a sequence's tokens must fit its pages of the table",
+                  std::to_string(tokens) + " tokens, " + std::to_string(columns) + " pages of " +
+                      std::to_string(size),
+                  "give the table a column for each page");
+    for (std::int64_t first = 0; first < tokens; first += size) {
+      const std::int64_t page = in.table[static_cast<std::size_t>(s * columns + first / size)];
+      if (page < 0 || page >= in.keys.shape[0])
+        return fail("rekey", "the pool must have the pages of the table", std::to_string(page),
+                    "it has " + std::to_string(in.keys.shape[0]));
+      if (taken[static_cast<std::size_t>(page)]++ > 0)
+        return fail("rekey", "a page must be of one sequence", std::to_string(page) + " twice",
+                    "its tokens would move twice: copy it, or move it once");
+      const std::int64_t here = std::min(size, tokens - first);
+      PageRun* const last = runs.empty() ? nullptr : &runs.back();
+      if (last && last->sequence == s && last->page + last->pages == page && last->tokens == here &&
+          last->pages < most_pages_at_once)
+        ++last->pages;
+      else
+        runs.push_back({s, page, 1, first, here});
+    }
+  }
+  return runs;
+}
+
+// A row for each page of a run.
+Expected<Positions> rows_of(const Positions& at, const PageRun& run, std::int64_t page_size) {
+  std::vector<std::int64_t> ids;
+  ids.reserve(static_cast<std::size_t>(at.axes() * run.pages * run.tokens));
+  for (std::int64_t axis = 0; axis < at.axes(); ++axis)
+    for (std::int64_t page = 0; page < run.pages; ++page)
+      for (std::int64_t t = 0; t < run.tokens; ++t)
+        ids.push_back(at.at(run.first + page * page_size + t, run.sequence, axis));
+  return Positions::signed_ids(ids, at.axes(), run.pages);
+}
+
+}  // namespace
+
+Expected<void> rekey(const Stand& from, const Stand& to, const KeyPages& in, Side side,
+                     Threads threads) {
+  POSENC_CHECK(detail::check_stands(from, to, side));
+  const auto sequences = static_cast<std::int64_t>(in.tokens.size());
+  if (in.keys.rank != 4 || in.keys.shape[2] < 1)
+    return fail("rekey", "pages must be [page, kv_head, token of the page, head_dim]",
+                shape_text(in.keys), "swap the axes of NHD pages");
+  POSENC_TRY(runs, runs_of(in));
+  const std::int64_t longest = in.tokens.empty() ? 0 : *std::ranges::max_element(in.tokens);
+  POSENC_CHECK(detail::check_positions(from, to, sequences, longest));
+  const auto move = [&](const PageRun& run) -> Expected<void> {
+    Tensor keys = in.keys;
+    keys.data = static_cast<std::byte*>(keys.data) +
+                run.page * keys.stride[0] * static_cast<std::int64_t>(size_of(keys.dtype));
+    keys.shape[0] = run.pages;
+    keys.shape[2] = run.tokens;
+    POSENC_TRY(old_rows, rows_of(from.at, run, in.keys.shape[2]));
+    POSENC_TRY(new_rows, rows_of(to.at, run, in.keys.shape[2]));
+    return detail::move_keys({from.plan, old_rows}, {to.plan, new_rows}, keys, keys, side, {1});
+  };
+  if (runs.empty()) return {};
+  POSENC_CHECK(move(runs[0]));  // what is wrong with the tensor is wrong here
+  std::vector<Expected<void>> done(runs.size());
+  std::int64_t tokens = 0;
+  for (const std::int64_t each : in.tokens) tokens += each;
+  const std::int64_t bytes = tokens * in.keys.shape[1] * in.keys.shape[3] *
+                             static_cast<std::int64_t>(size_of(in.keys.dtype));
+  detail::share_out(static_cast<std::int64_t>(runs.size()) - 1,
+                    detail::thread_count(threads, 2 * bytes),
+                    [&](std::int64_t first, std::int64_t last) {
+                      for (std::int64_t i = first + 1; i <= last; ++i)
+                        done[static_cast<std::size_t>(i)] = move(runs[static_cast<std::size_t>(i)]);
+                    });
+  for (const Expected<void>& each : done) POSENC_CHECK(each);
+  return {};
+}
+
+}  // namespace posenc
