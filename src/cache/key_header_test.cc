@@ -9,9 +9,8 @@
 
 #include "posenc/schemes.h"
 
+namespace posenc::key_header_of {
 namespace {
-
-using namespace posenc;
 
 constexpr std::int64_t shape[] = {1, 2, 5, 16};
 
@@ -126,3 +125,4 @@ TEST(KeyHeader, ARotationWithoutOneIsNamed) {
 }
 
 }  // namespace
+}  // namespace posenc::key_header_of

@@ -13,9 +13,8 @@
 #include "posenc/schemes.h"
 #include "src/core/float8.h"
 
+namespace posenc::rekey_coded {
 namespace {
-
-using namespace posenc;
 
 constexpr std::int64_t heads = 2, tokens = 5, dim = 64;
 constexpr std::int64_t size = heads * tokens * dim;
@@ -205,3 +204,4 @@ TEST(RekeyCoded, WhatDoesNotFitIsRefused) {
 }
 
 }  // namespace
+}  // namespace posenc::rekey_coded

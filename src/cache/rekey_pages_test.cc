@@ -9,9 +9,8 @@
 #include "posenc/rekey.h"
 #include "posenc/schemes.h"
 
+namespace posenc::rekey_pages {
 namespace {
-
-using namespace posenc;
 
 constexpr std::int64_t heads = 2, page_size = 4, dim = 8, pool_pages = 16, columns = 4;
 constexpr std::int64_t size = pool_pages * heads * page_size * dim;
@@ -129,3 +128,4 @@ TEST(RekeyPages, BadTablesAreRefused) {
 }
 
 }  // namespace
+}  // namespace posenc::rekey_pages
