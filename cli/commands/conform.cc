@@ -94,7 +94,7 @@ Run define_conform(CLI::App& app) {
               options->json ? conform_json(card) : conform_page(card, terminal(no_color(app))));
     if (adapter.ignored > 0)
       write_error("posenc: {} lines of its output were no answers\n", adapter.ignored);
-    return conforms(card) ? 0 : 1;
+    return exit_code(card);
   };
 }
 

@@ -48,6 +48,12 @@ Expected<json> Adapter::answer(const json& request) {
       return fail("conform", "the answer must have the id of its request, " + std::to_string(id),
                   read.value("id", json()).dump(), "answer in the order of the requests");
     }
+    if (line->starts_with('{'))  // an answer, by whoever wrote it
+      return json{{"id", id},
+                  {"error", "its answer is no JSON: " + printable(*line, 60) +
+                                (line->find("NaN") != line->npos || line->find("Inf") != line->npos
+                                     ? "; write NaN and infinity as null"
+                                     : "; write it as json.dumps does")}};
     if (++ignored > most_ignored)
       return fail("conform", "must be answered by a JSON object a line", printable(*line, 80),
                   "print what is no answer to standard error");
@@ -83,7 +89,7 @@ Expected<Answer> Adapter::ask(const std::string& operation, const VectorTest& te
   if (!made.unsupported.empty() || !made.error.empty()) return made;
   const auto output = said.find("output");
   if (output == said.end() || !output->is_object()) {
-    made.error = "the answer has no output, unsupported or error";
+    made.error = "its answer has no output, unsupported or error";
     return made;
   }
   for (const auto& [name, value] : output->items()) {
@@ -91,7 +97,7 @@ Expected<Answer> Adapter::ask(const std::string& operation, const VectorTest& te
     if (read)
       made.output.emplace(name, std::move(*read));
     else
-      made.error = "output " + name + " must be numbers";
+      made.error = "its output " + printable(name, 20) + " must be numbers";
   }
   return made;
 }

@@ -125,7 +125,8 @@ JudgedTest judge(const VectorTest& test, const Tolerance& tolerance, const Answe
     if (test.output.contains(name)) got.emplace(name, values);
   if (got.empty()) {
     judged.outcome = Outcome::failed;
-    judged.why = "the answer has none of the outputs that are asked";
+    judged.why = "its answer has none of the outputs that are asked:";
+    for (const auto& [name, right] : test.output) judged.why += " " + name;
     return judged;
   }
   for (const auto& [name, wrong] : test.mistakes)

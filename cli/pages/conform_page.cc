@@ -79,7 +79,7 @@ std::string verdict(const Card& card) {
   if (all.wrong) parts.push_back(fmt::format("{} wrong", all.wrong));
   if (all.loss) parts.push_back(fmt::format("{} lose precision", all.loss));
   if (all.failed) parts.push_back(fmt::format("{} failed in the engine", all.failed));
-  if (all.unsupported) parts.push_back(fmt::format("{} not asked of it", all.unsupported));
+  if (all.unsupported) parts.push_back(fmt::format("{} refused by it", all.unsupported));
   return fmt::format("{}{}{}", right, parts.empty() ? "" : ", ", fmt::join(parts, ", "));
 }
 
@@ -111,10 +111,10 @@ std::string file_lines(const Card& card, const JudgedFile& file, const Terminal&
   if (const auto unknown = file.unexplained(); !unknown.empty()) {
     double worst = 0;
     for (const JudgedTest* test : unknown) worst = std::max(worst, test->off);
-    out += fmt::format(
-        "    {}  {} that no known mistake explains: {}{}\n", term.yellow("unknown"), unknown.size(),
-        some_ids(unknown),
-        std::isfinite(worst) ? fmt::format("; off by up to {:.2g}", worst) : "; of another size");
+    out += fmt::format("    {}  {} that no known mistake explains: {}{}\n", term.yellow("unknown"),
+                       unknown.size(), some_ids(unknown),
+                       std::isfinite(worst) ? fmt::format("; off by up to {:.2g}", worst)
+                                            : "; of another size, or no number");
     if (!unknown.front()->why.empty())
       out += fmt::format("      {}\n", wrapped(unknown.front()->why, 6, 6));
   }
@@ -139,9 +139,10 @@ std::string xml(std::string_view text) {
 
 }  // namespace
 
-bool conforms(const Card& card) {
+int exit_code(const Card& card) {
   const Counts all = counts(card);
-  return all.wrong == 0 && all.failed == 0;
+  if (all.answered() == 0) return 2;
+  return all.wrong == 0 && all.failed == 0 ? 0 : 1;
 }
 
 std::string conform_page(const Card& card, const Terminal& term) {

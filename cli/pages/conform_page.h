@@ -21,7 +21,7 @@ struct Card {
 std::string conform_page(const Card& card, const Terminal& term);
 std::string conform_json(const Card& card);   // docs/schemas/conform.schema.json
 std::string conform_junit(const Card& card);  // XML, a case a test
-// Whether all that was answered is right, but for precision.
-bool conforms(const Card& card);
+// The exit code: 0 where all that was answered is right but for precision, 2 where nothing was.
+int exit_code(const Card& card);
 
 }  // namespace posenc::cli::conform

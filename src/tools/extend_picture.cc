@@ -159,8 +159,9 @@ class Picture {
     }
     choose("vision_yarn", longer ? "larger_and_longer" : "larger",
            std::string("slow pairs, which say where in the picture a patch stands, are kept within "
-                       "the angles of training; fast ones, which draw details, stay as they are. "
-                       "By step (timestep) its strength falls as the noise does") +
+                       "the angles of training, all but those that stand under unseen; fast ones, "
+                       "which draw details, stay as they are. Its strength falls with the noise, "
+                       "step by step (timestep), which linear and yarn without steps do not") +
                (longer ? "; no published method stretches time besides, so frames beyond training "
                          "are another matter: riflex"
                        : ""),
@@ -195,7 +196,8 @@ class Picture {
   void unknown() {
     if (!grows()) return;
     out_.unknown.push_back(
-        "what the picture looks like: make one, with the same seed, as it is too");
+        "what the picture looks like: render it once with and once without the scaling, with one "
+        "seed");
     const PictureAxis& time = out_.axes.front();
     if (out_.recommended == "riflex" && riflex_pair(time) != time.turning + 1)
       out_.unknown.push_back(
@@ -321,7 +323,8 @@ class Picture {
         if (one.name == axis)
           text +=
               std::string(text.empty() ? "" : ", ") + "scale_" + word + " " + shown(1 / one.factor);
-    out_.said.push_back({"ComfyUI's ScaleROPE", text + " (linear, where there is no other node)"});
+    out_.said.push_back(
+        {"ComfyUI's ScaleROPE", text + " (linear, where DyPE cannot be had: softer detail)"});
   }
 
   // As posenc's own commands take it.
