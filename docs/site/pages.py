@@ -35,7 +35,8 @@ def described():
 def structs():
     """C++ names, which Python has too, by the name of the scheme."""
     found = {}
-    for header in (ROOT / "include/posenc").rglob("*.h"):
+    headers = ROOT / "include/posenc"
+    for header in [headers / "scalings.h", headers / "content.h", *sorted((headers / "schemes").glob("*.h"))]:
         for struct, name in re.findall(
             r"^struct (\w+)[^;{]*\{(?:(?!^struct ).)*?\bname = \"(\w+)\"", header.read_text(), re.M | re.S
         ):
