@@ -32,7 +32,7 @@ std::vector<std::string> mistakes_of(const JudgedTest& test) {
 
 struct Counts {
   std::size_t passed = 0, wrong = 0, loss = 0, unsupported = 0, failed = 0;
-  std::size_t answered() const { return passed + wrong + loss; }
+  std::size_t tried() const { return passed + wrong + loss + failed; }
 };
 
 Counts counts(const Card& card, const JudgedFile& file) {
@@ -71,10 +71,8 @@ std::vector<const JudgedTest*> of_outcome(const JudgedFile& file, Outcome outcom
 
 std::string verdict(const Card& card) {
   const Counts all = counts(card);
-  if (all.answered() == 0)
-    return all.failed ? fmt::format("No answer: {} of its tests failed in the engine", all.failed)
-                      : "No answer: the engine has none of the operations";
-  const std::string right = fmt::format("{} of {} right", all.passed, all.answered());
+  if (all.tried() == 0) return "No answer: the engine has nothing of what was asked";
+  const std::string right = fmt::format("{} of {} right", all.passed, all.tried());
   std::vector<std::string> parts;
   if (all.wrong) parts.push_back(fmt::format("{} wrong", all.wrong));
   if (all.loss) parts.push_back(fmt::format("{} lose precision", all.loss));
@@ -101,11 +99,11 @@ std::string mistake_lines(const Card& card, const Shown& shown, const Terminal& 
 std::string file_lines(const Card& card, const JudgedFile& file, const Terminal& term) {
   const Counts of = counts(card, file);
   std::string out = fmt::format("  {}  ", term.bold(padded(file.file->operation, 12)));
-  if (of.answered() + of.failed == 0) {
+  if (of.tried() == 0) {
     const auto none = of_outcome(file, Outcome::unsupported);
     return out + term.dim(fmt::format("not there: {}\n", none.empty() ? "" : none.front()->why));
   }
-  out += fmt::format("{} of {} right{}\n", of.passed, of.answered() + of.failed,
+  out += fmt::format("{} of {} right{}\n", of.passed, of.tried(),
                      of.unsupported ? fmt::format(", {} not there", of.unsupported) : "");
   for (const Shown& shown : file.shown) out += mistake_lines(card, shown, term);
   if (const auto unknown = file.unexplained(); !unknown.empty()) {
@@ -141,7 +139,7 @@ std::string xml(std::string_view text) {
 
 int exit_code(const Card& card) {
   const Counts all = counts(card);
-  if (all.answered() == 0) return 2;
+  if (all.tried() == 0) return 2;
   return all.wrong == 0 && all.failed == 0 ? 0 : 1;
 }
 

@@ -23,6 +23,7 @@ struct AxisBase {
   std::vector<double> frequency = {};  // [D/2], unscaled
 };
 
+// What a scaling makes of them.
 struct ScaledAxis {
   std::vector<double> frequency = {};  // [D/2], radians per position
   double magnitude = 1;                // multiplies cos and sin of these pairs

@@ -25,12 +25,29 @@ class ConformCommand : public posenc::test::CommandTest {
   }
 };
 
-TEST_F(ConformCommand, WhatIsNotThereIsNotWrong) {
+TEST_F(ConformCommand, AnEngineThatHasNothingOfWhatIsAskedGivesNoAnswer) {
   const auto ran =
       posenc("conform --only mask " +
              adapter("echo \"{\\\"id\\\":$id,\\\"unsupported\\\":\\\"no masks\\\"}\""));
-  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.code, 2) << ran.err;
   EXPECT_NE(ran.out.find("not there: no masks"), std::string::npos) << ran.out;
+}
+
+TEST_F(ConformCommand, WhatIsNotThereIsNotWrong) {
+  const auto ran =
+      posenc("conform --only bias/slopes " +
+             adapter("if [ $id = 1 ]; then echo \"{\\\"id\\\":1,\\\"output\\\":{\\\"slopes\\\":"
+                     "[0.00390625]}}\"; else "
+                     "echo \"{\\\"id\\\":$id,\\\"unsupported\\\":\\\"one head alone\\\"}\"; fi"));
+  EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+}
+
+TEST_F(ConformCommand, AnAnswerThatIsNoJsonIsToldAsSuch) {
+  const auto ran =
+      posenc("conform --only bias/slopes/4 " +
+             adapter("echo \"{\\\"id\\\":$id,\\\"output\\\":{\\\"slopes\\\":[NaN]}}\""));
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_NE(ran.out.find("write NaN"), std::string::npos) << ran.out;
 }
 
 TEST_F(ConformCommand, AMistakeIsNamedWithItsCure) {
@@ -68,7 +85,7 @@ TEST_F(ConformCommand, GreetingsBeforeAnAnswerAreCountedAndIgnored) {
   const auto ran = posenc(
       "conform --only scores/sink " +
       adapter("echo loading weights; echo \"{\\\"id\\\":$id,\\\"unsupported\\\":\\\"no\\\"}\""));
-  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.code, 2) << ran.err;
   EXPECT_NE(ran.err.find("2 lines of its output were no answers"), std::string::npos) << ran.err;
 }
 
