@@ -25,6 +25,7 @@ struct PictureSize {
 // sides outside 1 to 2^20.
 Expected<PictureSize> picture_size(std::string_view text);
 
+// What extend_picture() is asked for.
 struct PictureOptions {
   PictureSize to = {};
   PictureSize trained = {};  // height 0: as the family's published pipeline has it
@@ -53,6 +54,7 @@ struct PictureOption {
   double magnitude = 1;  // the largest on cos and sin
 };
 
+// A plan for a larger picture or a longer video.
 struct PicturePlan {
   PictureSize to = {}, trained = {};
   std::string trained_by = {};  // a sentence: who says so

@@ -21,6 +21,7 @@
 #include "posenc/layout.h"
 #include "posenc/members.h"
 #include "posenc/model.h"
+#include "posenc/pictures.h"
 #include "posenc/plan.h"
 #include "posenc/position.h"
 #include "posenc/positions.h"

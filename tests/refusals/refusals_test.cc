@@ -211,6 +211,7 @@ std::vector<Plan> plans() {
     all.push_back(of(Rope{}));
     all.back().rotate->kind = std::move(kind);
   };
+  rotating(Plain{.magnitudes = {1, 1.25}});
   rotating(Mix{.inputs = 1, .outputs = 1, .cosine = {1}, .sine = {1}});
   rotating(Regions{.window = 2, .region = {{}, {}}});
   rotating(TwoAngles{.radians = {0.5, 0.25}});
