@@ -97,6 +97,7 @@ Run define_extend(CLI::App& app) {
 
 }  // namespace
 
-extern const Command extend_command{"extend", "a plan for a longer context or a larger picture", define_extend};
+extern const Command extend_command{"extend", "a plan for a longer context or a larger picture",
+                                    define_extend};
 
 }  // namespace posenc::cli

@@ -28,7 +28,7 @@ Expected<PictureSize> picture_size(std::string_view text);
 // What extend_picture() is asked for.
 struct PictureOptions {
   PictureSize to = {};
-  PictureSize trained = {};  // height 0: as the family's published pipeline has it
+  PictureSize trained = {};  // height 0: as its family is known to have it
 };
 
 // One axis of the positions that the picture runs along.

@@ -3,8 +3,8 @@
 
 #include "posenc/angles.h"
 #include "posenc/apply.h"
-#include "posenc/axis_scalings.h"
 #include "posenc/attention.h"
+#include "posenc/axis_scalings.h"
 #include "posenc/cache.h"
 #include "posenc/content.h"
 #include "posenc/distance_maps.h"

@@ -2,9 +2,6 @@
 // keys may is said by reuse.h.
 #pragma once
 
-#include <cstdint>
-#include <span>
-
 #include <array>
 #include <cstddef>
 #include <cstdint>

@@ -24,8 +24,8 @@ struct Row {
 };
 
 constexpr Row rows[] = {
-    {{"transformers", "4.54.0", "4.56.0",
-      "4.54 and 4.55 take the first of Qwen-VL's three rows of positions for those of packed text: "
+    {{"transformers", "4.54.0", "4.57.0",
+      "4.54 to 4.56 take the first of Qwen-VL's three rows of positions for those of packed text: "
       "prompts with pictures are generated from a wrong mask, and answers get worse",
       "pip install -U transformers (4.57), or 4.53", "huggingface/transformers#40154"},
      [](const Model& model) {

@@ -25,6 +25,15 @@ TEST(VersionFaults, HoldWithinTheirRangeAlone) {
   EXPECT_TRUE(version_faults(model, "sglang@0.19.1").empty());
 }
 
+// In the published code of 4.54.0 to 4.56.2, and no more in that of 4.57.0.
+TEST(VersionFaults, OfQwenVlEndWithTransformers457) {
+  const Model model = *read_model("qwen2.5-vl-7b");
+  EXPECT_TRUE(version_faults(model, "transformers@4.53.3").empty());
+  EXPECT_EQ(version_faults(model, "transformers@4.54.0").size(), 1u);
+  EXPECT_EQ(version_faults(model, "transformers@4.56.2").size(), 1u);
+  EXPECT_TRUE(version_faults(model, "transformers@4.57.6").empty());
+}
+
 TEST(VersionFaults, ConcernFilesThatSayIt) {
   const Model told =
       ling2(R"("rope_theta": 600000, "partial_rotary_factor": 0.5, "rotary_dim": 32)");

@@ -22,13 +22,15 @@ constexpr double whole_turn = 2 * std::numbers::pi;
 constexpr std::int64_t most_pixels = std::int64_t{1} << 20;
 constexpr double rounding = 1 + 1e-6;
 
-// How a family makes tokens of pixels, and the size that its published pipeline makes by default
-// (diffusers 0.42, src/diffusers/pipelines).
+constexpr std::string_view of_diffusers = "the default of its pipeline in diffusers";
+
+// How a family makes tokens of pixels, and the size that stands for those of its training.
 struct PictureFamily {
   std::string_view classes;  // _class_name, words
   std::int64_t pixels = 16;  // of a token's side
   std::int64_t frames = 0;   // of a token, beside the first; 0: no videos
   PictureSize trained = {1, 1024, 1024};
+  std::string_view by = of_diffusers;
   std::string_view dype = {};    // model_type of ComfyUI-DyPE's node; "": it does not take it
   std::int64_t riflex_pair = 0;  // that RIFLEx or its users name, from 1; 0: none is published
 };
@@ -38,14 +40,17 @@ constexpr PictureFamily picture_families[] = {
     {.classes = "Flux2Transformer2DModel ChromaTransformer2DModel LongCatImageTransformer2DModel "
                 "BriaTransformer2DModel OvisImageTransformer2DModel Lumina2Transformer2DModel "
                 "HiDreamImageTransformer2DModel"},
-    {.classes = "QwenImageTransformer2DModel", .trained = {1, 1328, 1328}, .dype = "qwen"},
+    {.classes = "QwenImageTransformer2DModel",
+     .trained = {1, 1328, 1328},
+     .by = "what ComfyUI-DyPE takes for it",
+     .dype = "qwen"},
     {.classes = "ZImageTransformer2DModel", .dype = "zimage"},
     {.classes = "HunyuanImageTransformer2DModel", .pixels = 32, .trained = {1, 2048, 2048}},
     {.classes = "HunyuanVideoTransformer3DModel",
      .frames = 4,
      .trained = {129, 720, 1280},
      .riflex_pair = 4},
-    {.classes = "HunyuanVideo15Transformer3DModel", .frames = 4, .trained = {121, 720, 1280}},
+    {.classes = "HunyuanVideo15Transformer3DModel", .frames = 4, .trained = {121, 480, 848}},
     {.classes = "WanTransformer3DModel WanVACETransformer3DModel WanModel",
      .frames = 4,
      .trained = {81, 480, 832},
@@ -149,8 +154,7 @@ class Picture {
       const PictureAxis& time = out_.axes.front();
       if (time.repeats.empty())
         return choose("as_is", "nothing_repeats",
-                      "no pair comes round within the wanted frames that did not in training: new "
-                      "angles of slow pairs slow motion down before they break it",
+                      "no pair comes round within the wanted frames that did not in training",
                       "2502.15894");
       return choose("riflex", "repeats",
                     "the pair that comes round behind the trained frames makes a video begin anew; "
@@ -162,8 +166,7 @@ class Picture {
                        "the angles of training, all but those that stand under unseen; fast ones, "
                        "which draw details, stay as they are. Its strength falls with the noise, "
                        "step by step (timestep), which linear and yarn without steps do not") +
-               (longer ? "; no published method stretches time besides, so frames beyond training "
-                         "are another matter: riflex"
+               (longer ? "; it leaves time alone: for frames beyond those of training see riflex"
                        : ""),
            "2510.20766");
   }
@@ -184,8 +187,7 @@ class Picture {
     }
     if (const auto* riflex = std::get_if<Riflex>(&option.scaling)) {
       out_.said.push_back({"WanVideoWrapper, HunyuanVideoWrapper",
-                           "riflex_freq_index " + std::to_string(riflex->pair) + ", num_frames " +
-                               std::to_string(out_.to.frames)});
+                           "riflex_freq_index " + std::to_string(riflex->pair)});
       out_.said.push_back(
           {"diffusers", "no argument: replace inv_freq[" + std::to_string(riflex->pair - 1) +
                             "] of the time axis by " +
@@ -206,7 +208,7 @@ class Picture {
           " is the first that comes round: try both");
     if (widest_side() > 4)
       out_.unknown.push_back(
-          "sides of more than 4 times the trained ones: nobody has published them");
+          "whether any scaling holds for sides of more than 4 times the trained ones");
   }
 
  private:
@@ -392,7 +394,7 @@ Expected<PicturePlan> extend_picture(const Model& model, const PictureOptions& o
   const bool said = options.trained.height > 0;
   out.trained = said ? options.trained : family->trained;
   if (said && options.trained.frames == 1) out.trained.frames = family->trained.frames;
-  out.trained_by = said ? "as --trained says" : "the default of its published pipeline";
+  out.trained_by = said ? "as --trained says" : std::string(family->by);
   if (out.to.frames > 1 && family->frames == 0)
     return fail("extend", "a model of pictures has no frames", size_text(out.to),
                 "leave the frames out: --to " + std::to_string(out.to.height) + "x" +

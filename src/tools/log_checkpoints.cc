@@ -11,26 +11,6 @@
 namespace posenc::detail {
 namespace {
 
-// "torch.Size([512, 384])" behind a place of the line; empty: none, or one of no axis.
-std::vector<double> next_shape(std::string_view line, std::size_t& at) {
-  constexpr std::string_view opens = "Size([";
-  constexpr std::size_t longest = 80;
-  std::vector<double> shape;
-  at = std::min(line.find(opens, at), line.size());
-  if (at == line.size()) return shape;
-  at += opens.size();
-  const std::size_t end = line.find(']', at);
-  if (end == line.npos || end - at > longest) return shape;
-  std::string_view inside = line.substr(at, end - at);
-  at = end;
-  while (!inside.empty()) {
-    const std::size_t comma = std::min(inside.find(','), inside.size());
-    if (const auto number = number_after(inside.substr(0, comma), "")) shape.push_back(*number);
-    inside.remove_prefix(std::min(comma + 1, inside.size()));
-  }
-  return shape;
-}
-
 bool is_table(std::string_view line) {
   constexpr std::array names = {"pos_embed",       "position_embedding", "positional_embedding",
                                 "embed_positions", "wpe.weight",         "position_ids"};
@@ -56,7 +36,8 @@ std::optional<Finding> checkpoint_table(std::string_view line) {
       !(line.contains("copying a param") || line.contains("size mismatch")))
     return std::nullopt;
   std::size_t at = 0;
-  const std::vector<double> file = next_shape(line, at), model = next_shape(line, at);
+  const std::vector<double> file = numbers_between(line, at, "Size([", ']'),
+                            model = numbers_between(line, at, "Size([", ']');
   const auto too_large = [](double size) { return size > 0x1p50; };
   if (file.empty() || file.size() != model.size() || file == model ||
       std::ranges::any_of(file, too_large) || std::ranges::any_of(model, too_large))

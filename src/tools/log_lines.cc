@@ -144,6 +144,25 @@ std::optional<double> number_after(std::string_view line, std::string_view befor
   return number_in(digits);
 }
 
+std::vector<double> numbers_between(std::string_view line, std::size_t& at, std::string_view opens,
+                                    char closes) {
+  constexpr std::size_t longest = 80;
+  std::vector<double> numbers;
+  at = line.find(opens, at);
+  if (at == line.npos) return numbers;
+  at += opens.size();
+  const std::size_t end = line.find(closes, at);
+  if (end == line.npos || end - at > longest) return numbers;
+  std::string_view inside = line.substr(at, end - at);
+  at = end;
+  while (!inside.empty()) {
+    const std::size_t comma = std::min(inside.find(','), inside.size());
+    if (const auto number = number_after(inside.substr(0, comma), "")) numbers.push_back(*number);
+    inside.remove_prefix(std::min(comma + 1, inside.size()));
+  }
+  return numbers;
+}
+
 void EngineLog::say(std::string_view what, std::string_view value, std::int64_t line) {
   said[std::string(what)] = {number_in(value).value_or(0), printable(value), line};
   ++known;

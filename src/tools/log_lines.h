@@ -43,6 +43,11 @@ std::string in_small_letters(std::string_view line);
 // The number behind the first `before` in a line, "4,096" too; nothing where none stands there.
 std::optional<double> number_after(std::string_view line, std::string_view before);
 
+// The numbers of a list behind a place of the line, which moves to its end: "(1, 16, 56, 64)".
+// Empty: no such list stands there, or a longer one than 80 characters.
+std::vector<double> numbers_between(std::string_view line, std::size_t& at, std::string_view opens,
+                                    char closes);
+
 // What a line says that needs no model to be understood; nothing: it is none of those.
 std::optional<Finding> message_of(std::string_view line);
 

@@ -123,23 +123,6 @@ struct Sizes {
   bool of_mask = false;      // the one is a mask, [batch, 1, tokens, keys]
 };
 
-// "(1, 16, 56, 64)" behind a place of the line; nothing: no shape stands there.
-std::vector<double> shape_after(std::string_view line, std::size_t& at) {
-  std::vector<double> shape;
-  at = line.find('(', at);
-  if (at == line.npos) return shape;
-  const std::size_t end = line.find(')', at);
-  if (end == line.npos || end - at > 60) return shape;
-  std::string_view inside = line.substr(at + 1, end - at - 1);
-  at = end;
-  while (!inside.empty()) {
-    const std::size_t comma = std::min(inside.find(','), inside.size());
-    if (const auto number = number_after(inside.substr(0, comma), "")) shape.push_back(*number);
-    inside.remove_prefix(std::min(comma + 1, inside.size()));
-  }
-  return shape;
-}
-
 // Scores of several heads, and a mask that has one for all of them.
 bool is_mask(const std::vector<double>& first, const std::vector<double>& second) {
   constexpr std::size_t head = 1, query = 2;
@@ -168,7 +151,8 @@ std::optional<Sizes> sizes_in(std::string_view line) {
   }
   if (!line.contains("broadcast")) return std::nullopt;
   std::size_t at = std::min(line.find("hapes"), line.size());
-  const std::vector<double> first = shape_after(line, at), second = shape_after(line, at);
+  const std::vector<double> first = numbers_between(line, at, "(", ')'),
+                            second = numbers_between(line, at, "(", ')');
   if (first.size() < 2 || first.size() != second.size()) return std::nullopt;
   for (std::size_t i = 0; i < first.size(); ++i)
     if (first[i] != second[i] && first[i] != 1 && second[i] != 1)

@@ -85,7 +85,6 @@ TEST(AxisScalings, HaveTheFrequenciesAndMagnitudesOfTheirAuthorsCode) {
     ASSERT_TRUE(
         set_field(scheme, "axis_scaling", field_value(record.at("fields").at("axis_scaling"))));
     for (const auto& [name, value] : record.at("fields").items()) {
-      if (value.is_array() && value.empty()) continue;
       const auto ok = set_field(scheme, name, field_value(value));
       ASSERT_TRUE(ok) << ok.error().message();
     }
