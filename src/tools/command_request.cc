@@ -301,7 +301,7 @@ class Request {
     const bool of_file = !json.find("model");  // MTP's layers are the target's own
     const std::int64_t draft = own_length ? *own_length : of_file ? file_.context : 0;
     if (line_.find("--hf-overrides"))
-      say("draft_overrides", Severity::warning, "", word ? *word : "a draft",
+      say("draft_overrides", Severity::warning, "", word ? printable(*word, 60) : "a draft",
           "vLLM gives --hf-overrides to the target alone: the draft rotates as its own file says" +
               (draft > 0 && draft < target
                    ? ", for " + grouped(draft) + " tokens of the target's " + grouped(target)
