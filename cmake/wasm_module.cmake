@@ -34,7 +34,8 @@ endforeach()
 foreach(part posenc posenc_fast)
   target_compile_options(${part} PRIVATE -msimd128)
 endforeach()
-set_source_files_properties(src/kernels/pairs.cc src/attention/sums.cc PROPERTIES COMPILE_OPTIONS -O2 SKIP_UNITY_BUILD_INCLUSION ON)
+set_source_files_properties(src/kernels/pairs.cc src/attention/sums.cc PROPERTIES COMPILE_OPTIONS -O2 SKIP_UNITY_BUILD_INCLUSION ON
+    SKIP_PRECOMPILE_HEADERS ON)
 
 # These are compiled as the C library is, which calls some of their functions.
 add_library(posenc_wasm_own OBJECT src/wasm/runtime.cc src/wasm/c_library.cc)
