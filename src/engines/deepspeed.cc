@@ -5,6 +5,10 @@
 namespace posenc::detail {
 namespace {
 
+// What its code has a class for.
+constexpr std::string_view deepspeed_families =
+    "exaone4 exaone4_5 falcon llama mistral mixtral opt phi phi3 qwen qwen2 qwen2_moe";
+
 void deepspeed_reads(EngineRope& rope) {
   if (rope.is_new_spelling("rope_theta"))
     rope.refuse(
@@ -25,6 +29,7 @@ const EngineProfile deepspeed_profile{
      "deepspeed/inference/v2/kernels/ragged_ops/linear_blocked_kv_rotary/", "", true},
     "config.json",
     Spelling::rope_scaling,
-    deepspeed_reads};
+    deepspeed_reads,
+    deepspeed_families};
 
 }  // namespace posenc::detail

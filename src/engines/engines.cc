@@ -63,6 +63,15 @@ std::string engine_names() {
   return text;
 }
 
+bool has_class(const EngineProfile& profile, std::string_view family) {
+  if (profile.families.empty() || family.empty()) return true;
+  constexpr std::string_view text = "_text";
+  const std::string_view plain =
+      family.ends_with(text) ? family.substr(0, family.size() - text.size()) : family;
+  const bool named = has_word(profile.families, family) || has_word(profile.families, plain);
+  return named != has_word(profile.families, "-");
+}
+
 FileFormat format_of(const Model& model) {
   return model.files.empty() ? FileFormat::config : model.files.front().format;  // bundled ones are
 }
@@ -100,6 +109,7 @@ Expected<EngineReading> read_as(const Model& model, std::string_view engine, std
     out.reads_format = false;
     return out;
   }
+  out.has_class = has_class(profile, model.family);
   for (LayerGroup& group : out.model.groups) {
     for (Scheme& scheme : group.schemes) {
       Rope* rope = std::get_if<Rope>(&scheme);

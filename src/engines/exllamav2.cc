@@ -4,6 +4,12 @@
 namespace posenc::detail {
 namespace {
 
+// What its code has a class for.
+constexpr std::string_view exllamav2_families =
+    "cohere cohere2 dbrx gemma gemma2 gemma3 gemmoe glm4 gpt2 gpt_bigcode granite index "
+    "internlm2 llama llava minicpm mistral mistral3 mixtral orion phi3 pixtral qwen2 qwen2_5_vl "
+    "qwen2_vl qwen3 qwen3_moe starcoder2 Yi yi";
+
 // get_rope_params_yarn sets the ends of the ramp by the length that is served, where the paper has
 // the trained one, and does nothing up to that.
 void read_exllamav2_yarn(EngineRope& rope, Yarn& yarn) {
@@ -62,6 +68,7 @@ const EngineProfile exllamav2_profile{
     {"exllamav2", "exl2", "exllamav2", "0.3.2", "exllamav2/rope.py", "", true},
     "config.json",
     Spelling::rope_scaling,
-    exllamav2_reads};
+    exllamav2_reads,
+    exllamav2_families};
 
 }  // namespace posenc::detail

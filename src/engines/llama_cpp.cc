@@ -41,12 +41,19 @@ void read_converted_yarn(EngineRope& rope, Yarn& yarn) {
              "(--yarn-beta-fast and --yarn-beta-slow set them)");
 }
 
-void read_converted_longrope(EngineRope& rope) {
-  if (!rope.model_is("phi3 phimoe")) {
-    lose_scaling(rope, "the converter writes the lists of Phi-3 and PhiMoE alone");
+void read_converted_longrope(EngineRope& rope, LongRope& longrope) {
+  if (rope.model_is("minicpm minicpm3")) {
+    if (rope.amplitude() != 1)
+      rope.lost("longrope's factor on cos and sin: the converter of this family writes none");
+    longrope.attention_factor = 1;
+    // Nor does it write the trained length: the loader takes the context for it.
+    if (rope.model.context > 0) longrope.original_max_position_embeddings = rope.model.context;
+  } else if (!rope.model_is("phi3 phimoe")) {
+    lose_scaling(rope, "the converter writes the lists of Phi-3, PhiMoE and MiniCPM alone");
     return;
+  } else {
+    lose_longrope_amplitude(rope);
   }
-  lose_longrope_amplitude(rope);
   fix_longrope(rope, rope.length);
 }
 
@@ -73,7 +80,7 @@ void llama_cpp_reads(EngineRope& rope) {
   if (rope.scaling<Llama3>()) default_original_length(rope, 8192);
   if (rope.scaling<Proportional>() && !rope.model_is("gemma4 gemma4_text"))
     lose_scaling(rope, "the converter writes rope_freqs.weight for it in Gemma 4 alone");
-  if (rope.scaling<LongRope>()) read_converted_longrope(rope);
+  if (auto* longrope = rope.scaling<LongRope>()) read_converted_longrope(rope, *longrope);
 }
 
 }  // namespace

@@ -92,6 +92,9 @@ struct EngineProfile {
   std::string_view formats;
   Spelling spelling;
   void (*read)(EngineRope& rope);
+  // The words of model_type that have a class in it, without their _text; behind a "-" those that
+  // have none. "": nobody has looked.
+  std::string_view families = {};
 };
 std::span<const EngineProfile> engine_profiles();
 Expected<EngineProfile> find_profile(std::string_view asked);

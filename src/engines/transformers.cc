@@ -5,6 +5,11 @@
 namespace posenc::detail {
 namespace {
 
+// Families that came with transformers 5 and whose code no repository of weights has beside them.
+constexpr std::string_view transformers4_lacks =
+    "- cwm deepseek_v4 gemma4 gemma4_unified glm4_moe_lite glm_moe_dsa jais2 ministral3 mistral4 "
+    "nanochat olmo_hybrid qwen3_5 qwen3_5_moe";
+
 void transformers_reads(EngineRope& rope) {
   if (rope.format() == FileFormat::gguf) {
     // integrations/ggml.py maps rope.freq_base and the dimensions; scalings are rebuilt for gpt-oss
@@ -57,6 +62,10 @@ void transformers4_reads(EngineRope& rope) {
   if (rope.warned("partial_disputed"))
     rope.refuse("a part of the head in a family that knows none is an error of shapes");
   read_type_first(rope);
+  if (rope.is_new_spelling("mrope_section"))
+    rope.refuse(
+        "the class reads mrope_section of rope_scaling, and there is none (AttributeError): write "
+        "rope_scaling, and rope_theta beside it");
   lose_rope_parameters(rope, rope.model_is("gemma3 gemma3_text") ? 1e6 : 10000);
   const std::string_view original = "original_max_position_embeddings";
   const bool inside = rope.states(original) && rope.key(original).contains('.');
@@ -94,6 +103,7 @@ const EngineProfile transformers4_profile{
     {"transformers", "hf huggingface", "transformers", "4.57.6", "modeling_rope_utils.py"},
     "config.json",
     Spelling::rope_scaling,
-    transformers4_reads};
+    transformers4_reads,
+    transformers4_lacks};
 
 }  // namespace posenc::detail

@@ -471,14 +471,22 @@ Expected<EngineDifferences> differences_in(EngineReading reading, const Model& e
                               .cure = "start it for " + grouped(*rows) +
                                       " tokens, or with a file whose context reaches further"});
   }
+  if (!out.reading.has_class && out.reading.refused.empty())
+    out.findings.push_back({.code = "no_class",
+                            .severity = Severity::note,
+                            .message = std::string(out.reading.engine.title) + " " +
+                                       std::string(out.reading.engine.version) +
+                                       " has no class for the family " + expected.family +
+                                       ", and does not run it",
+                            .cure = "choose another engine, or a version of it that has one"});
   // The cures of two files do not help where the engine is what differs.
   for (Finding& finding : out.findings) {
     if (finding.code == "context" && finding.severity == Severity::note &&
         out.reading.model.context < expected.context)
       finding.message = "it serves fewer tokens than the file is made for, unless it is told to";
     finding.engines = {name_with_version(out.reading.engine)};
-    if (finding.code != "refused" && finding.code != "table_end" && finding.code != "not_known")
-      finding.cure.clear();
+    constexpr std::string_view of_engines[] = {"refused", "table_end", "not_known", "no_class"};
+    if (std::ranges::find(of_engines, finding.code) == std::end(of_engines)) finding.cure.clear();
   }
   return out;
 }

@@ -90,7 +90,7 @@ std::string differences_to_json(const Model& expected, const Model& found,
 }
 
 std::string to_json(const EngineDifferences& differences) {
-  const auto& [engine, model, refused, reads_format, notes, rows] = differences.reading;
+  const auto& [engine, model, refused, reads_format, has_class, notes, rows] = differences.reading;
   detail::JsonWriter out;
   out.object()
       .member("engine", engine.name)

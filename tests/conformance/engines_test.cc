@@ -35,14 +35,14 @@ bool nearly(const std::vector<double>& a, const std::vector<double>& b, double s
 // What the profile says otherwise than the engine did, "" where nothing.
 std::string difference(const EngineReading& reading, const Json& record) {
   const bool refuses = record.contains("error");
-  // Profiles are of what position needs; which architectures an engine has at all is not theirs to
-  // say.
+  // A file that none of its classes takes.
   if (refuses) {
     const std::string error = record.at("error");
     for (const char* other : {"Unknown architecture", "model is not currently supported",
                               "is not in its module map", "Unrecognized model identifier"})
-      if (error.contains(other)) return "";
+      if (error.contains(other)) return reading.has_class ? "the engine has no class for it" : "";
   }
+  if (!reading.has_class) return "the engine has a class for it";
   // A model has one of two spellings that differ; an engine that reads the other one cannot be
   // followed.
   if (!refuses && reading.refused.contains("and they differ: keep one")) return "";

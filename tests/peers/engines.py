@@ -13,9 +13,12 @@ Packages are unpacked, not installed: an engine's files run as published, and wh
 
 import argparse
 import importlib
+import importlib.util
 import json
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,14 +89,23 @@ def folder_of(package):
 
 
 def fetch(folder, engines):
-    """Unpacks what the engines run. llama.cpp's is source, to be built as engine/llama_cpp.py says."""
+    """Unpacks what the engines run. llama.cpp's is source, for its converter; its library is the installed package's."""
     folder.mkdir(parents=True, exist_ok=True)
     for package in sorted({package for engine in engines for package in ENGINES[engine][1]}):
         target = folder / folder_of(package)
-        if target.exists() or package.startswith("llama-cpp-python"):
+        if target.exists():
             continue
-        pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", target]
-        subprocess.run([*pip, *package.split()], check=True)
+        pip = [sys.executable, "-m", "pip"]
+        if not package.startswith("llama-cpp-python"):
+            subprocess.run([*pip, "install", "-q", "--no-deps", "--target", target, *package.split()], check=True)
+            continue
+        name = package.partition("==")[0]
+        with tempfile.TemporaryDirectory() as source:
+            subprocess.run([*pip, "download", "-q", "--no-deps", "--no-binary", name, "-d", source, package], check=True)
+            shutil.unpack_archive(next(Path(source).iterdir()), source)
+            shutil.move(next(p for p in Path(source).iterdir() if p.is_dir()), target)
+        installed = Path(importlib.util.find_spec("llama_cpp").origin).parent  # of the same version: requirements.txt
+        (target / "lib").symlink_to(installed / "lib")
 
 
 def table(folder):

@@ -22,6 +22,7 @@ os.environ.setdefault("TRANSFORMERS_VERBOSITY", "critical")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 warnings.filterwarnings("ignore")
 
+sys.modules.setdefault("torchao", None)  # which transformers would import, and wants another torch
 import torch
 import transformers
 from transformers import masking_utils

@@ -2,11 +2,7 @@
 each rotation of the graph that ran (its parameters, its frequency factors) is run again by ggml on heads whose one channel is 1.
 The converter asks for transformers 4.57.6, which reads the configuration for it.
 
-The package is the source of llama-cpp-python, which has the converter and the library's source:
-
-  pip download --no-deps --no-binary llama-cpp-python llama-cpp-python==0.3.36     unpacked under build/engines
-  cmake -S vendor/llama.cpp -B build -DBUILD_SHARED_LIBS=ON -DLLAMA_BUILD_COMMON=OFF && cmake --build build --target llama
-  mv build/bin lib
+The package is the source of llama-cpp-python, which has the converter (engines.py --fetch); the library is the installed one.
 """
 
 import contextlib
@@ -29,6 +25,8 @@ import gguf
 import numpy as np
 import tokenizers
 import torch
+
+sys.modules.setdefault("torchao", None)  # which transformers would import, and wants another torch
 import transformers
 from conversion import get_model_class
 
@@ -83,6 +81,9 @@ def converted(config, folder):
     plain = {k: v for k, v in config.items() if k not in ("rope_scaling", "rope_parameters", "architectures")}
     plain["pad_token_id"] = 0  # an embedding wants it within the vocabulary
     plain["model_type"] = {"qwen2_vl": "qwen2", "ministral3": "mistral"}.get(config["model_type"], config["model_type"])
+    if config["model_type"] == "minicpm3":  # its code stands beside its weights, which are named as these
+        plain |= {"model_type": "deepseek_v2", "first_k_dense_replace": config["num_hidden_layers"]}
+        plain |= {"v_head_dim": config["hidden_size"] // config["num_attention_heads"]}
     known = transformers.AutoConfig.for_model(**copy.deepcopy(plain))
     transformers.AutoModelForCausalLM.from_config(known, dtype=torch.float32).save_pretrained(folder)
     words = tokenizers.Tokenizer(tokenizers.models.WordLevel({str(i): i for i in range(64)}, "0"))
@@ -244,7 +245,8 @@ def matrix(rotation, size):
         out = base.ggml_rope_multi(context, heads, positions, divisors, dims, sections, mode, original, *more)
     else:
         out = base.ggml_rope_ext(context, heads, positions, divisors, dims, mode, original, *more)
-    assert list(out.contents.op_params) == list(parameters), "not the parameters of the graph that ran"
+    # The last parameter is where in a head the channels that rotate begin: here they are the whole head.
+    assert list(out.contents.op_params)[:15] == list(parameters)[:15], "not the parameters of the graph that ran"
     graph = base.ggml_new_graph(context)
     base.ggml_build_forward_expand(graph, out)
     processor.ggml_graph_compute_with_ctx(context, graph, 1)

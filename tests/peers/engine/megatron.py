@@ -46,7 +46,6 @@ YARN = {
     "mscale_all_dim": "mscale_all_dim",
     "truncate": "correction_range_round_to_int",
 }
-SIZE = 64
 
 
 def version():
@@ -55,20 +54,23 @@ def version():
 
 
 def run(config, length):
+    config = config.get("text_config") or config
     latent = "qk_rope_head_dim" in config
+    heads = config["num_attention_heads"]
+    size = config.get("qk_rope_head_dim") or config.get("head_dim") or config["hidden_size"] // heads
     scaling = config.get("rope_scaling") or config.get("rope_parameters") or {}
     family, given = arguments(config, scaling)
-    module = family(SIZE, use_cpu_initialization=True, cp_group=None, **given)
+    module = family(size, use_cpu_initialization=True, cp_group=None, **given)
     made = module.get_emb(2)
     angles, amplitude = made if isinstance(made, tuple) else (made, 1.0)
-    heads = torch.eye(SIZE).expand(2, 1, -1, -1).clone()
+    unit = torch.eye(size).expand(2, 1, -1, -1).clone()
     interleaved = given.get("rotary_interleaved", False)
-    rotated = _apply_rotary_pos_emb_bshd(heads, angles, interleaved, latent, amplitude)[1, 0]
+    rotated = _apply_rotary_pos_emb_bshd(unit, angles, interleaved, latent, amplitude)[1, 0]
     scale = None
     if latent:  # multi_latent_attention.py; its rotation moves the channels of a pair to where halves have them
         rotated = rotated[:, torch.arange(SIZE).reshape(2, -1).T.flatten()]
-        scale = _yarn_get_mscale(given["scaling_factor"], given.get("mscale_all_dim", 0.0)) ** 2 * SIZE**-0.5
-    yield read.record(*read.of_matrix(rotated), logits=read.logits(scale, SIZE))
+        scale = _yarn_get_mscale(given["scaling_factor"], given.get("mscale_all_dim", 0.0)) ** 2 * size**-0.5
+    yield read.record(*read.of_matrix(rotated), logits=read.logits(scale, size))
 
 
 def arguments(config, scaling):
@@ -79,14 +81,15 @@ def arguments(config, scaling):
     given |= {"rotary_percent": config.get("partial_rotary_factor", 1.0)}
     if config["model_type"] == "glm4":
         given |= {"rotary_interleaved": True}
-    if "rope_local_base_freq" in config:
+    if config.keys() & {"rope_local_base_freq", "local_rope_theta"}:
         raise Refused("no argument: one base for all layers")
     if kind in ("default", "mrope"):
         return RotaryEmbedding, given
     if kind == "linear":
         return RotaryEmbedding, {**given, "seq_len_interpolation_factor": scaling["factor"]}
     if kind == "llama3":
-        return RotaryEmbedding, {**given, "rope_scaling": True, "rope_scaling_factor": scaling["factor"]}
+        # --rope-scaling-factor is read, and gpt_builders.py hands it to no model (Megatron-LM#6305).
+        return RotaryEmbedding, {**given, "rope_scaling": True}
     if kind == "yarn" and "factor" in scaling:
         return YarnRotaryEmbedding, {**given, **{YARN[key]: scaling[key] for key in scaling.keys() & YARN}}
     raise Refused(f"no argument: {kind}" + (" without factor" if kind == "yarn" else ""))

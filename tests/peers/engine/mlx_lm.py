@@ -25,7 +25,7 @@ def run(config, length):
         family, arguments = _get_classes(config)
         model = family(arguments.from_dict(config))
         attentions = [m for _, m in sorted(model.named_modules(), key=lambda named: layer_of(named[0])) if "rope" in m]
-        layers = [(matrix(a["rope"], length), scale_of(a), getattr(a, "q_head_dim", None)) for a in attentions]
+        layers = [(matrix(a["rope"], length), scale_of(a), size_of(a)) for a in attentions]
     except Exception as error:
         raise Refused(f"{type(error).__name__}: {str(error)[:200]}") from error
     for rotated, scale, head_dim in layers:
@@ -40,8 +40,13 @@ def scale_of(attention):
     return next((s for n in ("scale", "sm_scale") if (s := getattr(attention, n, None))), None)
 
 
-def matrix(rope, length, size=64):
+def size_of(attention):
+    return getattr(attention, "q_head_dim", None) or getattr(attention, "head_dim", None)
+
+
+def matrix(rope, length):
     """Of position 1 among `length` tokens: heads whose one channel is 1."""
+    size = max(64, getattr(rope, "dims", 0), getattr(rope, "dim", 0))
     tokens = np.zeros((1, size, max(length, 2), size), np.float32)
     tokens[0, range(size), 1, range(size)] = 1
     return np.array(rope(mx.array(tokens)))[0, :, 1]

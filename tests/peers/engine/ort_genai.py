@@ -17,7 +17,7 @@ os.environ.update(TRANSFORMERS_VERBOSITY="critical", HF_HUB_OFFLINE="1")
 
 import transformers
 
-from . import Refused, read, stubs
+from . import Refused, own_code, read, stubs
 
 HERE = next(p for p in sys.path if Path(p, "onnxruntime_genai").is_dir())
 MODELS = HERE + "/onnxruntime_genai/models"
@@ -70,6 +70,7 @@ def version():
 
 
 def run(config, length):
+    own_code.register(config["model_type"])
     try:
         model = made(config)
     except Exception as error:

@@ -17,7 +17,7 @@ import transformers.image_utils
 import transformers.video_utils
 from transformers import AutoProcessor
 
-from . import Refused, read, stubs
+from . import Refused, own_code, read, stubs
 
 FILES = [
     "sglang/srt/configs/model_config.py",
@@ -43,6 +43,7 @@ def version():
 
 
 def run(config, length):
+    own_code.register(config["model_type"])
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "config.json").write_text(json.dumps(config))
         once(folder)
