@@ -62,7 +62,9 @@ def row(name, path):
     cells = []
     for each in json.loads(ran.stdout)["engines"]:
         found = each["findings"]
-        findings = [f for f in found if f["code"] == "no_class"] or [f for f in found if f["severity"] != "note"] or found
+        findings = (
+            [f for f in found if f["code"] == "no_class"] or [f for f in found if f["severity"] != "note"] or found
+        )
         cells.append(
             {
                 "engine": each["engine"],

@@ -65,11 +65,7 @@ std::string engine_names() {
 
 bool has_class(const EngineProfile& profile, std::string_view family) {
   if (profile.families.empty() || family.empty()) return true;
-  constexpr std::string_view text = "_text";
-  const std::string_view plain =
-      family.ends_with(text) ? family.substr(0, family.size() - text.size()) : family;
-  const bool named = has_word(profile.families, family) || has_word(profile.families, plain);
-  return named != has_word(profile.families, "-");
+  return has_word(profile.families, family) != has_word(profile.families, "-");
 }
 
 FileFormat format_of(const Model& model) {
@@ -371,6 +367,13 @@ void default_mscales(EngineRope& rope) {
   if (amplitude == rope.amplitude()) return;
   rope.defaulted("of mscale and mscale_all_dim one is not in the file: 1 and 0 stand for them");
   yarn->attention_factor = amplitude;
+}
+
+void lose_original_length(EngineRope& rope, LongRope& longrope) {
+  if (rope.model.context <= 0) return;
+  rope.lost(rope.key("original_max_position_embeddings") +
+            " is not read there: the trained length is max_position_embeddings");
+  longrope.original_max_position_embeddings = rope.model.context;
 }
 
 void default_original_length(EngineRope& rope, std::int64_t length) {

@@ -6,14 +6,14 @@ namespace {
 
 // What its code has a class for.
 constexpr std::string_view exllamav3_families =
-    "afmoe apertus arcee bailing_moe_v3 bailing_hybrid cohere cohere2 deepseek_v3 deepseek_v4 "
-    "dots1 ernie4_5 ernie4_5_moe exaone4 gemma2 gemma3 gemma4 gemma4_unified glm4 glm4_moe "
-    "glm4_moe_lite glm4v glm4v_moe glm5_next glm_moe_dsa gpt_oss hy_v3 hyperclovax "
-    "hyperclovax_vision_v2 iquestcoder kimi_linear laguna lfm2 lfm2_moe lfm2_vl llama mimo "
-    "mimo_v2 mimo_v2_flash minimax_m2 ministral3 mistral mistral3 mixtral muse_glimmer "
-    "nemotron-nas nemotron_h olmo3 olmo_hybrid phi3 qwen2 qwen2_5_vl qwen3 qwen3_5 qwen3_5_moe "
-    "qwen3_moe qwen3_next qwen3_vl qwen3_vl_moe qwen4_exp seed_oss smollm3 solar_open spark2_5 "
-    "step3p5 step3p7";
+    "afmoe apertus arcee bailing_hybrid bailing_moe_v3 cohere cohere2 deepseek_v3 deepseek_v4 "
+    "dots1 ernie4_5 ernie4_5_moe exaone4 gemma2 gemma3 gemma3_text gemma4 gemma4_text "
+    "gemma4_unified glm4 glm4_moe glm4_moe_lite glm4v glm4v_moe glm5_next glm_moe_dsa gpt_oss "
+    "hy_v3 hyperclovax hyperclovax_vision_v2 iquestcoder kimi_linear laguna lfm2 lfm2_moe "
+    "lfm2_vl llama mimo mimo_v2 mimo_v2_flash minimax_m2 ministral3 mistral mistral3 mixtral "
+    "muse_glimmer nemotron-nas nemotron_h olmo3 olmo_hybrid phi3 qwen2 qwen2_5_vl qwen3 qwen3_5 "
+    "qwen3_5_moe qwen3_5_moe_text qwen3_5_text qwen3_moe qwen3_next qwen3_vl qwen3_vl_moe "
+    "qwen4_exp seed_oss smollm3 solar_open spark2_5 step3p5 step3p7";
 
 void read_exllama_yarn(EngineRope& rope, Yarn& yarn) {
   // read_rope_settings_default hands the ratio of DeepSeek's magnitudes to that family alone.

@@ -6,10 +6,10 @@ namespace {
 
 // What its code has a class for.
 constexpr std::string_view lightllm_families =
-    "bloom deepseek_v2 deepseek_v3 deepseek_v32 gemma gemma3 gemma4 glm4_moe_lite gpt_bigcode "
-    "gpt_oss internlm internlm2 internvl_chat llama llava minicpm mistral mixtral phi3 qwen "
-    "qwen2 qwen2_5_vl qwen2_vl qwen3 qwen3_5 qwen3_5_moe qwen3_moe qwen3_next qwen3_omni_moe "
-    "qwen3_vl qwen3_vl_moe stablelm starcoder2";
+    "bloom deepseek_v2 deepseek_v3 deepseek_v32 gemma gemma3 gemma3_text gemma4 glm4_moe_lite "
+    "gpt_bigcode gpt_oss internlm internlm2 internvl_chat llama llava minicpm mistral mixtral "
+    "phi3 qwen qwen2 qwen2_5_vl qwen2_vl qwen3 qwen3_5 qwen3_5_moe qwen3_moe qwen3_next "
+    "qwen3_omni_moe qwen3_vl qwen3_vl_moe stablelm starcoder2";
 
 // Classes that make their table by the factor alone, whatever type stands beside it.
 constexpr std::string_view by_the_factor = "mistral mixtral starcoder2";

@@ -7,10 +7,10 @@ namespace {
 
 // What its code has a class for.
 constexpr std::string_view onnxruntime_genai_families =
-    "chatglm ernie4_5 gemma gemma2 gemma3 gemma4 gemma4_unified gpt_oss granite "
-    "granitemoehybrid hunyuan_v1_dense internlm2 lfm2 lfm2_audio lfm2_moe lfm2_vl llama mistral "
-    "mistral3 nemotron olmo phi phi3 phi3_v phi3small phi4mm phimoe qwen2 qwen2_5_vl qwen3 "
-    "qwen3_5 qwen3_5_moe qwen3_vl smollm3 whisper";
+    "chatglm ernie4_5 gemma gemma2 gemma3 gemma3_text gemma4 gemma4_text gemma4_unified gpt_oss "
+    "granite granitemoehybrid hunyuan_v1_dense internlm2 lfm2 lfm2_audio lfm2_moe lfm2_vl llama "
+    "mistral mistral3 nemotron olmo phi phi3 phi3_v phi3small phi4mm phimoe qwen2 qwen2_5_vl "
+    "qwen3 qwen3_5 qwen3_5_moe qwen3_vl smollm3 whisper";
 
 // make_rope_init of llama.py knows llama3 alone, and passes over all others.
 void read_in_llama(EngineRope& rope) {

@@ -92,8 +92,8 @@ struct EngineProfile {
   std::string_view formats;
   Spelling spelling;
   void (*read)(EngineRope& rope);
-  // The words of model_type that have a class in it, without their _text; behind a "-" those that
-  // have none. "": nobody has looked.
+  // The words of model_type that have a class in it; behind a "-" those that have none. "": nobody
+  // has looked.
   std::string_view families = {};
 };
 std::span<const EngineProfile> engine_profiles();
@@ -142,6 +142,8 @@ void lose_longrope_amplitude(EngineRope& rope);
 void default_mscales(EngineRope& rope);
 // The trained length, where the scaling does not have it itself.
 void default_original_length(EngineRope& rope, std::int64_t length);
+// longrope's trained length is not read in the scaling: max_position_embeddings stands for it.
+void lose_original_length(EngineRope& rope, LongRope& longrope);
 // p-RoPE's division of all frequencies is not read.
 void lose_proportional_factor(EngineRope& rope);
 // Cosines and sines are kept in the model's own type, where that has 16 bits.

@@ -7,8 +7,8 @@ namespace {
 
 // Families that came with transformers 5 and whose code no repository of weights has beside them.
 constexpr std::string_view transformers4_lacks =
-    "- cwm deepseek_v4 gemma4 gemma4_unified glm4_moe_lite glm_moe_dsa jais2 ministral3 mistral4 "
-    "nanochat olmo_hybrid qwen3_5 qwen3_5_moe";
+    "- cwm deepseek_v4 gemma4 gemma4_text gemma4_unified glm4_moe_lite glm_moe_dsa jais2 "
+    "ministral3 mistral4 nanochat olmo_hybrid qwen3_5 qwen3_5_moe qwen3_5_moe_text qwen3_5_text";
 
 void transformers_reads(EngineRope& rope) {
   if (rope.format() == FileFormat::gguf) {
@@ -78,11 +78,7 @@ void transformers4_reads(EngineRope& rope) {
     if (rope.model_is("phi3") && has_more_than_lists(rope))
       rope.refuse(
           "the class wants type, short_factor and long_factor in rope_scaling, and nothing else");
-    if (inside && rope.model.context > 0) {
-      rope.lost(rope.key(original) +
-                " is not read there: the trained length is max_position_embeddings");
-      longrope->original_max_position_embeddings = rope.model.context;
-    }
+    if (inside) lose_original_length(rope, *longrope);
   }
   round_tables(rope);
 }

@@ -50,7 +50,8 @@ def run(config, length):
     for (cos, sin), scale in layers:
         frequency, amplitude = read.of_cos_sin(cos, sin)
         # glm4 reorders the channels of a pair in its forward, deepseek_v2 the rows of the weights that it loads.
-        pairing = "interleaved" if latent or config["model_type"] == "glm4" else "halves"
+        moved = config["model_type"] == "glm4" or latent and config["model_type"] != "minicpm3"
+        pairing = "interleaved" if moved else "halves"
         yield read.record(frequency, amplitude, pairing, 2 * len(cos), logits=read.logits(scale, head_dim))
 
 

@@ -68,7 +68,7 @@ def run(config, length):
     rotated = _apply_rotary_pos_emb_bshd(unit, angles, interleaved, latent, amplitude)[1, 0]
     scale = None
     if latent:  # multi_latent_attention.py; its rotation moves the channels of a pair to where halves have them
-        rotated = rotated[:, torch.arange(SIZE).reshape(2, -1).T.flatten()]
+        rotated = rotated[:, torch.arange(size).reshape(2, -1).T.flatten()]
         scale = _yarn_get_mscale(given["scaling_factor"], given.get("mscale_all_dim", 0.0)) ** 2 * size**-0.5
     yield read.record(*read.of_matrix(rotated), logits=read.logits(scale, size))
 
