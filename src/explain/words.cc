@@ -534,11 +534,20 @@ struct Say {
       }
       out.push_back(text + "; the frequencies of each axis begin anew.");
       std::visit([&](const auto& scaling) { stretched(scaling); }, x.axis_scaling);
+      if (!x.position_scale.empty()) {
+        text = "Positions are multiplied first: ";
+        for (std::size_t a = 0; a < x.position_scale.size(); ++a)
+          text += (a ? ", " : "") + shown(x.position_scale[a]);
+        out.push_back(text + (x.position_scale.size() > 1 ? " by axis." : "."));
+      }
       if (x.tiled)
         out.push_back(
             "The two channels of a pair rotate by angles of their own, since cos and sin are laid "
-            "out for halves and neighbours make the pairs: lengths change, and a logit depends on "
-            "where both patches lie and not on their distance alone.");
+            "out for " +
+            std::string(x.pairing == Pairing::halves ? "neighbours and halves"
+                                                     : "halves and neighbours") +
+            " make the pairs: lengths change, and a logit depends on where both patches lie and "
+            "not on their distance alone.");
       rotation();
       return;
     }

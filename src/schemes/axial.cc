@@ -23,7 +23,9 @@
 // in the centre and have (G_h, G_w). Patches of another picture size need another plan.
 //
 // Tiled (V-JEPA 2, axes_dim of time, height and width): channel c of an axis' D has the frequency
-// b^(−2(c mod D/2)/D), and pairs are neighbours, so that the two channels of a pair have two.
+// b^(−2(c mod D/2)/D), and pairs are neighbours, so that the two channels of a pair have two. The
+// other way round (ERNIE-Image): channel c of all has the frequency and the axis of pair ⌊c/2⌋, and
+// pairs are halves, so that the two channels of a pair have two axes as well.
 //
 // axes_dim (diffusion transformers: Flux 16, 56, 56 of time, height, width): axis a has the next
 // D_a/2 pairs, and their frequencies b_a^(−2k/D_a) begin anew. Positions have as many axes;
@@ -48,8 +50,7 @@ bool can_be_dealt_out(const Axial& axial, std::int64_t head_dim) {
   for (const std::int64_t dim : dims)
     left = dim < 2 || dim % 2 != 0 || dim > left ? -1 : left - dim;
   return left >= 0 && (axial.axis_theta.empty() || axial.axis_theta.size() == dims.size()) &&
-         (!axial.tiled || (axial.pairing == Pairing::interleaved &&
-                           std::holds_alternative<NoAxisScaling>(axial.axis_scaling))) &&
+         (!axial.tiled || std::holds_alternative<NoAxisScaling>(axial.axis_scaling)) &&
          axial.order == AxisOrder::width_height && !axial.blocks && !axial.normalised &&
          axial.frequencies == AxisFrequencies::shared;
 }
@@ -72,11 +73,24 @@ Expected<Plan> compile_axes(const Axial& axial) {
     const std::vector<double>& series = scaled.frequency;
     magnitudes.insert(magnitudes.end(), series.size(), scaled.magnitude);
     const double scale = detail::of_axis(axial.position_scale, a);
+    const bool tiled = axial.tiled && axial.pairing == Pairing::interleaved;
     for (std::size_t r = 0; r < series.size(); ++r) {
-      const std::size_t channel = axial.tiled ? 2 * r % series.size() : r;
+      const std::size_t channel = tiled ? 2 * r % series.size() : r;
       frequency.push_back(scale * series[channel]);
       second.push_back(scale * series[(channel + 1) % series.size()]);
       axis_of_pair.push_back(axis);
+    }
+  }
+  std::vector<std::int64_t> axis_of_second = axis_of_pair;
+  if (axial.tiled && axial.pairing == Pairing::halves) {
+    const std::vector<double> of_pair = frequency;
+    const std::vector<std::int64_t> axis = axis_of_pair;
+    for (std::size_t r = 0; r < of_pair.size(); ++r) {
+      const std::size_t partner = (r + of_pair.size()) / 2;
+      frequency[r] = of_pair[r / 2];
+      axis_of_pair[r] = axis[r / 2];
+      second[r] = of_pair[partner];
+      axis_of_second[r] = axis[partner];
     }
   }
   Plan plan;
@@ -90,7 +104,7 @@ Expected<Plan> compile_axes(const Axial& axial) {
   else
     plan.rotate->kind = Plain{.magnitudes = std::move(magnitudes)};
   if (axial.tiled)
-    plan.rotate->kind = TwoAngles{detail::spread_over_axes(second, axis_of_pair, axes)};
+    plan.rotate->kind = TwoAngles{detail::spread_over_axes(second, axis_of_second, axes)};
   return plan;
 }
 
@@ -106,8 +120,7 @@ Expected<Plan> Axial::compiled(const Geometry& geometry) const {
       return fail(
           "axial: axes_dim",
           "must be at most 8 even numbers, head_dim at most in sum, with as many of axis_theta "
-          "or none, and no order, frequencies, blocks or normalised; tiled ones interleaved and "
-          "not scaled",
+          "or none, and no order, frequencies, blocks or normalised; tiled ones not scaled",
           "", "count the channels of each axis");
     }
     return compile_axes(*this);

@@ -43,10 +43,10 @@ struct Axial {
         Field{"blocks", &Axial::blocks, "each axis pairs its own half of the head (Gemma 4)"},
         Field{"normalised", &Axial::normalised,
               "patch centres in [−1, 1] times 2π (DINOv3): positions are 2i + 1 − grid"},
-        Field{
-            "tiled", &Axial::tiled,
-            "with axes_dim: cos and sin are laid out for halves though neighbours make the pairs, "
-            "so that the channels of a pair rotate by two angles (V-JEPA 2)"},
+        Field{"tiled", &Axial::tiled,
+              "with axes_dim: cos and sin are laid out for the other pairing, so that the channels "
+              "of a "
+              "pair rotate by two angles (V-JEPA 2; by halves ERNIE-Image)"},
         Field{"axes_dim", &Axial::axes_dim,
               "D_a, channels of each axis (Flux: 16,56,56); none: two halves", Range{.least = 2},
               "channels"},

@@ -178,14 +178,34 @@ struct FamilyAxes {
   bool interleaved = false;
   // transformers deals channels, others pairs (HunYuan VL)
   bool disputed = false;
-  // of a diffusion transformer: where the channels of each axis stand
-  std::string_view keys = {};
-  // their default; "": a third of the head each, time takes the rest
-  std::string_view dims = {};
   // deals pairs to axes where sections do not say it
   PairAxesRule* of_pairs = nullptr;
   // as many axes take pairs in turns, which no key says (NeoMME)
   std::int64_t alternating = 0;
+};
+
+// The axes of a diffusion transformer.
+struct FamilyPicture {
+  // where the channels of each axis stand
+  std::string_view keys = {};
+  // their default; "": as eighths or each_keys say, else a third of the head each, time takes the
+  // rest
+  std::string_view dims = {};
+  // eighths of a head for each axis, which no key says
+  std::string_view eighths = {};
+  // where one number of pairs stands that each of three axes has, and its default
+  std::string_view each_keys = {};
+  std::int64_t each = 0;
+  // pairs are halves of the head
+  bool halves = false;
+  // cos and sin are laid out for the other pairing
+  bool tiled = false;
+  // where numbers stand that divide the positions of each axis, and their default
+  std::string_view divisor_keys = {}, divisors = {};
+  // where numbers s stand that grow each axis' base by s^(D/(D − 2)), and their default
+  std::string_view stretch_keys = {}, stretch = {};
+  // axes rotate only where this key is true
+  std::string_view only_with = {};
 };
 
 // Layers that are not alike.
@@ -327,6 +347,7 @@ struct Family {
   FamilyRope rope = {};
   FamilySlice slice = {};
   FamilyAxes axes = {};
+  FamilyPicture picture = {};
   FamilyLayers layers = {};
   FamilyWindow window = {};
   FamilyLocal local = {};

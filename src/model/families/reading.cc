@@ -192,6 +192,27 @@ std::optional<Found<std::vector<std::int64_t>>> Section::integers(std::string_vi
   });
 }
 
+std::optional<Found<std::vector<double>>> Section::numbers(std::string_view names,
+                                                           Range range) const {
+  using List = std::vector<double>;
+  return read<List>(names, [&](std::string_view key, const Json& json) -> std::optional<List> {
+    const auto* array = json.get<Json::Array>();
+    List list;
+    for (const Json& item : array ? *array : Json::Array{}) {
+      const auto value = real(item);
+      if (!value || !range.contains(*value)) {
+        reading.refuse(where(key) + "[" + std::to_string(list.size()) + "]",
+                       value ? rule_of(range) : "must be a number", item.text(),
+                       "correct the file");
+        return std::nullopt;
+      }
+      list.push_back(*value);
+    }
+    if (!array) wrong_kind(key, "a list of numbers");
+    return array ? std::optional(std::move(list)) : std::nullopt;
+  });
+}
+
 std::optional<Found<std::vector<std::string>>> Section::words(std::string_view names) const {
   using List = std::vector<std::string>;
   return read<List>(names, [&](std::string_view key, const Json& json) -> std::optional<List> {

@@ -67,6 +67,8 @@ class Section {
   std::optional<Found<std::string>> word(std::string_view names) const;
   std::optional<Found<std::vector<std::int64_t>>> integers(std::string_view names,
                                                            Range range = any_number) const;
+  std::optional<Found<std::vector<double>>> numbers(std::string_view names,
+                                                    Range range = any_number) const;
   std::optional<Found<std::vector<std::string>>> words(std::string_view names) const;
   Section section(std::string_view names) const;  // false if there is none
   const Json* raw(std::string_view key) const { return object_ ? object_->find(key) : nullptr; }

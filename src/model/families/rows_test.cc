@@ -273,13 +273,30 @@ TEST(FamilyRows, WansOwnFileIsThatOfDiffusers) {
 }
 
 TEST(FamilyRows, DiffusionTransformersThatNoSchemeSaysAreRefusedByName) {
-  for (const char* name :
-       {"SD3Transformer2DModel", "PixArtTransformer2DModel", "CogVideoXTransformer3DModel",
-        "LTXVideoTransformer3DModel", "MochiTransformer3DModel"}) {
+  for (const char* name : {"SD3Transformer2DModel", "PixArtTransformer2DModel",
+                           "LTXVideoTransformer3DModel", "MochiTransformer3DModel"}) {
     const auto model = read_config(R"({"_class_name": ")" + std::string(name) + "\"}");
     ASSERT_FALSE(model) << name;
     EXPECT_EQ(model.error().rule, "is known and not covered") << name;
   }
+}
+
+TEST(FamilyRows, CogVideoXRotatesOnlyWhereItsFileAsksForIt) {
+  const auto added = read_config(R"({"_class_name": "CogVideoXTransformer3DModel"})");
+  ASSERT_FALSE(added);
+  EXPECT_EQ(added.error().where, "config.json: use_rotary_positional_embeddings");
+  const auto rotated = read_config(R"({"_class_name": "CogVideoXTransformer3DModel",
+      "use_rotary_positional_embeddings": true})");
+  ASSERT_TRUE(rotated);
+  EXPECT_EQ(std::get<Axial>(rotated->groups.at(0).schemes.at(0)).axes_dim,
+            (std::vector<std::int64_t>{16, 24, 24}));
+}
+
+TEST(FamilyRows, KandinskysFramesAndRowsAreDivided) {
+  const auto model = read_config(R"({"_class_name": "Kandinsky6Transformer3DModel",
+      "scale_factor": [1.0, 4.0]})");
+  ASSERT_FALSE(model);
+  EXPECT_EQ(model.error().where, "config.json: scale_factor");
 }
 
 TEST(FamilyRows, OpenClipsDescriptionIsNamed) {

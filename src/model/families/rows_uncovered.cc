@@ -118,14 +118,40 @@ constexpr Family uncovered[] = {
     {.types = "SD3Transformer2DModel", .read = read_not_covered,
      .remark = "sinusoids by axis (the scheme sinusoidal) of a grid of pos_embed_max_size are "
                "cropped around its middle to the picture, and added once"},
+    {.types = "CogView3PlusTransformer2DModel", .read = read_not_covered,
+     .remark = "sinusoids by axis (the scheme sinusoidal) of a grid of pos_embed_max_size are "
+               "added once, from its corner"},
+    {.types = "DiTTransformer2DModel Transformer2DModel LatteTransformer3DModel", .read = read_not_covered,
+     .remark = "sinusoids by axis (the scheme sinusoidal) are added once, to patches alone"},
+    {.types = "SanaTransformer2DModel", .read = read_not_covered,
+     .remark = "its attention is linear and has no position but that of the convolutions between, "
+               "unless interpolation_scale asks for sinusoids by axis"},
+    {.types = "AuraFlowTransformer2DModel", .read = read_not_covered,
+     .remark = "a learned table of pos_embed_max_size rows (the scheme learned), a square, is "
+               "cropped around its middle and added once"},
+    {.types = "PriorTransformer", .read = read_not_covered,
+     .remark = "a learned table (the scheme learned) is added once to some tens of embeddings"},
+    {.types = "TransformerTemporalModel DreamLiteTransformer2DModel", .read = read_not_covered,
+     .remark = "frames or texts have sinusoids (the scheme sinusoidal) where the file asks for them, "
+               "and no position else"},
+    {.types = "AllegroTransformer3DModel", .read = read_not_covered,
+     .remark = "each of three thirds of a head pairs its own halves, at positions that are divided "
+               "by interpolation_scale: rotate each third by the scheme rope"},
+    {.types = "OmniGenTransformer2DModel", .read = read_not_covered,
+     .remark = "the transformer is a Phi-3 (LongRoPE by the lists of rope_scaling), and patches have "
+               "sinusoids by axis besides"},
+    {.types = "T5FilmDecoder MiniMaxMusic3RVQDepthDecoder", .read = read_not_covered,
+     .remark = "a learned table (the scheme learned) is added once"},
+    {.types = "SanaWMTransformer3DModel", .read = read_not_covered,
+     .remark = "layers of linear attention with convolutions stand between layers that rotate as "
+               "Wan's"},
+    {.types = "RFD4ProteinaTransformer", .read = read_not_covered,
+     .remark = "positions are residues of a protein and distances in space"},
     {.types = "PixArtTransformer2DModel", .read = read_not_covered,
      .remark = "sinusoids by axis (the scheme sinusoidal) are added once, at positions that are "
                "divided by interpolation_scale and stretched to sample_size"},
-    {.types = "CogVideoXTransformer3DModel", .read = read_not_covered,
-     .remark = "its pipeline rotates frames, rows and columns (the scheme axial with axes_dim 16, "
-               "24 and 24 of 64 channels) at positions that version 1.0 stretches to the picture "
-               "and 1.5 counts; without use_rotary_positional_embeddings sinusoids are added"},
-    {.types = "LTXVideoTransformer3DModel", .read = read_not_covered,
+    {.types = "LTXVideoTransformer3DModel LTX2VideoTransformer3DModel "
+              "SanaWMLTX2RefinerTransformer3DModel", .read = read_not_covered,
      .remark = "frequencies grow from π/2 to θ·π/2 over the whole width, at positions that are "
                "fractions of 20 frames and of 2,048 pixels"},
     {.types = "MochiTransformer3DModel", .read = read_not_covered,
