@@ -8,8 +8,9 @@ cd "${1:-$(dirname "$0")/..}" || exit 2
 exec awk '
 BEGIN {
   rows = "^src/model/(families/rows_[a-z]+|gguf_architectures)\\.cc$"
-  # Lists of models that travel along, and a dialect of one engine, which holds that one row itself.
-  others = "^src/model/(bundled|params)\\.cc$"
+  # Lists of models that travel along, a dialect of one engine, which holds that one row itself, and
+  # the classes that names of tensors tell.
+  others = "^src/model/(bundled|params|checkpoint)\\.cc$"
   not_names["mamba"] = 1  # also a kind of layer
 }
 FNR == 1 { reading = 0 }

@@ -12,6 +12,7 @@
 #include "src/core/disk.h"
 #include "src/core/try.h"
 #include "src/model/bundled.h"
+#include "src/model/checkpoint.h"
 #include "src/model/compare.h"
 #include "src/model/params.h"
 #include "src/model/tables.h"
@@ -99,6 +100,13 @@ Expected<Model> read_file(const std::string& path) {
     auto model = read_gguf(file.bytes(), path);
     if (model) give_tables_of_file(*model, path);
     return model;
+  }
+  if (path.ends_with(".safetensors")) {
+    POSENC_CHECK(check_plain(path));
+    POSENC_TRY(file, MappedFile::open(path));
+    if (const auto read = parse_safetensors(file.bytes(), path))
+      if (auto model = read_checkpoint(read->tensors, path, FileFormat::safetensors))
+        return *std::move(model);
   }
   POSENC_TRY(text, read_text(path));
   return read_text_of_model(text, path);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/core/try.h"
+#include "src/model/checkpoint.h"
 #include "src/model/families/logit_rules.h"
 #include "src/model/gguf_values.h"
 #include "src/model/rope_divisors.h"
@@ -307,6 +308,11 @@ namespace posenc {
 Expected<Model> read_gguf(std::span<const std::byte> bytes, std::string_view name) {
   using namespace detail;
   POSENC_TRY(gguf, parse_gguf(bytes, name));
+  // Pictures' and videos' have the names of tensors that their authors gave, and no sizes.
+  const auto is_size = [](const auto& value) { return value.first.ends_with(".block_count"); };
+  if (std::ranges::none_of(gguf.metadata, is_size))
+    if (auto model = read_checkpoint(gguf.tensors, name, FileFormat::gguf))
+      return *std::move(model);
   Reading reading;
   reading.file = name;
   reading.model.name = stem(name, ".gguf");

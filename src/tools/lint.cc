@@ -87,6 +87,7 @@ constexpr LintRule lint_rules[] = {
     {"type_from_class", warning, "write model_type"},
     {"unknown_family", note, "check what explain marks as assumed"},
     {"family_remark", note, ""},
+    {"told_by_tensors", note, ""},
     {"size_from_default", note, "write the size"},
     {"baichuan_by_size", note, ""},
     {"vision_not_explained", note, ""},
