@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/core/safetensors_front.h"
+#include "tests/gguf_bytes.h"
 
 namespace posenc::detail {
 namespace {
@@ -164,6 +165,23 @@ TEST(Checkpoints, AFileSavedWholeHasAPrefix) {
   ASSERT_TRUE(model) << model.error().message();
   EXPECT_EQ(model->family, "FluxTransformer2DModel");
   EXPECT_EQ(model->groups.at(0).geometry.heads, 24);
+}
+
+// ComfyUI-GGUF keeps the tensors' names, and says the architecture alone.
+TEST(Checkpoints, AGgufWithoutSizesIsToldByItsTensorsToo) {
+  test::GgufBytes b;
+  b.start(3, 1);
+  b.key("general.architecture", test::GgufBytes::string).word("wan");
+  b.tensor("head.modulation", {1536, 2, 1}, 0, 0);
+  b.tensor("blocks.0.self_attn.q.bias", {1}, 0, 12288);
+  b.tensor("blocks.1.self_attn.q.bias", {1}, 0, 12320);
+  b.pad();
+  b.text.resize(b.text.size() + 12352);
+  const auto model = read_gguf(std::as_bytes(std::span(b.text)), "wan.gguf");
+  ASSERT_TRUE(model) << model.error().message();
+  EXPECT_EQ(model->family, "WanTransformer3DModel");
+  EXPECT_EQ(model->name, "wan");
+  EXPECT_EQ(model->groups.at(0).geometry.heads, 12);
 }
 
 }  // namespace
