@@ -39,7 +39,8 @@ constexpr PictureFamily picture_families[] = {
     {.classes = "FluxTransformer2DModel", .dype = "flux"},
     {.classes = "Flux2Transformer2DModel ChromaTransformer2DModel LongCatImageTransformer2DModel "
                 "BriaTransformer2DModel OvisImageTransformer2DModel Lumina2Transformer2DModel "
-                "HiDreamImageTransformer2DModel"},
+                "HiDreamImageTransformer2DModel BriaFiboTransformer2DModel "
+                "Krea2Transformer2DModel"},
     {.classes = "QwenImageTransformer2DModel",
      .trained = {1, 1328, 1328},
      .by = "what ComfyUI-DyPE takes for it",
@@ -50,6 +51,8 @@ constexpr PictureFamily picture_families[] = {
      .frames = 4,
      .trained = {129, 720, 1280},
      .riflex_pair = 4},
+    {.classes = "MotifVideoTransformer3DModel", .frames = 4, .trained = {121, 736, 1280}},
+    {.classes = "Kandinsky5Transformer3DModel", .frames = 4, .trained = {121, 512, 768}},
     {.classes = "HunyuanVideo15Transformer3DModel", .frames = 4, .trained = {121, 480, 848}},
     {.classes = "WanTransformer3DModel WanVACETransformer3DModel WanModel",
      .frames = 4,
