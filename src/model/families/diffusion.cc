@@ -212,6 +212,15 @@ void read_diffusion(const Section& config, const Family& family) {
     axial.frequencies = AxisFrequencies::in_turns;
   } else {
     if (dealt.dims.empty()) dealt = dims_of_head(picture, dims.head_dim);
+    if (const std::int64_t third = dims.head_dim / 3;
+        dealt.origin == Origin::derived && picture.eighths.empty() && third % 2 != 0)
+      reading.warn("family_remark",
+                   "a third of head_dim, " + std::to_string(third) +
+                       ", is odd: classes of diffusers before November 2025 (ChronoEdit's to this "
+                       "day) make angles for " +
+                       listed(dealt.dims) +
+                       " channels and cut them by thirds, so that pairs get "
+                       "other axes' angles (diffusers#12538)");
     axial.axes_dim = dealt.dims;
     note(notes, "axes_dim", listed(axial.axes_dim), dealt.origin, dealt.detail);
     stretch_and_divide(config, picture, axial, notes);

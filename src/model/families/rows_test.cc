@@ -292,6 +292,15 @@ TEST(FamilyRows, CogVideoXRotatesOnlyWhereItsFileAsksForIt) {
             (std::vector<std::int64_t>{16, 24, 24}));
 }
 
+TEST(FamilyRows, OddThirdsOfWansHeadAreToldOf) {
+  const Model even = read_model_text(R"({"_class_name": "WanTransformer3DModel"})");
+  EXPECT_TRUE(even.warnings.empty());
+  const Model odd = read_model_text(R"({"_class_name": "WanTransformer3DModel",
+      "attention_head_dim": 64})");
+  ASSERT_EQ(odd.warnings.size(), 1u);
+  EXPECT_TRUE(odd.warnings[0].message.contains("[24, 20, 20]")) << odd.warnings[0].message;
+}
+
 TEST(FamilyRows, KandinskysFramesAndRowsAreDivided) {
   const auto model = read_config(R"({"_class_name": "Kandinsky6Transformer3DModel",
       "scale_factor": [1.0, 4.0]})");
