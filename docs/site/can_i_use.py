@@ -14,12 +14,13 @@ from pathlib import Path
 
 from pages import ROOT, posenc
 
-MARKS = {"same": "✓", "note": "✓", "other": "≠", "refused": "✗", "unknown": "?"}
+MARKS = {"same": "✓", "note": "✓", "other": "≠", "refused": "✗", "no_class": "∅", "unknown": "?"}
 TITLES = {
     "same": "the same rotation",
     "note": "the same, but for a note",
     "other": "another rotation",
     "refused": "the engine does not run the file",
+    "no_class": "the engine has no class for the family",
     "unknown": "not known",
 }
 
@@ -46,8 +47,9 @@ def reports():
 
 def outcome(findings):
     grave = [f for f in findings if f["severity"] != "note"]
-    if any(f["code"] in ("refused", "no_class") for f in findings):
-        return "refused"
+    for code in ("refused", "no_class"):
+        if any(f["code"] == code for f in findings):
+            return code
     if grave:
         return "other"
     if any(f["code"] == "not_known" for f in findings):
@@ -122,6 +124,7 @@ def page():
             cells.append(f'<td class="use-{c["outcome"]}" title="{title}">{link}</td>')
         body.append(f"<tr><th>{html.escape(one['model'])}</th>{''.join(cells)}</tr>")
         grave = [c for c in one["engines"] if c["outcome"] in ("other", "refused")]
+        lacking = [f"{c['engine']} {c['version']}" for c in one["engines"] if c["outcome"] == "no_class"]
         if grave:
             why.append(f"\n### {one['model']} {{#{one['model'].replace('.', '')}}}\n")
         for c in grave:
@@ -131,19 +134,22 @@ def page():
             )
             for what, url in [r for r in seen.get(c["engine"], []) if one["model"].split("-")[0] in r[0].lower()][:2]:
                 why[-1] += f" (reported: [{what}]({url}))"
+        if grave and lacking:
+            why.append(f"- No class for the family: {', '.join(lacking)}")
     versions = changed(rows)
     total = sum(len(one["engines"]) for one in rows)
-    wrong = sum(c["outcome"] in ("other", "refused") for one in rows for c in one["engines"])
+    outcomes = [c["outcome"] for one in rows for c in one["engines"]]
+    wrong, lacking = sum(o in ("other", "refused") for o in outcomes), outcomes.count("no_class")
     return "\n".join(
         [
             "# Can I use this model in that engine?",
             "",
             "For someone who chooses an engine for a model, or a model for an engine, and wants the position right.",
             "",
-            f"{len(rows)} configurations in {len(engines)} engines, at the length that each file promises: in {total - wrong} of {total} cells the "
-            "engine's code computes what the file says. `posenc diff MODEL --engines all` makes a row of any file, `--at` for another length.",
+            f"{len(rows)} configurations in {len(engines)} engines, at the length that each file promises: in {total - wrong - lacking} of {total} cells the "
+            f"engine's code computes what the file says, in {lacking} it has no class for the family. `posenc diff MODEL --engines all` makes a row of any file, `--at` for another length.",
             "",
-            "✓ the same rotation · ≠ another one, with the position from which it shows · ✗ the engine does not run the file · ? not known. "
+            "✓ the same rotation · ≠ another one, with the position from which it shows · ✗ the engine does not run the file · ∅ it has no class for the family · ? not known. "
             "A cell with a link has its reason and cure below.",
             "",
             f'<div class="use"><table><thead><tr><th></th>{head}</tr></thead><tbody>',

@@ -39,7 +39,7 @@ def cells():
         rows = json.loads(out.read_text())
     for row in rows:
         for cell in row["engines"]:
-            if cell["outcome"] in ("other", "refused"):
+            if cell["outcome"] in ("other", "refused", "no_class"):
                 yield cell["engine"], cell["version"], row["model"], cell
 
 
@@ -159,7 +159,7 @@ def run(name, wanted):
         except Exception as error:
             said, mark = f"{type(error).__name__}: {error}", "!"
         else:
-            mark = "✓" if said and said.startswith("refused") == (cell["outcome"] == "refused") else "✗"
+            mark = "✓" if said and said.startswith("refused") == (cell["outcome"] != "other") else "✗"
         wrong += mark != "✓"
         print(f"{mark} {name:18} {which:22} {(said or 'does what the file says')[:110]}", flush=True)
         if mark == "✗":
