@@ -10,6 +10,7 @@
 #include "src/core/try.h"
 #include "src/model/families/family.h"
 #include "src/model/families/rope.h"
+#include "src/model/open_clip.h"
 
 namespace posenc::detail {
 namespace {
@@ -74,8 +75,10 @@ std::string type_of_class(std::string_view name) {
 // to write.
 std::string type_by_class(Reading& reading, const Section& whole) {
   if (whole.has("vision_cfg") && whole.has("text_cfg")) {
-    reading.refuse("model_type", "is missing: this is open_clip's own description of a model", "",
-                   "give the config.json of its copy in transformers, of clip or siglip");
+    reading.refuse(
+        "model_type",
+        "is missing: this is open_clip's own description of a model, and a tower is not its own",
+        "", "give the config.json of its copy in transformers, of clip or siglip");
     return {};
   }
   const std::string name = first_class(whole);
@@ -304,7 +307,8 @@ Expected<Model> read_config_json(const Json& json, std::string_view name) {
   reading.model.name = stem(name, ".json");
   reading.model.files = {{std::string(name), FileFormat::config, FileRole::model}};
 
-  const Section whole(reading, &json), model = model_part(whole);
+  const std::optional<Json> copy = from_open_clip(json);
+  const Section whole(reading, copy ? &*copy : &json), model = model_part(whole);
   if (const auto version = whole.word("transformers_version")) reading.read_version(version->value);
   const Section text = main_part(text_part(whole));
   const auto outer = whole.word("model_type"), inner = model.word("model_type");
