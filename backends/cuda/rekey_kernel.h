@@ -39,15 +39,19 @@ POSENC_DEVICE void moves(const RekeyCall& call, const Token<T>& token, std::int3
                          std::int32_t pair, CosSin<typename T::Real> (&out)[count]) {
   using Real = typename T::Real;
   const RotateCall& rotation = call.rotation;
-  const Turns *stands = turns_of(rotation, call.to, head, pair),
-              *stood = turns_of(rotation, call.from, head, pair);
   std::uint64_t phases[count] = {};
-  POSENC_ROLLED for (std::int32_t axis = 0; axis < rotation.axes;
-                     ++axis, stands += rotation.pairs, stood += rotation.pairs) {
-    const std::int64_t to = position_of(rotation.tokens, axis, token.row, token.token),
-                       from = position_of(call.stood, axis, token.row, token.token);
-    POSENC_UNROLL for (int i = 0; i < count; ++i) phases[i] +=
-        phase_of(to, stands[i]) - phase_of(from, stood[i]);
+  // Forth, then back: a plan's turns at a time, as a thread has no registers for both.
+  POSENC_ROLLED for (std::int32_t way = 0; way < 2 * rotation.axes; ++way) {
+    const bool back = (way & 1) != 0;
+    const std::int32_t axis = way >> 1;
+    const Turns* turns = turns_of(rotation, back ? call.from : call.to, head, pair) +
+                         static_cast<std::int64_t>(axis) * rotation.pairs;
+    const std::int64_t position =
+        position_of(back ? call.stood : rotation.tokens, axis, token.row, token.token);
+    POSENC_UNROLL for (int i = 0; i < count; ++i) {
+      const std::uint64_t phase = phase_of(position, turns[i]);
+      phases[i] += back ? 0 - phase : phase;
+    }
   }
   const bool amplified = rotation.operands[0].amplified && call.from != call.to;
   const auto amplitude =

@@ -386,6 +386,13 @@ _posenc.rekey_$:
     def rekey_(keys: ArrayLike, plan_from: Plan, from_positions: PositionIds | None, plan_to: Plan | None = None, to_positions: PositionIds | None = None, *, side: Literal['key', 'value'] = 'key', layout: str = '', threads: int = 0) -> None:
         \doc
 
+_posenc.key_header$:
+    def key_header(plan: Plan, position_ids: PositionIds | None, shape: Sequence[int], dtype: Literal['float64', 'float32', 'float16', 'bfloat16', 'e4m3', 'int8', 'q8_0'] | str = 'float32', *, side: Literal['key', 'value'] = 'key', layer: int | None = None) -> KeyHeader:
+        \doc
+
+_posenc.KeyHeader.__eq__$:
+    def __eq__(self, arg: object, /) -> bool: ...
+
 _posenc.read_tensors$:
     def read_tensors(path: str) -> dict[str, FileTensor]:
         \doc
