@@ -85,7 +85,7 @@ TEST(SolvePositions, AnotherRotationIsNotSolvedFor) {
 // Keys of one token that the model has rotated for `stood`, rekeyed to `stand`; what identify says
 // of them where positions are said to count from the first, and the token where they jump.
 struct Confirmed {
-  std::string code = {};  // "": they stand so
+  std::string code = {};  // "": positions are those
   std::int64_t token = -1;
 };
 Confirmed moved(const std::vector<std::int64_t>& stood, const std::vector<std::int64_t>& stand,

@@ -209,9 +209,9 @@ void bind_header(nb::module_& m) {
       .def_prop_ro("dtype", [](const KeyHeader& h) { return text(name(h.type)); })
       .def_prop_ro(
           "pairing",
-          [](const KeyHeader& h) -> nb::object {
-            if (h.pairing == KeyHeader::unrotated) return nb::none();
-            return text(h.pairing == 0 ? "halves" : "interleaved");
+          [](const KeyHeader& h) -> std::optional<std::string> {
+            if (h.pairing == KeyHeader::unrotated) return {};
+            return h.pairing == 0 ? "halves" : "interleaved";
           },
           "\"halves\" or \"interleaved\"; None where nothing rotates.")
       .def_prop_ro("side",
