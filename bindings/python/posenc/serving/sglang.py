@@ -54,7 +54,7 @@ class _Move:
         stored = of if keys.dtype == torch.uint8 and of is not None else keys.dtype
         if keys.element_size() > 1:
             return moved(keys, before, self.old, after, self.new)
-        if stored != torch.float8_e4m3fn:
+        if stored != getattr(torch, "float8_e4m3fn", None):
             refuse("keys of 8 bits must be float8_e4m3fn", str(stored), "posenc.rekey_ takes int8 with its scales")
         # A layer's one scale is kept, and so is of no effect on what turns.
         codes = keys.cpu().clone()
