@@ -7,6 +7,7 @@
 
 #include "backends/cuda/bias_kernel.h"
 #include "backends/cuda/frequency_kernel.h"
+#include "backends/cuda/rekey_kernel.h"
 #include "backends/cuda/rotate_kernel.h"
 #include "backends/cuda/sum_kernel.h"
 
@@ -22,6 +23,7 @@ struct Backend {
   const char* (*sum)(const SumCall& call, void* stream);
   const char* (*bias)(const BiasCall& call, void* stream);
   const char* (*frequencies)(const FrequencyCall& call, void* stream);
+  const char* (*rekey)(const RekeyCall& call, void* stream);
 };
 const Backend& device();
 const Backend& emulated();

@@ -72,6 +72,35 @@ const char* rotate_there(const RotateCall& call, void* stream) {
   return text_of(cudaGetLastError());
 }
 
+template <class T, Text text>
+__global__ void __launch_bounds__(128, 6)
+    rekey_kernel(const __grid_constant__ RekeyCall call, const __grid_constant__ Grid grid) {
+  for (std::int32_t unit = threadIdx.x; unit < grid.units; unit += grid.units_at_once) {
+    const Place at{unit, blockIdx.x * static_cast<std::int64_t>(grid.rows) + threadIdx.y, 0};
+    if constexpr (text == Text::by_elements)
+      rekey_elements<T>(call, at);
+    else
+      rekey_words<T, text == Text::by_alternating_words>(call, at);
+  }
+}
+
+const char* rekey_there(const RekeyCall& call, void* stream) {
+  const Grid grid = grid_of(call.rotation);
+  if (grid.units == 0 || grid.blocks == 0) return nullptr;
+  const dim3 blocks(static_cast<unsigned>(grid.blocks)),
+      threads(static_cast<unsigned>(grid.units_at_once), static_cast<unsigned>(grid.rows));
+  const auto in = static_cast<cudaStream_t>(stream);
+  with_number(call.rotation.number, [&]<class T>(T) {
+    if (!call.rotation.wide)
+      rekey_kernel<T, Text::by_elements><<<blocks, threads, 0, in>>>(call, grid);
+    else if (call.rotation.interleaved)
+      rekey_kernel<T, Text::by_alternating_words><<<blocks, threads, 0, in>>>(call, grid);
+    else
+      rekey_kernel<T, Text::by_words><<<blocks, threads, 0, in>>>(call, grid);
+  });
+  return text_of(cudaGetLastError());
+}
+
 // The others: a thread a unit, rows one after another where there are more than a grid has.
 constexpr int unit_threads = 128;
 unsigned threads_of(std::int64_t units) {
@@ -163,7 +192,8 @@ const Backend& device() {
       rotate_there,
       sum_there,
       bias_there,
-      frequencies_there};
+      frequencies_there,
+      rekey_there};
   return backend;
 }
 

@@ -37,6 +37,15 @@ void rotate_all(const RotateCall& call) {
 }
 
 template <class T>
+void rekey_all(const RekeyCall& call) {
+  const Grid grid = grid_of(call.rotation);
+  for (std::int64_t block = 0; block < grid.blocks; ++block)
+    for (std::int32_t row = 0; row < grid.rows; ++row)
+      for (std::int32_t unit = 0; unit < grid.units; ++unit)
+        rekey_at<T>(call, {unit, block * grid.rows + row, 0});
+}
+
+template <class T>
 void sum_all(const SumCall& call) {
   for (std::int64_t row = 0; row < rows_of(call); ++row)
     for (std::int32_t unit = 0; unit < units_of(call); ++unit) sum_at<T>(call, row, unit);
@@ -71,6 +80,10 @@ const char* frequencies_emulated(const FrequencyCall& call, void* /*stream*/) {
   with_number(call.rotation.number, [&]<class T>(T) { add_all<T>(call); });
   return nullptr;
 }
+const char* rekey_emulated(const RekeyCall& call, void* /*stream*/) {
+  with_number(call.rotation.number, [&]<class T>(T) { rekey_all<T>(call); });
+  return nullptr;
+}
 
 const char* copy(void* to, const void* from, std::size_t bytes) {
   std::memcpy(to, from, bytes);
@@ -92,7 +105,8 @@ const Backend& emulated() {
                                    .rotate = rotate_emulated,
                                    .sum = sum_emulated,
                                    .bias = bias_emulated,
-                                   .frequencies = frequencies_emulated};
+                                   .frequencies = frequencies_emulated,
+                                   .rekey = rekey_emulated};
   return backend;
 }
 

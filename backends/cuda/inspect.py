@@ -49,19 +49,20 @@ REGISTERS = 80
 EARLY_ANGLES = 32  # products of the polynomials: 4 pairs of 8 in float, 2 of 17 in double, 8 of 8 in 16 bits
 TYPES = ("Half", "Double", "Single", "Bfloat16")
 KERNELS = (
-    len(TYPES) * (6 + 3) + 1
-)  # rotations, of which two begin early as well; sums, biases, parts of gradients; their sum
+    len(TYPES) * (6 + 3 + 3) + 1
+)  # rotations, of which two begin early as well; keys that move; sums, biases, parts of gradients; their sum
 
 
 def name_of(mangled):
     """("Half, halves, early", "halves") of a kernel of ours, else None"""
-    if not (match := re.search(r"\d(rotate|sum|bias|part|parts)_kernel", mangled)):
+    if not (match := re.search(r"\d(rotate|rekey|sum|bias|part|parts)_kernel", mangled)):
         return None
     kind, rest = match[1], mangled[match.end() :]
     number = re.match(r"INS0_\d+([A-Za-z0-9]+?)E", rest)
+    moves = kind == "rekey" and "moved"
     if text := re.search(r"TextE(\d)E", rest):
         kind = TEXTS[int(text[1])]
-    words = [number and next(t for t in TYPES if number[1].startswith(t)), kind, "Lb1E" in rest and "early"]
+    words = [number and next(t for t in TYPES if number[1].startswith(t)), kind, moves, "Lb1E" in rest and "early"]
     return ", ".join(word for word in words if word), kind
 
 

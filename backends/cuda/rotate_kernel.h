@@ -69,8 +69,8 @@ struct Token {
   T *out, *cache;  // nullptr: not there
 };
 template <class T>
-POSENC_DEVICE bool find_token(const RotateCall& call, const Operand& x, std::int64_t row,
-                              Token<T>& out) {
+POSENC_DEVICE bool find_row(const RotateCall& call, const Operand& x, std::int64_t row,
+                            Token<T>& out) {
   const auto groups = static_cast<std::uint32_t>((x.heads + call.heads_at_once - 1) /
                                                  call.heads_at_once),
              tokens = static_cast<std::uint32_t>(call.tokens.count);
@@ -79,13 +79,19 @@ POSENC_DEVICE bool find_token(const RotateCall& call, const Operand& x, std::int
   out.groups = groups;
   out.row = at / groups;
   out.group = at % groups;
-  const std::uint32_t batch = out.row / tokens;
   out.token = out.row % tokens;
+  out.cache = nullptr;
+  return true;
+}
+template <class T>
+POSENC_DEVICE bool find_token(const RotateCall& call, const Operand& x, std::int64_t row,
+                              Token<T>& out) {
+  if (!find_row(call, x, row, out)) return false;
+  const std::uint32_t batch = out.row / static_cast<std::uint32_t>(call.tokens.count);
   out.in = static_cast<const T*>(x.in) + batch * x.in_batch + out.token * x.in_token;
   out.out = x.out == nullptr
                 ? nullptr
                 : static_cast<T*>(x.out) + batch * x.out_batch + out.token * x.out_token;
-  out.cache = nullptr;
   if (x.cache == nullptr) return true;
   const std::int64_t slot = call.slots[out.row];
   if (slot < 0 || slot >= call.slot_count) return true;

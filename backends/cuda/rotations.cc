@@ -156,7 +156,68 @@ class RotateOnDevice {
                                                  options_.stream));
   }
 
+  // Of pages the keys are a batch of them, and slots say which tokens of them the call has.
+  Expected<void> run_rekey(const Tensor& keys, const DevicePositions& stood,
+                           const DevicePositions& stands, const Tensor& out,
+                           const RekeyOptions& rekey) {
+    POSENC_CHECK(set_sizes(keys.with_rank(4)));
+    POSENC_CHECK(add(keys, out, 0, rekey.side));
+    POSENC_CHECK(detail::check_out(where, keys.with_rank(4), out.with_rank(4)));
+    return move(stood, stands, rekey);
+  }
+  Expected<void> run_rekey_pages(const Tensor& pages, const std::int64_t* slots, std::int64_t batch,
+                                 std::int64_t tokens, const DevicePositions& stood,
+                                 const DevicePositions& stands, const RekeyOptions& rekey) {
+    if (!pages || pages.rank != 4 || pages.shape[2] < 1 || slots == nullptr)
+      return fail(where, "pages must be [page, kv_head, token, head_dim], and slots given",
+                  slots == nullptr ? "no slots" : shape_text(pages));
+    POSENC_CHECK(set_sizes(pages));
+    POSENC_CHECK(add(pages, pages, 0, rekey.side));
+    POSENC_CHECK(detail::check_distinct(where, pages));
+    if (batch < 0 || tokens < 0 || pages.shape[0] > INT32_MAX / pages.shape[2] ||
+        (tokens > 0 && batch > INT32_MAX / tokens) ||
+        batch * tokens > INT32_MAX / std::max<std::int64_t>(pages.shape[1], 1))
+      return fail(where, "a call may have 2^31 tokens times heads, and pages as many slots",
+                  shape_text(pages), "move them in parts");
+    call_.tokens.batch = batch;
+    call_.tokens.count = tokens;
+    call_.slots = slots;
+    call_.page_size = static_cast<std::int32_t>(pages.shape[2]);
+    call_.slot_count = pages.shape[0] * pages.shape[2];
+    return move(stood, stands, rekey);
+  }
+
  private:
+  Expected<void> move(const DevicePositions& stood, const DevicePositions& stands,
+                      const RekeyOptions& rekey) {
+    const bool engine = rotation_.angles() != Angles::exact;
+    if (engine || rotation_.growth() || stood.real_ids != nullptr || stands.real_ids != nullptr)
+      return fail(where, "keys move here by the difference of exact angles at whole positions",
+                  engine               ? std::string(name(rotation_.angles()))
+                  : rotation_.growth() ? "xPos' growth"
+                                       : "real ids",
+                  "posenc::rekey() on the host does more");
+    for (const std::int64_t plan : {rekey.from, rekey.to})
+      if (plan < 0 || plan >= rotations_.count_)
+        return fail(where, "a table must have the plans by which keys move", std::to_string(plan),
+                    "it has " + std::to_string(rotations_.count_));
+    if (rekey.side == Side::query)
+      return fail(where, "what is cached moves: keys, or values", "queries", "rotate() queries");
+    POSENC_CHECK(set_rotation(stands));
+    POSENC_TRY(before, tokens_of(stood, call_.tokens.batch, call_.tokens.count));
+    if (rotation_.frequencies.axes > 1 && before.shared())
+      return fail(where, "positions of several axes must be ids", "a range");
+    call_.wide = fits_words();
+    if (call_.tokens.batch == 0 || call_.tokens.count == 0) return {};
+    return done(rotations_.backend_->rekey(
+        {.rotation = call_,
+         .stood = before,
+         .from = static_cast<std::int32_t>(rekey.from),
+         .to = static_cast<std::int32_t>(rekey.to),
+         .one_over = static_cast<const double*>(rotations_.inverse_amplitude_.get())},
+        rekey.stream));
+  }
+
   Expected<void> set_sizes(const Tensor& q) {
     if (rotations_.backend_ == nullptr) return fail(where, "rotations must have been made", "none");
     call_.tokens.batch = q.shape[0];
@@ -337,6 +398,22 @@ Expected<void> rotate_frequency_gradient(const Rotations& rotations, const Tenso
   const RotateOptions options{.stream = stream};
   return RotateOnDevice(rotations, options)
       .run_frequencies(rotated, rotated_gradient, positions, workspace, out);
+}
+
+Expected<void> rekey(const Rotations& rotations, const Tensor& keys, const DevicePositions& stood,
+                     const DevicePositions& stands, const Tensor& out,
+                     const RekeyOptions& options) {
+  const RotateOptions how{.side = options.side, .heads_at_once = options.heads_at_once};
+  return RotateOnDevice(rotations, how).run_rekey(keys, stood, stands, out, options);
+}
+
+Expected<void> rekey_pages(const Rotations& rotations, const Tensor& pages,
+                           const std::int64_t* slots, std::int64_t batch, std::int64_t tokens,
+                           const DevicePositions& stood, const DevicePositions& stands,
+                           const RekeyOptions& options) {
+  const RotateOptions how{.side = options.side, .heads_at_once = options.heads_at_once};
+  return RotateOnDevice(rotations, how)
+      .run_rekey_pages(pages, slots, batch, tokens, stood, stands, options);
 }
 
 Expected<void> rotate_and_append(const Rotations& rotations, const Tensor& q, const Tensor& k,

@@ -18,16 +18,17 @@ namespace posenc::cli {
 // Each in a file lab_NAME.cc; waves and watch in lab_heads.cc, collect in lab_report.cc, run and
 // again in lab_cells.cc.
 extern const Command lab_again, lab_base, lab_cells, lab_collect, lab_dump, lab_perplexity,
-    lab_picture, lab_report, lab_run, lab_say, lab_shift, lab_tokens, lab_watch, lab_waves;
+    lab_picture, lab_report, lab_reuse, lab_run, lab_say, lab_shift, lab_tokens, lab_watch,
+    lab_waves;
 
 namespace {
 
 // The table is filled when first asked for: the order in which other files' constants are made is
 // not known.
 std::span<const Command> lab_kinds() {
-  static const std::array kinds{lab_perplexity, lab_picture, lab_shift,   lab_waves, lab_watch,
-                                lab_dump,       lab_tokens,  lab_base,    lab_cells, lab_run,
-                                lab_say,        lab_again,   lab_collect, lab_report};
+  static const std::array kinds{lab_perplexity, lab_picture, lab_shift,  lab_reuse,   lab_waves,
+                                lab_watch,      lab_dump,    lab_tokens, lab_base,    lab_cells,
+                                lab_run,        lab_say,     lab_again,  lab_collect, lab_report};
   return kinds;
 }
 

@@ -53,7 +53,7 @@ def main() -> None:
                 setattr(module, name, from_stub(getattr(written, names[real]), real, module.__name__))
     pages = ["posenc"]  # with what __all__ names, positions too
     if importlib.util.find_spec("torch"):
-        pages.append("posenc.torch")
+        pages += ["posenc.torch", "posenc.serving"]
         if importlib.util.find_spec("transformers"):
             pages.append("posenc.hf")
     pdoc.render.configure(docformat="markdown", show_source=False, footer_text=f"posenc {posenc.__version__}")

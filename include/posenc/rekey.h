@@ -75,4 +75,16 @@ struct CodedKeys {
 Expected<void> rekey(const Stand& from, const Stand& to, const CodedKeys& keys,
                      Side side = Side::key, Threads threads = {});
 
+// A pool of pages of 8 bits: `keys` is [page, kv_head, token of the page, head_dim], and so are its
+// scales; table and tokens are those of KeyPages.
+struct CodedPages {
+  CodedKeys keys = {};
+  std::span<const std::int32_t> table = {};
+  std::span<const std::int64_t> tokens = {};
+};
+
+// The same in place, in pages. Errors: those of both.
+Expected<void> rekey(const Stand& from, const Stand& to, const CodedPages& pages,
+                     Side side = Side::key, Threads threads = {});
+
 }  // namespace posenc

@@ -140,6 +140,48 @@ void encode(const Coded& out, std::int64_t b, std::int64_t first, std::int64_t c
       }
 }
 
+// Tokens that are decoded, turned and encoded together, and where their positions are.
+struct Part {
+  std::int64_t batch = 0, first = 0, count = 0;  // of the codes
+  std::int64_t row = 0, at = 0;                  // of the positions
+};
+
+std::int64_t numbers_of_token(const Coded& in) {
+  return std::max<std::int64_t>(1, in.keys.shape[1] * in.keys.shape[3]);
+}
+std::int64_t tokens_at_once(const Coded& in) {
+  return std::max<std::int64_t>(1, numbers_at_once / numbers_of_token(in));
+}
+
+Expected<void> recode(const Coded& in, const std::vector<Part>& work, const Stand& from,
+                      const Stand& to, Side side, Threads threads) {
+  const std::int64_t of_token = numbers_of_token(in);
+  std::int64_t most = 0, tokens = 0;
+  for (const Part& part : work) {
+    most = std::max(most, part.count);
+    tokens += part.count;
+  }
+  std::vector<Expected<void>> done(work.size());
+  detail::share_out(
+      std::ssize(work), detail::thread_count(threads, tokens * of_token * 4),
+      [&](std::int64_t begin, std::int64_t end) {
+        std::vector<float> numbers(static_cast<std::size_t>(most * of_token));
+        for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+          const auto& [batch, first, count, row, at] = work[i];
+          const Tensor x =
+              Tensor::dense(numbers.data(), {1, in.keys.shape[1], count, in.keys.shape[3]});
+          decode(in, batch, first, count, numbers.data());
+          done[i] = detail::move_keys({from.plan, from.at.slice(row, at, count)},
+                                      {to.plan, to.at.slice(row, at, count)}, x, x, side, {1});
+          if (!done[i]) continue;
+          if (!in.keys.keep_scales) make_scales(in, batch, first, count, numbers.data());
+          encode(in, batch, first, count, numbers.data());
+        }
+      });
+  for (const Expected<void>& each : done) POSENC_CHECK(each);
+  return {};
+}
+
 }  // namespace
 
 CodedKeys CodedKeys::q8_0(void* blocks, std::int64_t batch, std::int64_t kv_heads, std::int64_t seq,
@@ -167,29 +209,34 @@ Expected<void> rekey(const Stand& from, const Stand& to, const CodedKeys& keys, 
   POSENC_TRY(in, coded(keys));
   const auto& shape = keys.shape;
   POSENC_CHECK(detail::check_positions(from, to, shape[0], shape[2]));
-  const std::int64_t of_token = std::max<std::int64_t>(1, shape[1] * shape[3]);
-  const std::int64_t part = std::max<std::int64_t>(1, numbers_at_once / of_token);
+  const std::int64_t part = tokens_at_once(in);
   const std::int64_t parts = (shape[2] + part - 1) / part;  // of a sequence
-  std::vector<Expected<void>> done(static_cast<std::size_t>(parts * shape[0]));
-  detail::share_out(
-      parts * shape[0], detail::thread_count(threads, shape[0] * shape[2] * of_token * 4),
-      [&](std::int64_t begin, std::int64_t end) {
-        std::vector<float> numbers(static_cast<std::size_t>(part * of_token));
-        for (std::int64_t i = begin; i < end; ++i) {
-          const std::int64_t b = i / parts, first = i % parts * part,
-                             count = std::min(part, shape[2] - first);
-          const Tensor x = Tensor::dense(numbers.data(), {1, shape[1], count, shape[3]});
-          decode(in, b, first, count, numbers.data());
-          auto& moved = done[static_cast<std::size_t>(i)];
-          moved = detail::move_keys({from.plan, from.at.slice(b, first, count)},
-                                    {to.plan, to.at.slice(b, first, count)}, x, x, side, {1});
-          if (!moved) continue;
-          if (!keys.keep_scales) make_scales(in, b, first, count, numbers.data());
-          encode(in, b, first, count, numbers.data());
-        }
-      });
-  for (const Expected<void>& each : done) POSENC_CHECK(each);
-  return {};
+  std::vector<Part> work;
+  for (std::int64_t b = 0; b < shape[0]; ++b)
+    for (std::int64_t i = 0; i < parts; ++i)
+      work.push_back({b, i * part, std::min(part, shape[2] - i * part), b, i * part});
+  return recode(in, work, from, to, side, threads);
+}
+
+Expected<void> rekey(const Stand& from, const Stand& to, const CodedPages& pages, Side side,
+                     Threads threads) {
+  POSENC_CHECK(detail::check_stands(from, to, side));
+  POSENC_TRY(in, coded(pages.keys));
+  const std::int64_t size = pages.keys.shape[2];
+  if (size < 1)
+    return fail("rekey", "pages must be [page, kv_head, token of the page, head_dim]",
+                std::to_string(size) + " tokens in a page", "swap the axes of NHD pages");
+  POSENC_TRY(runs, detail::page_runs(pages.keys.shape[0], size, pages.table, pages.tokens));
+  const std::int64_t longest = pages.tokens.empty() ? 0 : *std::ranges::max_element(pages.tokens);
+  POSENC_CHECK(detail::check_positions(from, to, std::ssize(pages.tokens), longest));
+  const std::int64_t part = tokens_at_once(in);
+  std::vector<Part> work;
+  for (const detail::PageRun& run : runs)
+    for (std::int64_t page = 0; page < run.pages; ++page)
+      for (std::int64_t t = 0; t < run.tokens; t += part)
+        work.push_back({run.page + page, t, std::min(part, run.tokens - t), run.sequence,
+                        run.first + page * size + t});
+  return recode(in, work, from, to, side, threads);
 }
 
 }  // namespace posenc

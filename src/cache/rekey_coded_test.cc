@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -201,6 +202,66 @@ TEST(RekeyCoded, WhatDoesNotFitIsRefused) {
   keys = cache.keys;
   keys.codes = nullptr;
   refused(keys, "codes must be there");
+}
+
+// A page is a batch of its own: what moves in pages is what moves in sequences of the same codes.
+TEST(RekeyCoded, InPagesAsInSequences) {
+  constexpr std::int64_t pages = 6, page_size = 4, columns = 3;
+  constexpr std::int64_t of_page = heads * page_size * dim;
+  const Plan rope = plan_of(Rope{});
+  const std::vector<std::int32_t> table = {4, 5, 1, 2, -1, -1};
+  const std::vector<std::int64_t> counts = {10, 3};
+  const Positions stood = Positions::range(900, 10), stands = Positions::range(5, 10);
+  for (const KeyCode code : {KeyCode::e4m3, KeyCode::int8})
+    for (const bool keep : {true, false}) {
+      std::mt19937 random(9);
+      std::vector<std::byte> pool(pages * of_page);
+      for (std::byte& each : pool) {
+        auto value = static_cast<std::uint8_t>(random() & 0x3f);
+        each = std::byte{value};
+      }
+      std::vector<float> scales(pages * heads * page_size);
+      for (std::size_t i = 0; i < scales.size(); ++i) scales[i] = 0.01F * static_cast<float>(i + 1);
+      const std::vector<std::byte> before = pool;
+      const std::vector<float> scales_before = scales;
+      const auto keys_of = [&](std::byte* codes, float* of_codes, std::int64_t batch) {
+        return CodedKeys{.code = code,
+                         .codes = codes,
+                         .shape = {batch, heads, page_size, dim},
+                         .stride = {of_page, page_size * dim, dim, 1},
+                         .scales = Tensor::dense(of_codes, {batch, heads, page_size, 1}),
+                         .keep_scales = keep};
+      };
+      for (const int threads : {1, 2}) {
+        pool = before, scales = scales_before;
+        const auto done =
+            rekey({&rope, stood}, {&rope, stands},
+                  CodedPages{keys_of(pool.data(), scales.data(), pages), table, counts}, Side::key,
+                  {threads});
+        ASSERT_TRUE(done) << done.error().message();
+        std::vector<std::byte> wanted = before;
+        std::vector<float> wanted_scales = scales_before;
+        for (std::int64_t s = 0; s < 2; ++s)
+          for (std::int64_t first = 0; first < counts[static_cast<std::size_t>(s)];
+               first += page_size) {
+            const std::int64_t page =
+                table[static_cast<std::size_t>(s * columns + first / page_size)];
+            CodedKeys one = keys_of(wanted.data() + page * of_page,
+                                    wanted_scales.data() + page * heads * page_size, 1);
+            one.shape[2] = std::min(page_size, counts[static_cast<std::size_t>(s)] - first);
+            one.scales.shape[2] = one.shape[2];
+            ASSERT_TRUE(rekey({&rope, stood.slice(0, first, one.shape[2])},
+                              {&rope, stands.slice(0, first, one.shape[2])}, one));
+          }
+        EXPECT_EQ(pool, wanted);
+        EXPECT_EQ(scales, wanted_scales);
+        EXPECT_NE(pool, before);
+      }
+      std::vector<std::int32_t> twice = table;
+      twice[3] = 4;
+      EXPECT_FALSE(rekey({&rope, stood}, {&rope, stands},
+                         CodedPages{keys_of(pool.data(), scales.data(), pages), twice, counts}));
+    }
 }
 
 }  // namespace

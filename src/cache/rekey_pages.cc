@@ -1,6 +1,7 @@
 // Keys in pages, from one rotation and place to another (posenc/rekey.h).
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,35 +14,34 @@ namespace {
 
 constexpr std::int64_t most_pages_at_once = 64;  // so that threads have something to share
 
-// Neighbouring pages of one sequence, which are moved at once: a batch of as many rows.
-struct PageRun {
-  std::int64_t sequence = 0, page = 0, pages = 0;
-  std::int64_t first = 0, tokens = 0;  // of the sequence, and in each page
-};
+}  // namespace
 
-Expected<std::vector<PageRun>> runs_of(const KeyPages& in) {
-  const auto sequences = static_cast<std::int64_t>(in.tokens.size());
+namespace detail {
+
+Expected<std::vector<PageRun>> page_runs(std::int64_t pool_pages, std::int64_t page_size,
+                                         std::span<const std::int32_t> table,
+                                         std::span<const std::int64_t> tokens) {
+  const auto sequences = static_cast<std::int64_t>(tokens.size());
   const std::int64_t columns =
-      sequences == 0 ? 0 : static_cast<std::int64_t>(in.table.size()) / sequences;
-  const std::int64_t size = in.keys.shape[2];
-  std::vector<std::uint8_t> taken(static_cast<std::size_t>(in.keys.shape[0]));
+      sequences == 0 ? 0 : static_cast<std::int64_t>(table.size()) / sequences;
+  std::vector<std::uint8_t> taken(static_cast<std::size_t>(pool_pages));
   std::vector<PageRun> runs;
   for (std::int64_t s = 0; s < sequences; ++s) {
-    const std::int64_t tokens = in.tokens[static_cast<std::size_t>(s)];
-    if (tokens < 0 || (tokens + size - 1) / size > columns)
+    const std::int64_t count = tokens[static_cast<std::size_t>(s)];
+    if (count < 0 || (count + page_size - 1) / page_size > columns)
       return fail("rekey", "a sequence's tokens must fit its pages of the table",
-                  std::to_string(tokens) + " tokens, " + std::to_string(columns) + " pages of " +
-                      std::to_string(size),
+                  std::to_string(count) + " tokens, " + std::to_string(columns) + " pages of " +
+                      std::to_string(page_size),
                   "give the table a column for each page");
-    for (std::int64_t first = 0; first < tokens; first += size) {
-      const std::int64_t page = in.table[static_cast<std::size_t>(s * columns + first / size)];
-      if (page < 0 || page >= in.keys.shape[0])
+    for (std::int64_t first = 0; first < count; first += page_size) {
+      const std::int64_t page = table[static_cast<std::size_t>(s * columns + first / page_size)];
+      if (page < 0 || page >= pool_pages)
         return fail("rekey", "the pool must have the pages of the table", std::to_string(page),
-                    "it has " + std::to_string(in.keys.shape[0]));
+                    "it has " + std::to_string(pool_pages));
       if (taken[static_cast<std::size_t>(page)]++ > 0)
         return fail("rekey", "a page must be of one sequence", std::to_string(page) + " twice",
                     "its tokens would move twice: copy it, or move it once");
-      const std::int64_t here = std::min(size, tokens - first);
+      const std::int64_t here = std::min(page_size, count - first);
       PageRun* const last = runs.empty() ? nullptr : &runs.back();
       if (last && last->sequence == s && last->page + last->pages == page && last->tokens == here &&
           last->pages < most_pages_at_once)
@@ -52,6 +52,12 @@ Expected<std::vector<PageRun>> runs_of(const KeyPages& in) {
   }
   return runs;
 }
+
+}  // namespace detail
+
+namespace {
+
+using detail::PageRun;
 
 // A row for each page of a run.
 Expected<Positions> rows_of(const Positions& at, const PageRun& run, std::int64_t page_size) {
@@ -73,7 +79,7 @@ Expected<void> rekey(const Stand& from, const Stand& to, const KeyPages& in, Sid
   if (in.keys.rank != 4 || in.keys.shape[2] < 1)
     return fail("rekey", "pages must be [page, kv_head, token of the page, head_dim]",
                 shape_text(in.keys), "swap the axes of NHD pages");
-  POSENC_TRY(runs, runs_of(in));
+  POSENC_TRY(runs, detail::page_runs(in.keys.shape[0], in.keys.shape[2], in.table, in.tokens));
   const std::int64_t longest = in.tokens.empty() ? 0 : *std::ranges::max_element(in.tokens);
   POSENC_CHECK(detail::check_positions(from, to, sequences, longest));
   const auto move = [&](const PageRun& run) -> Expected<void> {

@@ -148,7 +148,7 @@ Finding slip(const std::vector<Run>& runs, std::int64_t tokens) {
                       "they begin anew there, as in caches of two texts that were put together, "
                       "or in a chunk that is counted from 0";
     finding.cure = "rotate the second part's keys on by " + grouped(first.count) +
-                   " (posenc rotate_by, KvCache), or fill the cache with the whole text";
+                   " (posenc rekey), or fill the cache with the whole text";
   } else if (jump < 0 && first.count + second.count == tokens &&
              second.position + second.count == first.position) {
     finding.code = "positions_wrapped";
@@ -161,7 +161,7 @@ Finding slip(const std::vector<Run>& runs, std::int64_t tokens) {
                       " later, as where tokens were dropped from a cache and the rest stayed "
                       "rotated, or where a prefix of another text was reused";
     finding.cure = "right where an engine keeps positions; else rotate the later keys back by " +
-                   grouped(jump);
+                   grouped(jump) + " (posenc rekey)";
   } else {
     finding.code = "positions_jump";
     finding.message = at + "they go on " + grouped(-jump) + " earlier";

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "posenc/rekey.h"
 #include "src/identify/shown_test.h"
 
 namespace posenc {
@@ -77,6 +78,75 @@ TEST(SolvePositions, AnotherRotationIsNotSolvedFor) {
       small_llama());
   ASSERT_TRUE(solved);
   EXPECT_FALSE(*solved);
+}
+
+// --- caches that were moved -----------------------------------------------------------------------
+
+// Keys of one token that the model has rotated for `stood`, rekeyed to `stand`; what identify says
+// of them where positions are said to count from the first, and the token where they jump.
+struct Confirmed {
+  std::string code = {};  // "": positions are those
+  std::int64_t token = -1;
+};
+Confirmed moved(const std::vector<std::int64_t>& stood, const std::vector<std::int64_t>& stand,
+                const std::string& model_name = "", DType dtype = DType::f32) {
+  const Model model =
+      model_name.empty() ? small_llama() : *read_config(*bundled_config(model_name));
+  const auto plan = compile(model.groups.front());
+  EXPECT_TRUE(plan);
+  const std::int64_t tokens = std::ssize(stood), heads = 2,
+                     dim = model.groups.front().geometry.head_dim;
+  std::vector<float> memory(static_cast<std::size_t>(heads * tokens * dim));
+  const Tensor keys = Tensor::dense(memory.data(), dtype, {heads, tokens, dim});
+  for (std::int64_t h = 0; h < heads; ++h)
+    for (std::int64_t t = 0; t < tokens; ++t)
+      for (std::int64_t c = 0; c < dim; ++c)
+        keys.set(keys.offset(h, t, c), std::sin(1.0 + static_cast<double>(7 * h + 3 * c)));
+  const auto from = Positions::signed_ids(stood), to = Positions::signed_ids(stand);
+  EXPECT_TRUE(rotate(*plan, keys, *from, Side::key, keys));
+  const auto done = rekey({&*plan, *from}, {&*plan, *to}, keys, keys);
+  EXPECT_TRUE(done) << done.error().message();
+  const auto solved = solve_positions(
+      {.after = keys, .positions = Positions::range(stand.front(), tokens), .repeated = true},
+      model);
+  EXPECT_TRUE(solved) << solved.error().message();
+  if (!solved || !*solved) return {};
+  EXPECT_EQ((*solved)->at, stand);
+  return {(*solved)->slip.code, (*solved)->slip.position.value_or(-1)};
+}
+
+const std::vector<std::string> moved_models = {"",         "llama-3.1-8b", "qwen2.5-7b-yarn4",
+                                               "gpt-j-6b", "glm-4-9b",     "phi-3.5-mini"};
+
+TEST(SolvePositions, ConfirmsMergedCaches) {
+  for (const std::string& model : moved_models) {
+    const auto two = joined(from(0, 24), from(0, 16));
+    const Confirmed wrong = moved(two, two, model), right = moved(two, from(0, 40), model);
+    EXPECT_EQ(wrong.code, "positions_restart") << model;
+    EXPECT_EQ(wrong.token, 24) << model;
+    EXPECT_EQ(right.code, "") << model;
+  }
+}
+
+TEST(SolvePositions, ConfirmsShiftedAndCroppedCaches) {
+  for (const std::string& model : moved_models) {
+    EXPECT_EQ(moved(from(500, 40), from(0, 40), model).code, "") << model;
+    EXPECT_EQ(moved(from(0, 40), from(700, 40), model).code, "") << model;
+    // With sinks: what stays behind a gap is told, and not once it is closed.
+    const auto with_gap = joined(from(0, 4), from(100, 36));
+    const Confirmed gap = moved(from(0, 40), with_gap, model);
+    EXPECT_EQ(gap.code, "positions_gap") << model;
+    EXPECT_EQ(gap.token, 4) << model;
+    EXPECT_EQ(moved(with_gap, from(0, 40), model).code, "") << model;
+  }
+}
+
+TEST(SolvePositions, ConfirmsKeysOf16Bits) {
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    const auto two = joined(from(0, 24), from(0, 16));
+    EXPECT_EQ(moved(two, two, "llama-3.1-8b", dtype).token, 24);
+    EXPECT_EQ(moved(two, from(0, 40), "llama-3.1-8b", dtype).code, "");
+  }
 }
 
 }  // namespace

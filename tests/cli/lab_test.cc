@@ -75,6 +75,28 @@ TEST_F(LabCommand, PerplexityKeepsToTheWidthOfThePage) {
     EXPECT_LE(std::ranges::count_if(line, [](char c) { return (c & 0xC0) != 0x80; }), 80) << line;
 }
 
+TEST_F(LabCommand, ReuseHasARowForEachWayAndALayerEach) {
+  const std::string arguments =
+      "reuse small.gguf text.txt --prefix 10 --chunk 8 --tail 6 --places 2 --anew 0,3 --moves 9";
+  const Json all = json(arguments);
+  EXPECT_EQ(all.at("chunks").size(), 6u);
+  EXPECT_EQ(all.at("layers").size(), 2u);
+  EXPECT_LT(all.at("layers")[0].at("keys"), 1e-6);
+  EXPECT_EQ(all.at("bands"), (Json{1, 4, 6}));
+  EXPECT_EQ(all.at("moves"), 9);
+  EXPECT_EQ(all.at("drift")[2].at("dtype"), "bfloat16");
+  const Outcome page = posenc("lab " + arguments);
+  ASSERT_EQ(page.code, 0) << page.err;
+  for (const char* part : {"alone, not moved", "elsewhere, moved", "left out", "keys off by",
+                           "one by one", "bfloat16"})
+    EXPECT_TRUE(has(page.out, part)) << page.out;
+  for (const std::string& line : posenc::test::lines_of(page.out))
+    EXPECT_LE(std::ranges::count_if(line, [](char c) { return (c & 0xC0) != 0x80; }), 100) << line;
+  const Outcome refused = posenc("lab reuse small.gguf text.txt --prefix 40 --chunk 8 --tail 6");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(has(refused.err, "must have room")) << refused.err;
+}
+
 TEST_F(LabCommand, WatchHasACellForEachHeadOfALayer) {
   const Outcome page = posenc("lab watch small.gguf text.txt");
   ASSERT_EQ(page.code, 0) << page.err;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numbers>
 #include <sstream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -126,6 +127,21 @@ TEST_F(Plot, HeatMapsNumbersAreTheTables) {
   }
 }
 
+// What is moved has a fresh prefill's scores, and what is left as it stood those of other distances.
+TEST_F(Plot, MovedKeysLieOnTheLine) {
+  const auto table = numbers("moves --tokens 24 --seed 3");
+  ASSERT_EQ(table.size(), 1u + 3 * 48 + 3 * 24);
+  std::map<std::pair<std::string, std::string>, std::map<std::string, double>> scores;
+  for (std::size_t i = 1; i < table.size(); i++)
+    scores[{table[i][0], table[i][2]}][table[i][1]] = std::stod(table[i][3]);
+  double most = 0;
+  for (const auto& [at, of] : scores) {
+    EXPECT_NEAR(of.at("moved"), of.at("a fresh prefill's"), 1e-12) << at.first << " " << at.second;
+    most = std::max(most, std::abs(of.at("left as they stood") - of.at("a fresh prefill's")));
+  }
+  EXPECT_GT(most, 0.5);
+}
+
 // Moved together, the score stays; alone, it is that of the distance. An angle below 16 rad is
 // rounded by up to 9e-16.
 TEST_F(Plot, TheLockedScoreStandsStill) {
@@ -237,6 +253,8 @@ TEST_F(Plot, BadFlagsSayTheCure) {
       {"plot similarity x.png --scheme rope", "adds no vectors"},
       {"plot bias x.png --scheme rope", "no bias"},
       {"plot bias x.png --scheme t5", "--table"},
+      {"plot moves x.png --tokens 1", "2 to 4096"},
+      {"plot moves x.png --scheme fope", "FoPE"},
       {"plot turns x.png --pairs 32", "0 to 31"},
       {"plot turns x.png --scheme alibi", "rotates nothing"},
       {"plot lock x.svg --turn 49", "2 to 48"},

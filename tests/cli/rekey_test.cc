@@ -36,6 +36,37 @@ TEST_F(RekeyCommand, KeysStandWhereTheyAreToldTo) {
   EXPECT_LT(difference("moved.npy", "fresh.npy"), 1e-5);
 }
 
+// What identify, which solves for positions, says of caches that were put together.
+TEST_F(RekeyCommand, IdentifyConfirmsWhatWasMoved) {
+  constexpr std::int64_t heads = 2, tokens = 24, dim = 128;
+  Array word = *make_array(NpyType::f32, {heads, tokens, dim});
+  const posenc::Tensor view = tensor(word);
+  for (std::int64_t i = 0; i < word.size(); ++i)
+    view.set(i, std::sin(1.0 + static_cast<double>(i / (tokens * dim) * 7 + 3 * (i % dim))));
+  ASSERT_TRUE(write_npy(path("word.npy"), word));
+  expect_good("rotate word.npy keys.npy --model llama-3.1-8b --positions 0:24 --side key");
+  expect_good("rekey keys.npy moved.npy --model llama-3.1-8b --from 0:24 --to 24:48");
+  const auto put_together = [&](const std::string& second, const std::string& name) {
+    Array both = *make_array(NpyType::f32, {heads, 2 * tokens, dim});
+    Array parts[] = {array("keys.npy"), array(second)};
+    for (std::int64_t i = 0; i < both.size(); ++i) {
+      const std::int64_t h = i / (2 * tokens * dim), in_head = i % (2 * tokens * dim),
+                         part = in_head / (tokens * dim);
+      tensor(both).set(i, tensor(parts[part]).get(h * tokens * dim + in_head % (tokens * dim)));
+    }
+    ASSERT_TRUE(write_npy(path(name), both));
+  };
+  put_together("keys.npy", "wrong.npy");
+  put_together("moved.npy", "right.npy");
+  const std::string identify = "identify --repeated --model llama-3.1-8b --after ";
+  const Outcome wrong = posenc(identify + "wrong.npy");
+  EXPECT_EQ(wrong.code, 1) << wrong.out << wrong.err;
+  EXPECT_TRUE(has(wrong.out, "positions jump at token 24")) << wrong.out;
+  EXPECT_TRUE(has(wrong.out, "posenc rekey")) << wrong.out;
+  const Outcome right = posenc(identify + "right.npy");
+  EXPECT_EQ(right.code, 0) << right.out << right.err;
+}
+
 TEST_F(RekeyCommand, ToAnotherScheme) {
   const std::string flags = " --scheme rope --from 100:109 --to 7:16 --to-scheme ";
   expect_good("rotate x.npy other.npy --scheme rope --rope-theta 500000 --positions 7:16");

@@ -52,6 +52,17 @@ TEST_P(Bert, HasNoRowForTheNextPosition) {
 using SmolLm = FetchedModel;
 INSTANTIATE_TEST_SUITE_P(SmolLm2, SmolLm, testing::Values("smollm2-135m"));
 
+// What its runs show (posenc lab reuse, docs/cache.md): moved keys of its first layer are a fresh
+// prefill's.
+TEST_P(SmolLm, MayHaveItsKeysMoved) {
+  const auto model = read_model(path());
+  ASSERT_TRUE(model) << model.error().message();
+  const auto verdicts = reuse(*model);
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict, Reuse::exact);
+  EXPECT_EQ(verdicts[0].layers.size(), 30u);
+}
+
 TEST_P(SmolLm, TurnsNeighboursInEveryLayer) {
   const auto model = read_model(path());
   ASSERT_TRUE(model) << model.error().message();

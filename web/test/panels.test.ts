@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { moving, Text } from '../src/compute/cache'
+import { cropped, furthest, merged, moves, moving, Text } from '../src/compute/cache'
 import { load, loadReader, type Engine, type Reader } from 'posenc'
 import { properties } from '../src/compute/properties'
 import { bands, bases, fragment, methods, unseen } from '../src/compute/scaling'
@@ -203,5 +203,20 @@ describe('the cache', () => {
       for (let n = 1; n <= 700; n++) all += text.cost('turned', n).now
       expect(text.cost('turned', 700).all, kind).toBe(all)
     }
+  })
+  it('of keys that move has right scores where they are rotated on, and others where they are left', () => {
+    for (const type of ['rope', 'xpos'])
+      for (const { stood, stands } of [merged(24), cropped(24)]) {
+        const plan = engine.plan({ type }, { head_dim: 64 })
+        const found = moves(plan, engine.normals(1, 64), engine.normals(2, 64), stood, stands)
+        expect(furthest(found.moved, found.right), type).toBeLessThan(1e-12)
+        expect(furthest(found.stood, found.right), type).toBeGreaterThan(0.1)
+        expect(found.positions.length).toBe(stands.length)
+      }
+    // Of caches that are put together the first stands right as it is.
+    const { stood, stands } = merged(24)
+    const plan = engine.plan({ type: 'rope' }, { head_dim: 64 })
+    const found = moves(plan, engine.normals(1, 64), engine.normals(2, 64), stood, stands)
+    expect(found.stood.slice(0, 24)).toEqual(found.right.slice(0, 24))
   })
 })

@@ -102,6 +102,29 @@ Expected<void> rotate_and_append(const Rotations& rotations, const Tensor& q, co
                                  const Tensor& q_out, const Tensor& k_out, const DevicePages& pages,
                                  const RotateOptions& options = {});
 
+struct RekeyOptions {
+  std::int64_t from = 0, to = 0;  // of the table: which plan rotated the keys, and which shall have
+  Side side = Side::key;          // Side::value for the values of a plan that rotates them
+  void* stream = nullptr;         // cudaStream_t
+  int heads_at_once = 4;          // that a thread rotates by the same cosines
+};
+
+// posenc::rekey() there: cached keys [batch, kv_head, seq, head_dim] that stand at some positions
+// become keys that stand at others, turned once by the difference of the two angles and rounded
+// once. Out is the same view or memory apart from it. Errors: those of rotate, plans that the table
+// does not have, and what has no difference of angles: xPos' growth, an engine's arithmetic, real
+// ids.
+Expected<void> rekey(const Rotations& rotations, const Tensor& keys, const DevicePositions& stood,
+                     const DevicePositions& stands, const Tensor& out,
+                     const RekeyOptions& options = {});
+// The same in place in the pages of a cache, [page, kv_head, token in page, head_dim] in any order
+// in memory: slots [batch, seq] on the device say where the keys of a call lie, as in DevicePages.
+// A slot that stands twice is turned twice, or by two threads at once.
+Expected<void> rekey_pages(const Rotations& rotations, const Tensor& pages,
+                           const std::int64_t* slots, std::int64_t batch, std::int64_t tokens,
+                           const DevicePositions& stood, const DevicePositions& stands,
+                           const RekeyOptions& options = {});
+
 // The gradient of learned frequencies, as rotate_frequency_gradient() of posenc/gradients.h: from
 // rotated [batch, head, seq, head_dim] and its gradient, of the first plan. Adds up in doubles, in
 // an order that workspace [parts, heads · axes · pairs] of doubles on the device gives: the same

@@ -17,6 +17,7 @@ from . import positions
 from ._posenc import (
     AngleForm,
     FileTensor,
+    KeyHeader,
     KvCache,
     Plan,
     Positions,
@@ -28,11 +29,11 @@ from ._posenc import (
     fire_bias,
     grape_m,
     kerple_gradients,
+    key_header,
     mamba3,
     normals,
     read_tensors,
     rekey,
-    rekey_,
     resample_grid,
     resample_grid_gradient,
     selective_rope,
@@ -40,6 +41,7 @@ from ._posenc import (
 )
 from ._posenc import __version__ as __version__
 from .errors import Error, Warning
+from .keys import CodedKeys, KeyPages, rekey_
 from .models import Model, bundled_models, explain, model, plan, reuse
 from .values import *  # noqa: F403
 from .values import Value
@@ -67,9 +69,9 @@ _tools = [
 ]
 
 __all__ = [
-    "AngleForm", "Error", "FileTensor", "KvCache", "Model", "Plan", "Positions", "Value", "Warning", "alibi_slopes", "attend",
-    "attend_backward", "bundled_models", "carope", "deberta_bucket", "explain", "fire_bias", "grape_m", "kerple_gradients", "mamba3",
-    "model", "normals", "plan", "positions", "read_tensors", "rekey", "rekey_", "resample_grid", "resample_grid_gradient",
+    "AngleForm", "CodedKeys", "Error", "FileTensor", "KeyHeader", "KeyPages", "KvCache", "Model", "Plan", "Positions", "Value", "Warning",
+    "alibi_slopes", "attend", "attend_backward", "bundled_models", "carope", "deberta_bucket", "explain", "fire_bias", "grape_m",
+    "kerple_gradients", "key_header", "mamba3", "model", "normals", "plan", "positions", "read_tensors", "rekey", "rekey_", "resample_grid", "resample_grid_gradient",
     "reuse", "selective_rope", "t5_bucket",
     *_tools, *_values,
 ]  # fmt: skip
@@ -102,10 +104,10 @@ else:
 
         if name in _tools:
             return getattr(importlib.import_module(".tools", __name__), name)
-        if name in ("torch", "jax", "hf", "tools", "display", "types"):
+        if name in ("torch", "jax", "hf", "serving", "tools", "display", "types"):
             return importlib.import_module("." + name, __name__)
         raise AttributeError(f"module 'posenc' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_tools, "torch", "jax", "hf"])
+    return sorted([*globals(), *_tools, "torch", "jax", "hf", "serving"])

@@ -160,18 +160,24 @@ std::span<const float> Llama::embedding(std::int32_t token) const {
   return std::span(embedding_.numbers).subspan(index(token * width()), index(width()));
 }
 
+std::vector<float> Llama::logits(std::span<const float> hidden) const {
+  const Weights& head = head_.numbers.empty() ? embedding_ : head_;
+  std::vector<float> made(hidden.size() / index(head.in) * index(head.out));
+  multiply(hidden, head, made);
+  return made;
+}
+
 std::vector<float> Llama::losses(std::span<const float> hidden,
                                  std::span<const std::int32_t> next) const {
   // So many rows of logits stand in a cache of the second level's size times a few.
   constexpr std::int64_t most_rows = 64;
-  const Weights& head = head_.numbers.empty() ? embedding_ : head_;
-  std::vector<float> logits(index(most_rows * head.out)), made;
+  std::vector<float> made;
   made.reserve(next.size());
   for (std::int64_t from = 0; from < std::ssize(next); from += most_rows) {
     const std::int64_t rows = std::min(most_rows, std::ssize(next) - from);
-    multiply(hidden.subspan(index(from * head.in), index(rows * head.in)), head, logits);
+    std::vector<float> found = logits(hidden.subspan(index(from * width()), index(rows * width())));
     for (std::int64_t i = 0; i < rows; ++i) {
-      const auto row = std::span(logits).subspan(index(i * head.out), index(head.out));
+      const auto row = std::span(found).subspan(index(i * vocabulary()), index(vocabulary()));
       const float most = *std::max_element(row.begin(), row.end());
       double sum = 0;
       for (const float logit : row) sum += std::exp(logit - most);

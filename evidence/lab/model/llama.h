@@ -44,6 +44,8 @@ class Llama {
   void multiply(std::span<const float> x, const Weights& weights, std::span<float> y) const;
   void normalize(std::span<const float> x, std::span<const float> gain, std::span<float> y) const;
   std::span<const float> embedding(std::int32_t token) const;
+  // Of each row of `hidden` [rows][width], as Passage::read() gives them: [rows][vocabulary].
+  std::vector<float> logits(std::span<const float> hidden) const;
   // Negative log-probabilities in nats of the tokens that follow; `hidden` [next][width] as
   // Passage::read() gives them.
   std::vector<float> losses(std::span<const float> hidden,

@@ -1,6 +1,7 @@
 // A model of two layers with random weights, against its own arithmetic in plain double loops.
 #include "evidence/lab/model/llama.h"
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -14,6 +15,7 @@
 
 #include "evidence/lab/model/heads.h"
 #include "evidence/lab/model/perplexity.h"
+#include "evidence/lab/model/reuse.h"
 #include "evidence/lab/model/shift.h"
 #include "tests/small_llama.h"
 
@@ -91,6 +93,57 @@ TEST_F(SmallLlama, FeelsNoShiftWithExactAngles) {
   ASSERT_TRUE(rows) << rows.error().message();
   EXPECT_LT((*rows)[0].most, 1e-5);
   EXPECT_GT((*rows)[1].most, (*rows)[0].most);
+}
+
+// Rotation is all that the first layer's keys know of their place, and a token's keys depend on
+// those before it alone: of a chunk that is read anew as a whole nothing is lost.
+TEST_F(SmallLlama, LosesByKeysThatAreUsedAgainWhatDeeperLayersHadRead) {
+  const ReuseOptions options{.prefix = 10, .chunk = 8, .tail = 6, .places = 2, .anew = {0, 3, 8}};
+  const auto found = reuse(*llama_, tokens_, options);
+  ASSERT_TRUE(found) << found.error().message();
+  ASSERT_EQ(found->layers.size(), std::size_t{layers});
+  EXPECT_LT(found->layers[0].keys, 1e-6);
+  EXPECT_LT(found->layers[0].values, 1e-6);
+  EXPECT_LT(found->layers[0].lost.divergence, 1e-7);  // float's rounding
+
+  EXPECT_GT(found->layers[1].keys, 1e-3);
+  EXPECT_GT(found->left_out.divergence, 1e-6);
+  EXPECT_EQ(found->bands, (std::vector<std::int64_t>{1, 4, 6}));
+  for (const ReusedChunk& chunk : found->chunks) {
+    if (chunk.anew == options.chunk)
+      EXPECT_LT(chunk.lost.divergence, 1e-7);
+    else
+      EXPECT_GT(chunk.lost.divergence, 1e-6);
+    ASSERT_EQ(chunk.lost.by_distance.size(), 3u);
+    const double all = (chunk.lost.by_distance[0] + 3 * chunk.lost.by_distance[1] +
+                        2 * chunk.lost.by_distance[2]) /
+                       6;
+    EXPECT_NEAR(all, chunk.lost.divergence, 1e-12);
+  }
+  const auto again = reuse_of_json(to_json(*found, {}, 0), "page");
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_EQ(again->chunks.size(), found->chunks.size());
+  EXPECT_DOUBLE_EQ(again->layers[1].keys, found->layers[1].keys);
+}
+
+TEST_F(SmallLlama, LosesSmallTurnsIn16Bits) {
+  const ReuseOptions options{.prefix = 10, .chunk = 8, .tail = 6, .places = 1};
+  constexpr std::array dtypes{DType::f32, DType::bf16};
+  const auto found = drift(*llama_, tokens_, options, 100, dtypes);
+  ASSERT_TRUE(found) << found.error().message();
+  EXPECT_EQ((*found)[0].stood, 0);
+  EXPECT_LT((*found)[0].stepwise, 1e-4);
+  const Drift& sixteen = (*found)[1];
+  EXPECT_LT(sixteen.once, 2 * sixteen.stood);
+  EXPECT_GT(sixteen.stepwise, 2 * sixteen.once);
+  EXPECT_GT(sixteen.lost_stepwise.divergence, sixteen.lost_once.divergence);
+}
+
+TEST_F(SmallLlama, UsesNoKeysAgainWhereTheTextIsTooShort) {
+  EXPECT_FALSE(reuse(*llama_, tokens_, {.prefix = 20, .chunk = 8, .tail = 6}));
+  EXPECT_FALSE(reuse(*llama_, tokens_, {.prefix = 10, .chunk = 8, .tail = 6, .anew = {9}}));
+  EXPECT_FALSE(reuse(*llama_, tokens_, {.prefix = 10, .chunk = 8, .tail = 6, .places = 0}));
+  EXPECT_FALSE(drift(*llama_, tokens_, {.prefix = 10, .chunk = 8, .tail = 6}, 0, {}));
 }
 
 TEST_F(SmallLlama, HasTheSameLossUnderDynamicScalingWithinItsContext) {

@@ -110,3 +110,36 @@ export class Text {
     return { now: past > 0 ? length : 1, all: length + past * this.at.trained + (past * (past - 1)) / 2 }
   }
 }
+
+// Keys that stood at some positions and are used at others, by the newest token's query: right ones, those that were left as
+// they stood, and those that were rotated on. Every token is the same word.
+export type Moves = { positions: number[]; right: Float64Array; stood: Float64Array; moved: Float64Array }
+export function moves(plan: Plan, q: Float64Array, k: Float64Array, stood: number[], stands: number[]): Moves {
+  const d = k.length
+  const words = Float64Array.from({ length: stands.length * d }, (_, i) => k[i % d])
+  const query = plan.rotate(q, d, [stands[stands.length - 1] + 1])
+  const scores = (keys: Float64Array) =>
+    Float64Array.from(stands, (_, i) => {
+      let sum = 0
+      for (let c = 0; c < d; c++) sum += query[c] * keys[i * d + c]
+      return sum / Math.sqrt(d)
+    })
+  const left = plan.rotate(words, d, stood, 'key')
+  const on = plan.rotate(plan.rotateBack(left, d, stood, 'key'), d, stands, 'key')
+  return {
+    positions: stands,
+    right: scores(plan.rotate(words, d, stands, 'key')),
+    stood: scores(left),
+    moved: scores(on),
+  }
+}
+const counted = (first: number, count: number) => Array.from({ length: count }, (_, i) => first + i)
+// Caches of two texts of `count` tokens, the second behind the first.
+export const merged = (count: number) => ({
+  stood: [...counted(0, count), ...counted(0, count)],
+  stands: counted(0, 2 * count),
+})
+// A cache of twice as many, of which the last stay and are counted from 0.
+export const cropped = (count: number) => ({ stood: counted(count, count), stands: counted(0, count) })
+export const furthest = (a: ArrayLike<number>, b: ArrayLike<number>) =>
+  Array.from(a, (x, i) => Math.abs(x - b[i])).reduce((most, x) => Math.max(most, x), 0)
