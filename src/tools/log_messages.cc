@@ -22,6 +22,7 @@ struct Message {
   std::string_view limit = {};  // behind this stands the number that it should be, or be below
 };
 
+constexpr std::string_view answer_counts = " in the completion)";
 constexpr std::string_view extend = "posenc extend MODEL --to LENGTH plans a longer context",
                            longer = "start it for more tokens, or ask for less",
                            longer_in_lm_studio =
@@ -86,16 +87,24 @@ constexpr Message messages[] = {
      "code written for transformers 5 reads rope_parameters of a configuration of transformers 4",
      "pip install -U transformers (5.0 or later)"},
     {"KeyError: 'rope_theta'", "", "key_missing", error,
-     "a scaling dictionary without the base: an override replaces all of rope_parameters",
-     "write rope_theta beside rope_type: posenc translate FILE --to ENGINE writes all of it"},
+     "code that reads the base of rope_parameters, and a dictionary without it: an override has "
+     "replaced all of it, each kind of layer has a dictionary of its own, or the file has the base "
+     "at its top, as files before transformers 5 do",
+     "where something overrides the file, write rope_theta beside rope_type (posenc translate FILE "
+     "--to ENGINE); else the file is right: posenc doctor FILE LOG says which of them it is"},
     {"KeyError: 'type'", "", "key_missing", error,
      "code that reads rope_scaling by its old key type, and a file that says rope_type",
      "update the engine; until then type may stand beside rope_type with the same word"},
     {"KeyError: 'rope_type'", "", "key_missing", error,
-     "code that reads rope_type, and a dictionary without it", "write rope_type"},
+     "code that reads rope_type, and a dictionary that says type, as files of transformers before "
+     "4.43 do, or neither",
+     "write rope_type beside type, with the same word; transformers 5 does so by itself"},
     {"KeyError: 'original_max_position_embeddings'", "", "key_missing", error,
-     "the scaling's trained length is not in its dictionary",
-     "write original_max_position_embeddings into rope_scaling: posenc lint FILE says which"},
+     "the trained length is not in the dictionary of the scaling: it lacks there, or there is no "
+     "scaling at all, and code for transformers 4 takes the dictionary for one that 5 makes of "
+     "rope_theta (rope_type default)",
+     "posenc doctor FILE LOG says which; a scaling wants original_max_position_embeddings, code "
+     "that takes default for a scaling an update, or transformers 4"},
     {"Sliding Window Attention is enabled but not implemented", "", "window_unread", warning,
      "this attention (sdpa, eager) of transformers knows no window: layers that slide see all of a "
      "text longer than it. Where use_sliding_window is false, as in Qwen 2.5's files, nothing "
@@ -147,6 +156,15 @@ constexpr Message messages[] = {
      "update the library that patches it, or run it with the transformers it was made for"},
     {"transitioning from computing the RoPE embeddings internally", "", "old_spelling", note,
      "the class makes cos and sin by itself where newer ones are given them: the same angles", ""},
+    {"inv_freq': not found or shape changed", "", "inv_freq_stored", note,
+     "the frequencies of the checkpoint were not taken over: they are no weights, and the class "
+     "computes the same ones of its base, so nothing is lost unless its own table stays unfilled",
+     "print model.….rotary_emb.inv_freq behind loading, and give it to posenc doctor: it begins "
+     "with 1 and falls"},
+    {"rotary_embeddings.inv_freq", "", "inv_freq_stored", note,
+     "the checkpoint has frequencies as a buffer, as files before 2023 do: they are computed anew, "
+     "and nothing is lost",
+     "where loading stops at it: strict=False, or drop the key"},
     {"rotary_emb.inv_freq", "", "inv_freq_stored", note,
      "the checkpoint has frequencies as a buffer, as files before 2023 do: they are computed anew, "
      "and nothing is lost",
@@ -230,6 +248,12 @@ constexpr Message messages[] = {
      "packed texts are cut where positions begin anew, and this code cannot read positions of "
      "several rows: no fault of your settings",
      "update the trainer (.reshape in place of .view), or sample_packing: false"},
+    {"gather_nd index out of bounds", "", "table_end", error,
+     "a token is behind the last row of a table: a model for LiteRT or MediaPipe takes as many "
+     "tokens as it was exported for (ekv1280 in its file's name: 1,280), prompt and answer "
+     "together, whatever maxTokens says",
+     "maxTokens up to that number, or the file of a longer one (ekv4096), or export it anew with a "
+     "larger kv_cache_max_len"},
     {"AssertionError: seq_len", "", "table_end", error,
      "the table of cos and sin is shorter than the text",
      "load it with a length that covers prompt and answer"},
@@ -379,6 +403,13 @@ constexpr Message messages[] = {
      "max_tokens of the request, or the client's setting of its longest answer (maxTokens, output "
      "limit), to what an answer needs; a shorter prompt where that number is small already",
      "maximum context length is "},
+    {answer_counts, "you requested ", "request_too_long", warning,
+     "prompt and answer count together, and the last number in the brackets is the answer that the "
+     "client asks for: a request is refused where the two do not fit, however short the answer "
+     "would have been",
+     "a smaller max_tokens of the request (the client's longest answer), or fewer messages and "
+     "tools in it; a server of your own can be started for more tokens, one of a provider cannot",
+     "maximum context length is "},
     {"This model's maximum context length is", "total of at least |for a total of |you requested ",
      "request_too_long", warning, "a request was longer than what the server was started for",
      longer, "maximum context length is "},
@@ -443,6 +474,9 @@ constexpr Message messages[] = {
      "cache that it could not cut back (recurrent layers, a sliding window, or pictures under "
      "M-RoPE, which take fewer positions than tokens)",
      "update it; until then start it without reuse: --cache-reuse 0 --no-cache-prompt, -np 1"},
+    {"failed to find free space in the KV cache", "", "context_full", warning,
+     "the cache is full: prompts and answers of all slots have more tokens than -c together",
+     longer},
     {"failed to find a memory slot for batch", "", "context_full", warning,
      "the cache is full: prompt and answer have more tokens than -c, or than its share of a slot",
      longer},
@@ -538,6 +572,24 @@ void of_axes(Finding& finding, double channels) {
       "update the node of that quantization, or take a file in fp8 or a GGUF with their own nodes";
 }
 
+// "(87731 in the messages, 0 in the completion)": the answer has no part in it where the messages
+// alone are too long.
+void of_messages_alone(Finding& finding, std::string_view line, std::string_view limit) {
+  const auto most = number_after(line, limit);
+  const std::size_t end = line.find(" in the messages"),
+                    open = end == line.npos ? end : line.rfind('(', end);
+  if (!most || open == line.npos) return;
+  const auto messages = number_after(line.substr(open + 1, end - open - 1), "");
+  if (!messages || *messages < *most) return;
+  finding.message = "the messages alone have " +
+                    grouped(std::llround(std::min(*messages, 0x1p50))) +
+                    " tokens, more than the server takes; the answer has no part in it";
+  finding.cure =
+      "shorter messages (older ones left out, or put into a few words), or a model that takes "
+      "more; "
+      "a server of your own can be started for more tokens, one of a provider cannot";
+}
+
 }  // namespace
 
 std::optional<Finding> message_of(std::string_view line) {
@@ -559,6 +611,7 @@ std::optional<Finding> message_of(std::string_view line) {
   };
   finding.expected = told(known->limit);
   finding.found = told(known->number);
+  if (known->marker == answer_counts) of_messages_alone(finding, line, known->limit);
   if (finding.code == "scaling_by_length") {
     if (!finding.found.empty()) finding.found = "factor " + finding.found;
   } else if (finding.code == "axes_sum") {

@@ -161,6 +161,74 @@ std::optional<Sizes> sizes_in(std::string_view line) {
   return std::nullopt;
 }
 
+bool is_of_parts(std::string_view line) {
+  return line.contains("xpected size ") && line.contains("but got");
+}
+bool is_in_place(std::string_view line) {
+  return line.contains("output with shape [") && line.contains("broadcast shape [");
+}
+
+// torch.cat of the channels that rotate and of those that do not: the first have taken over the
+// shape of cos and sin.
+std::optional<Finding> of_parts_of_heads(std::string_view line) {
+  const auto rotated = number_after(line, "xpected size ");
+  const std::string_view behind = line.substr(line.find("but got"));
+  auto whole = number_after(behind, "but got size ");
+  if (!whole) whole = number_after(behind, "but got ");
+  if (!rotated || !whole || std::max(*rotated, *whole) > 0x1p50) return std::nullopt;
+  const auto told = [](double number) { return grouped(std::llround(number)); };
+  constexpr double most_rows = 4;
+  Finding out{.code = *rotated <= most_rows ? "position_rows" : "lengths_differ",
+              .expected = told(*whole),
+              .found = told(*rotated)};
+  const std::string parts =
+      "a part of each head rotates, and is put together with the rest again: ";
+  if (*rotated == 0)
+    out.message = parts +
+                  "it has come out empty, as cos and sin have no rows: position_ids were cut to "
+                  "nothing, or are those of another step";
+  else
+    out.message = parts + "it has " + told(*rotated) + " rows where the rest has " + told(*whole) +
+                  ", so cos and sin were made of position_ids for " + told(*rotated) +
+                  (*rotated > most_rows ? " tokens" : " texts or axes");
+  out.cure =
+      "hand over position_ids of just these tokens ([batch, tokens], or [3, batch, tokens] under "
+      "M-RoPE), packed and cut together with input_ids; update the trainer and transformers "
+      "together, and remove compiled code that is kept (unsloth_compiled_cache)";
+  return out;
+}
+
+// `q *= cos`, where cos has rows for other tokens than q.
+std::optional<Finding> of_rotation_in_place(std::string_view line) {
+  std::size_t at = line.find("output with shape ");
+  const std::vector<double> queries = numbers_between(line, at, "shape [", ']');
+  at = line.find("broadcast shape ", at);
+  const std::vector<double> table = numbers_between(line, at, "shape [", ']');
+  if (queries.size() < 2 || queries.size() != table.size()) return std::nullopt;
+  const std::size_t tokens = queries.size() - 2;
+  if (queries[tokens] == table[tokens] || std::max(queries[tokens], table[tokens]) > 0x1p50)
+    return std::nullopt;
+  const auto told = [](double number) { return grouped(std::llround(number)); };
+  return Finding{.code = "lengths_differ",
+                 .expected = told(queries[tokens]),
+                 .found = told(table[tokens]),
+                 .message = told(queries[tokens]) +
+                            (queries[tokens] == 1 ? " new token is" : " tokens are") +
+                            " rotated, and cos and sin have rows for " + told(table[tokens]) +
+                            ": the positions of the whole prompt were handed over where those of "
+                            "the new tokens are wanted",
+                 .cure =
+                     "update the program that patches generation (Unsloth), or run it with the "
+                     "transformers it was made for: position_ids of a step have one column"};
+}
+
+// "64×64"; "": no square of a side that pictures have.
+std::string exact_square(double count) {
+  const double side = std::sqrt(count);
+  if (side < 16 || side != std::floor(side)) return "";
+  return number_text(side) + "×" + number_text(side);
+}
+
 // Words for a table and the tokens of a picture that differ.
 void of_a_picture(Finding& out, double a, double b, TableIs table) {
   const auto told = [](double number) { return grouped(std::llround(number)); };
@@ -196,6 +264,17 @@ void of_a_picture(Finding& out, double a, double b, TableIs table) {
     out.cure = "update the program; until then shorten the prompt, or take a smaller picture";
     return;
   }
+  if (const std::string large = exact_square(rows), small = exact_square(tokens);
+      !large.empty() && !small.empty()) {
+    out.message = "the table of cos and sin is for a picture of " + large + " tokens, and one of " +
+                  small +
+                  " is rotated by it: the condition, or the reference, is smaller than "
+                  "the picture that is made";
+    out.cure =
+        "hand over the condition in the size of the picture, or positions (img_ids) that are made "
+        "for its own; where the node has no such setting, make a picture of the condition's size";
+    return;
+  }
   out.message = "the table of cos and sin is for " + told(rows) + " tokens, and " + told(tokens) +
                 (rows == 2 * tokens ? ", half of them," : "") +
                 " are rotated: the program cuts what it rotates, or leaves a part out (a reference "
@@ -218,9 +297,15 @@ std::string square_of(double rows) {
   return "";
 }
 
-bool tells_sizes(std::string_view line) { return sizes_in(line).has_value(); }
+bool tells_sizes(std::string_view line) {
+  return sizes_in(line).has_value() || is_of_parts(line) || is_in_place(line);
+}
 
 std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view context) {
+  if (is_of_parts(line) || is_in_place(line)) {
+    if (!has_any(context, {"rotary", "rope", "cos", "q_embed", "q_pass"})) return std::nullopt;
+    return is_in_place(line) ? of_rotation_in_place(line) : of_parts_of_heads(line);
+  }
   const auto sizes = sizes_in(line);
   if (!sizes) return std::nullopt;
   const std::optional a = sizes->a, b = sizes->b;
@@ -288,9 +373,13 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
     out.code = "axes_exchanged";
     out.message =
         told(least) +
-        " is a number of heads, not of tokens: the node hands over [batch, tokens, heads, "
-        "channels] where the program rotates [batch, heads, tokens, channels], or the other "
-        "way round";
+        (least > most_axes ? " is a number of heads, not of tokens"
+                           : " is a number of pictures in a batch (with and without the prompt, or "
+                             "beside a reference), not of heads or tokens") +
+        ": the node hands over " +
+        (least > most_axes ? "[batch, tokens, heads, channels] where the program rotates [batch, "
+                             "heads, tokens, channels], or the other way round"
+                           : "a tensor whose axes stand in another order than the program's");
     out.cure = "update the program and the node together: they are of different versions";
   } else if (is_padded(least, most)) {
     out.code = "ids_not_padded";

@@ -266,8 +266,92 @@ TEST(LogDifferences, LinesThatSayAFaultByThemselvesAreKnown) {
        "transformers_mismatch"},
       {"ValueError: Unknown RoPE scaling type default", "transformers_mismatch"},
       {"ValueError: Unknown RoPE scaling type longrope", "scaling_unread"},
+      {"E/tflite: gather_nd index out of bounds", "table_end"},
+      {"update_slots: failed to find free space in the KV cache, retrying", "context_full"},
+      {"Skipping 'layer.0.rotary_embeddings.inv_freq': not found or shape changed (saved (32,) → "
+       "current (0,))",
+       "inv_freq_stored"},
+      {"prompt eval count:    32770 token(s)", "prompt_truncated"},
   };
   for (const auto& [line, code] : lines) with(beside("qwen3-8b", line), code);
+}
+
+TEST(LogDifferences, AReaderThatMissesAKeyIsToldWhereTheFileHasIt) {
+  // A scaling that is none: transformers 5 makes a dictionary of every base.
+  const auto none = beside("qwen3-8b", "KeyError: 'original_max_position_embeddings'");
+  EXPECT_TRUE(with(none, "transformers_mismatch").cure.starts_with("the file is right"));
+  const auto some = beside("qwen2.5-7b-yarn4", "KeyError: 'original_max_position_embeddings'");
+  EXPECT_TRUE(with(some, "key_missing").message.contains("trained length"));
+  const auto top = beside("qwen3-8b", "KeyError: 'rope_theta'");
+  EXPECT_TRUE(with(top, "key_missing").message.contains("rope_theta 1000000 at its top"));
+  const auto nested = read_model_bytes(std::as_bytes(std::span(std::string_view(
+                                           R"({"model_type": "gemma3_text", "hidden_size": 64,
+      "num_attention_heads": 2, "num_key_value_heads": 2, "num_hidden_layers": 6, "rope_parameters":
+      {"full_attention": {"rope_type": "default", "rope_theta": 1000000},
+       "sliding_attention": {"rope_type": "default", "rope_theta": 10000}}})"))),
+                                       "c.json");
+  ASSERT_TRUE(nested);
+  const auto found = log_differences(*nested, "KeyError: 'rope_theta'");
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(with(*found, "key_missing").message.contains("each kind of layer"));
+}
+
+TEST(LogDifferences, ANullScalingReadAsADictionaryIsNoFaultOfTheFile) {
+  with(beside("qwen3-8b",
+              "    rope_parameters.update(config.rope_scaling)\n"
+              "TypeError: 'NoneType' object is not iterable\n"),
+       "transformers_mismatch");
+  for (const Finding& other : beside("qwen3-8b",
+                                     "    for x in dataset:\n"
+                                     "TypeError: 'NoneType' object is not iterable\n"))
+    EXPECT_NE(other.code, "transformers_mismatch");
+}
+
+TEST(LogDifferences, AMessageThatWasBrokenInTwoKeepsItsNumbers) {
+  const auto found = beside("deepseek-v3",
+                            "\"This model's maximum context length is 65536 tokens. However, you "
+                            "requested\n\n66343 tokens (62247 in the messages, 4096 in the "
+                            "completion). Please reduce\n");
+  EXPECT_EQ(with(found, "request_too_long").found, "66,343");
+}
+
+TEST(LogDifferences, MessagesThatAreTooLongAloneAreToldFromALongAnswer) {
+  const auto of = [](const char* parts) {
+    return with(beside("deepseek-v3",
+                       "This model's maximum context length is 65536 tokens. However, you "
+                       "requested 87731 tokens (" +
+                           std::string(parts) + "). Please reduce"),
+                "request_too_long")
+        .message;
+  };
+  EXPECT_TRUE(of("87731 in the messages, 0 in the completion").contains("the messages alone"));
+  EXPECT_TRUE(of("60000 in the messages, 27731 in the completion").contains("prompt and answer"));
+}
+
+TEST(LogDifferences, PositionsOfADraftAreNotTheServersCache) {
+  const auto found = beside("qwen3-8b",
+                            "init: the tokens of sequence 0 have inconsistent sequence positions:\n"
+                            " - the last position for sequence 0 is X = 165\n"
+                            " - the tokens have a starting position of Y = 2390\n"
+                            "process: llama_decode(ctx_dft) failed rc=-1 (n_tokens=46)\n");
+  EXPECT_TRUE(with(found, "positions_not_consecutive").message.contains("the draft's context"));
+}
+
+TEST(LogDifferences, APartOfAHeadThatHasAnotherShapeIsToldByItsRows) {
+  const auto of = [](const char* line) {
+    return beside("qwen3-8b",
+                  "q_embed = torch.cat([q_embed, q_pass], dim=-1)\n" + std::string(line));
+  };
+  with(of("Expected size 0 but got size 1 for tensor number 1 in the list."), "position_rows");
+  with(of("Expected size 2048 but got size 1024 for tensor number 1 in the list."),
+       "lengths_differ");
+  EXPECT_EQ(with(of("output with shape [1, 16, 1, 128] doesn't match the broadcast shape "
+                    "[1, 16, 3, 128]"),
+                 "lengths_differ")
+                .found,
+            "3");
+  // No rotation stands around it.
+  with(beside("qwen3-8b", "Expected size 3 but got size 1 for tensor number 1"), "log_unknown");
 }
 
 struct Sizes {
@@ -278,6 +362,8 @@ TEST(LogDifferences, SizesThatDifferAreToldApartByWhatStandsAround) {
   const Sizes cases[] = {
       {"in apply_rope1 of comfy/ldm/flux/math.py", "a (7565) must match the size of tensor b (24)",
        "axes_exchanged"},
+      // A batch of two is no number of heads.
+      {"comfy/ldm/lumina/model.py", "a (32) must match the size of tensor b (2)", "axes_exchanged"},
       {"apply_rotary_pos_emb_thd_absolute", "a (20480) must match the size of tensor b (4244)",
        "packing_ignored"},
       {"", "a (212160) must match the size of tensor b (210600)", "grid_rounded"},
