@@ -434,6 +434,91 @@ TEST(Doctor, ALimitBelowWhatTheLineAsksForIsMemory) {
   EXPECT_EQ(found_of(found, "request_too_long"), nullptr);
 }
 
+TEST(Doctor, WhatASlotHasIsComparedWithTheLine) {
+  const auto beside = [](const char* line, const char* log) {
+    return diagnosed({text_exhibit("line", line), text_exhibit("log", log)});
+  };
+  const char* log =
+      "request (30000 tokens) exceeds the available context size (24576 tokens), try increasing it";
+  const Diagnosis shared = beside("llama-server -m m.gguf -c 98304 -np 4", log);
+  ASSERT_TRUE(found_of(shared, "request_too_long"));
+  EXPECT_TRUE(found_of(shared, "request_too_long")->cure.starts_with("-c 120832"));
+  EXPECT_TRUE(found_of(beside("llama-server -m m.gguf -c 98304", log), "context_fitted"));
+  EXPECT_TRUE(found_of(beside("llama-server -m m.gguf -c 24576", log), "request_too_long"));
+}
+
+TEST(Doctor, AServerThatCapsItsSlotsSaysSoInItsLog) {
+  const Diagnosis found = diagnosed(
+      {evidence_of("qwen3-8b"), text_exhibit("line", "llama-server -m q.gguf -c 131072"),
+       text_exhibit("props",
+                    R"({"default_generation_settings":{"n_ctx":40960},"total_slots":4})")});
+  ASSERT_TRUE(found_of(found, "context_capped"));
+  EXPECT_EQ(found_of(found, "context_capped")->found, "40,960");
+}
+
+TEST(Doctor, SlotsNeedNoModel) {
+  EXPECT_TRUE(
+      found_of(diagnosed({text_exhibit("line", "llama-server -m m.gguf -ngl 99 -np 4")}), "slots"));
+  EXPECT_FALSE(
+      found_of(diagnosed({text_exhibit("line", "llama-server -m m.gguf -np 4 -kvu")}), "slots"));
+  // A binary that somebody renamed.
+  EXPECT_EQ(text_exhibit("line", "./srvr --model m.gguf --n-gpu-layers 99 -np 4").kind,
+            ExhibitKind::command);
+}
+
+TEST(Doctor, KoboldcppStretchesByItself) {
+  const Diagnosis found = diagnosed(
+      {text_exhibit("line", "koboldcpp m.gguf --contextsize 3048"),
+       text_exhibit("log",
+                    "n_ctx_per_seq (3048) > n_ctx_train (2048) -- possible training context "
+                    "overflow")});
+  ASSERT_TRUE(found_of(found, "beyond_context"));
+  EXPECT_EQ(found_of(found, "beyond_context")->severity, Severity::note);
+}
+
+TEST(Doctor, PrintedPositionsAreDescribed) {
+  const auto of = [](const char* text) {
+    const Diagnosis found = diagnosed({text_exhibit("ids", text)});
+    const Finding* ids = found_of(found, "positions_printed");
+    return ids ? ids->message + " | " + ids->cure : std::string();
+  };
+  const std::string picture =
+      of("position_ids:\n tensor([[[0, 1, 2, 3, 4, 4, 4, 4, 6, 7, 8]],\n"
+         "        [[0, 1, 2, 3, 4, 4, 5, 5, 6, 7, 8]],\n        [[0, 1, 2, 3, 4, 5, 4, 5, 6, 7, "
+         "8]]])");
+  EXPECT_TRUE(
+      picture.starts_with("tokens 4–7 stand on a grid of 1×2×2 from 4 on, and text goes on "
+                          "at 6"))
+      << picture;
+  EXPECT_TRUE(picture.contains("check-positions '0,1,2,3,4,4,4,4,6,7,8;")) << picture;
+  EXPECT_TRUE(of("position_ids = [[0, 1, 2, 0, 1, 2]]").contains("token 3 2 → 0"));
+  EXPECT_TRUE(of("positions tensor([[0, 1, 2, 3], [0, 1, 2, 3]])").starts_with("each row"));
+  EXPECT_EQ(of("position [1.5, 2.5, 3.5, 4.5]"), "");
+  EXPECT_EQ(of("position [1, 2, 3, 4] [1, 2, 3, 4, 5]"), "");
+}
+
+TEST(Doctor, DockersModelsAreRunByLlamaCpp) {
+  for (const char* text : {"docker model configure --context-size 8192 ai/qwen2.5-coder",
+                           "services:\n  app:\n    image: x\nmodels:\n  llm:\n    model: ai/q\n"
+                           "    context_size: 8192\n"}) {
+    const Exhibit one = text_exhibit("x", text);
+    EXPECT_EQ(one.kind, ExhibitKind::command) << text;
+    EXPECT_TRUE(one.text.contains("--ctx-size 8192")) << one.text;
+  }
+}
+
+TEST(Doctor, CuresNameTheModelThatIsThere) {
+  const Diagnosis found = diagnosed(
+      {evidence_of("qwen3-8b"),
+       text_exhibit("log",
+                    "ValueError: User-specified max_model_len (72000) is greater than the derived "
+                    "max_model_len (max_position_embeddings=40960 or model_max_length=None)")});
+  ASSERT_TRUE(found_of(found, "context_refused"));
+  EXPECT_TRUE(found_of(found, "context_refused")
+                  ->cure.starts_with("posenc extend qwen3-8b --to 72000 --engine vllm"));
+  EXPECT_TRUE(found_of(found, "context_refused")->cure.contains("the model cards of Qwen 3"));
+}
+
 // Whoever names the broken file first means the other one all the same.
 TEST(Doctor, AFileThatLostItsScalingIsTheBrokenOneInEitherOrder) {
   for (const bool broken_first : {false, true}) {

@@ -222,6 +222,22 @@ std::optional<ServingSettings> of_localai(std::string_view text) {
   return ServingSettings{"LocalAI", line};
 }
 
+// Docker Model Runner, which runs llama.cpp: `docker model configure --context-size N MODEL`, or
+// models with a context_size at the top of a compose.yml.
+std::optional<ServingSettings> of_docker_models(std::string_view text) {
+  const bool is_line = text.starts_with("docker model ");
+  const bool is_compose = (text.starts_with("models:") || text.contains("\nmodels:")) &&
+                          text.contains("context_size:") && !text.contains("parameters:");
+  const std::string_view key = is_line ? "--context-size" : "context_size:";
+  if (!is_line && !is_compose) return std::nullopt;
+  const auto tokens = number_after(text, key);
+  std::string line = "llama-server";
+  constexpr double usual = 4096;
+  const double served = tokens && *tokens > 0 && *tokens < 0x1p40 ? *tokens : usual;
+  flag(line, "--ctx-size", std::to_string(static_cast<std::int64_t>(served)));
+  return ServingSettings{"Docker Model Runner", line};
+}
+
 }  // namespace
 
 std::optional<ServingSettings> serving_settings(std::string_view text) {
@@ -230,6 +246,7 @@ std::optional<ServingSettings> serving_settings(std::string_view text) {
   if (text.starts_with('{')) return of_json(text);
   if (auto form = of_form(text)) return form;
   if (auto tabby = of_tabby(text)) return tabby;
+  if (auto docker = of_docker_models(text)) return docker;
   if (auto line = line_of_containers(text)) return ServingSettings{"a container", *std::move(line)};
   if (auto localai = of_localai(text)) return localai;
   return of_presets(text);
