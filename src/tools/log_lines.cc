@@ -50,8 +50,34 @@ std::optional<double> number_in(std::string_view text) {
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
-// Of a Python dict as its repr shows it, JSON; what stands behind the closing brace is left out.
-// Nothing: no dict.
+// Names of values: as llama.cpp prints them, as its converter does, and as keys of a GGUF end.
+struct LogName {
+  std::string_view printed, what;
+};
+constexpr LogName llama_names[] = {
+    {"n_ctx_train", "context"},      {"n_layer", "layers"},        {"n_head", "heads"},
+    {"n_head_kv", "kv_heads"},       {"n_rot", "rotary_dim"},      {"n_swa", "window"},
+    {"rope scaling", "type"},        {"freq_base_train", "base"},  {"freq_base", "base_used"},
+    {"freq_scale_train", "scale"},   {"freq_scale", "scale_used"}, {"n_ctx_orig_yarn", "original"},
+    {"n_yarn_orig_ctx", "original"}, {"n_ctx", "n_ctx"},           {"n_ctx_per_seq", "n_ctx"},
+    {"n_ctx_seq", "n_ctx"},          {"n_seq_max", "slots"},       {"rope type", "rope_type"},
+    {"rope_finetuned", "finetuned"}};
+constexpr LogName converter_names[] = {
+    {"context length", "context"},        {"head count", "heads"},
+    {"key-value head count", "kv_heads"}, {"rope theta", "base"},
+    {"rope scaling type", "type"},        {"rope scaling factor", "factor"}};
+constexpr LogName key_endings[] = {{".context_length", "context"},
+                                   {".block_count", "layers"},
+                                   {".attention.head_count", "heads"},
+                                   {".attention.head_count_kv", "kv_heads"},
+                                   {".rope.dimension_count", "rotary_dim"},
+                                   {".rope.freq_base", "base"},
+                                   {".rope.scaling.type", "type"},
+                                   {".rope.scaling.factor", "factor"},
+                                   {".rope.scaling.original_context_length", "original"}};
+
+}  // namespace
+
 std::optional<std::string> json_of_repr(std::string_view text) {
   if (!text.starts_with('{')) return {};
   text = text.substr(0, longest_value);
@@ -92,34 +118,6 @@ std::optional<std::string> json_of_repr(std::string_view text) {
   }
   return {};
 }
-
-// Names of values: as llama.cpp prints them, as its converter does, and as keys of a GGUF end.
-struct LogName {
-  std::string_view printed, what;
-};
-constexpr LogName llama_names[] = {
-    {"n_ctx_train", "context"},      {"n_layer", "layers"},        {"n_head", "heads"},
-    {"n_head_kv", "kv_heads"},       {"n_rot", "rotary_dim"},      {"n_swa", "window"},
-    {"rope scaling", "type"},        {"freq_base_train", "base"},  {"freq_base", "base_used"},
-    {"freq_scale_train", "scale"},   {"freq_scale", "scale_used"}, {"n_ctx_orig_yarn", "original"},
-    {"n_yarn_orig_ctx", "original"}, {"n_ctx", "n_ctx"},           {"n_ctx_per_seq", "n_ctx"},
-    {"n_ctx_seq", "n_ctx"},          {"n_seq_max", "slots"},       {"rope type", "rope_type"},
-    {"rope_finetuned", "finetuned"}};
-constexpr LogName converter_names[] = {
-    {"context length", "context"},        {"head count", "heads"},
-    {"key-value head count", "kv_heads"}, {"rope theta", "base"},
-    {"rope scaling type", "type"},        {"rope scaling factor", "factor"}};
-constexpr LogName key_endings[] = {{".context_length", "context"},
-                                   {".block_count", "layers"},
-                                   {".attention.head_count", "heads"},
-                                   {".attention.head_count_kv", "kv_heads"},
-                                   {".rope.dimension_count", "rotary_dim"},
-                                   {".rope.freq_base", "base"},
-                                   {".rope.scaling.type", "type"},
-                                   {".rope.scaling.factor", "factor"},
-                                   {".rope.scaling.original_context_length", "original"}};
-
-}  // namespace
 
 std::string in_small_letters(std::string_view line) {
   std::string out(line.substr(0, 400));
@@ -211,6 +209,7 @@ class LogReader {
       read_line(plain(line));
     }
     wrapped(whole);
+    numbers_of_the_slot();
     ollama_.judge(log_);
     of_sequences();
     if (log_.known == 0)
@@ -250,6 +249,11 @@ class LogReader {
       if (const auto rest = behind(marker)) assignment(*rest, llama_names);
     }
     if (const auto rest = behind("new slot, n_ctx = ")) say("n_ctx", *rest);
+    if (const auto rest = behind("n_ctx_slot = ")) say("n_ctx", *rest);
+    for (const std::string_view tokens : {"n_prompt_tokens = ", "task.n_tokens = "})
+      if (const auto count = number_after(line, tokens)) prompt_ = *count;
+    if (line.contains("llama_api_server"))  // of LlamaEdge
+      if (const auto rest = behind(" ctx_size: ")) say("n_ctx", *rest);
     if (const auto rest = behind("gguf: ")) assignment(*rest, converter_names);
     if (const auto rest = behind("- kv ")) key_of_gguf(*rest);
     if (line.contains("update_slots") && line.contains(" n_past="))  // of ik_llama.cpp
@@ -323,6 +327,17 @@ class LogReader {
                  .cure = "llama-server: --kv-unified, or -np 1; llama-cpp-python: kv_unified=True, "
                          "which versions after 0.3.23 set for embeddings"},
                 each->line);
+  }
+
+  // A refusal without numbers, behind the lines of the slot that have them.
+  void numbers_of_the_slot() {
+    const auto at = std::ranges::find(log_.remarks, "request_too_long", &Finding::code);
+    const LogSaid* slot = log_.find("n_ctx");
+    if (at == log_.remarks.end() || !at->found.empty() || !slot || prompt_ <= slot->number ||
+        prompt_ > 0x1p50)
+      return;
+    at->expected = grouped(std::llround(slot->number));
+    at->found = grouped(std::llround(prompt_));
   }
 
   // A number of a message may stand on the next line, where a terminal or a forum broke it.
@@ -740,6 +755,7 @@ class LogReader {
   std::int64_t line_ = 0;
   std::vector<std::string> before_ = {};  // the last lines, in small letters
   std::string nearby_ = {};               // all of a short text, in small letters
+  double prompt_ = 0;                     // tokens of the last prompt that a slot got
   std::string_view behind_ = {};          // what the log has behind the line that is read
   Finding suspect_ = {};                  // the first error that speaks of position
   LoaderLines ollama_;

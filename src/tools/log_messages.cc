@@ -22,6 +22,7 @@ struct Message {
   std::string_view limit = {};  // behind this stands the number that it should be, or be below
 };
 
+constexpr std::string_view index_of_inductor = "index out of bounds: 0 <=";
 constexpr std::string_view answer_counts = " in the completion)";
 constexpr std::string_view extend = "posenc extend MODEL --to LENGTH plans a longer context",
                            longer = "start it for more tokens, or ask for less",
@@ -302,11 +303,19 @@ constexpr Message messages[] = {
      "an index is beyond its table on the GPU: a position at or behind max_position_embeddings "
      "where positions are learned or cos and sin are a table, or a token beyond the vocabulary",
      "truncate to max_position_embeddings (posenc explain FILE), and count the tokenizer's tokens"},
+    {"index < sizes[i]", "", "table_end", error,
+     "an index is beyond its tensor on the GPU: a position behind the rows of cos and sin (those "
+     "of "
+     "max_position_embeddings, or fewer where a scaling is left out), a token beyond the "
+     "vocabulary, or a page beyond the cache",
+     "start it for no more than the model reaches (--max-model-len, --context-length); "
+     "CUDA_LAUNCH_BLOCKING=1 puts the right line of code into the traceback, and cos_sin_cache "
+     "there means a position"},
     {"srcIndex < srcSelectDimSize", "", "table_end", error,
      "a position or token is beyond its table: a learned table, or one of cos and sin, ends "
      "before the text does",
      "compare the text's length with max_position_embeddings: posenc explain FILE"},
-    {"index out of bounds: 0 <=", "tmp < |]) < |) < ", "table_end", error,
+    {index_of_inductor, "", "table_end", error,
      "an index is beyond its table. Where the number is a length, it is a table of cos and sin, "
      "that of the model or of its draft: positions run past the max_position_embeddings of one of "
      "them",
@@ -572,6 +581,18 @@ void of_axes(Finding& finding, double channels) {
       "update the node of that quantization, or take a file in fp8 or a GGUF with their own nodes";
 }
 
+// "must be one of ['su', 'yarn'], got longrope": a class that has the name of before.
+void of_old_words(Finding& finding, std::string_view line) {
+  if (!line.contains("'su'") || !line.contains("longrope")) return;
+  finding.message =
+      "this class of Phi-3 is of before August 2024, when longrope was called su: it is in an "
+      "older "
+      "transformers, or a copy that another program keeps (the traceback says whose folder)";
+  finding.cure =
+      "update what has the class; until then su in place of longrope in a copy of the config.json "
+      "is the same rotation";
+}
+
 // "(87731 in the messages, 0 in the completion)": the answer has no part in it where the messages
 // alone are too long.
 void of_messages_alone(Finding& finding, std::string_view line, std::string_view limit) {
@@ -611,6 +632,10 @@ std::optional<Finding> message_of(std::string_view line) {
   };
   finding.expected = told(known->limit);
   finding.found = told(known->number);
+  if (known->marker == index_of_inductor)  // "0 <= tmp16 < 40960", "0 <= tl.broadcast_to(…) < 2048"
+    if (const auto rows = number_after(line.substr(line.rfind('<')), "<"); rows && *rows < 0x1p50)
+      finding.found = grouped(std::llround(*rows));
+  if (finding.code == "transformers_too_old") of_old_words(finding, line);
   if (known->marker == answer_counts) of_messages_alone(finding, line, known->limit);
   if (finding.code == "scaling_by_length") {
     if (!finding.found.empty()) finding.found = "factor " + finding.found;

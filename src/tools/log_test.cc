@@ -266,6 +266,10 @@ TEST(LogDifferences, LinesThatSayAFaultByThemselvesAreKnown) {
        "transformers_mismatch"},
       {"ValueError: Unknown RoPE scaling type default", "transformers_mismatch"},
       {"ValueError: Unknown RoPE scaling type longrope", "scaling_unread"},
+      {"IndexKernel.cu:93: Assertion `-sizes[i] <= index && index < sizes[i] && \"index out of "
+       "bounds\"` failed.",
+       "table_end"},
+      {"llama_api_server in main.rs:576: ctx_size: 128000", "beyond_context"},
       {"E/tflite: gather_nd index out of bounds", "table_end"},
       {"update_slots: failed to find free space in the KV cache, retrying", "context_full"},
       {"Skipping 'layer.0.rotary_embeddings.inv_freq': not found or shape changed (saved (32,) → "
@@ -326,6 +330,26 @@ TEST(LogDifferences, MessagesThatAreTooLongAloneAreToldFromALongAnswer) {
   };
   EXPECT_TRUE(of("87731 in the messages, 0 in the completion").contains("the messages alone"));
   EXPECT_TRUE(of("60000 in the messages, 27731 in the completion").contains("prompt and answer"));
+}
+
+TEST(LogDifferences, ARefusalHasTheNumbersOfItsSlot) {
+  const auto found = beside("qwen3-8b",
+                            "slot update_slots: new prompt, n_ctx_slot = 2048, n_keep = 0, "
+                            "n_prompt_tokens = 2059\n"
+                            "error: the request exceeds the available context size. try again\n");
+  EXPECT_EQ(with(found, "request_too_long").expected, "2,048");
+  EXPECT_EQ(with(found, "request_too_long").found, "2,059");
+  EXPECT_EQ(
+      with(beside("qwen3-8b", "index out of bounds: 0 <= tmp16 < 40960"), "table_end").position,
+      40960);
+}
+
+TEST(LogDifferences, AnOldWordOfPhi3sScalingIsTheSame) {
+  EXPECT_TRUE(with(beside("phi-3.5-mini",
+                          "ValueError: `rope_scaling`'s type field must be one of ['su', 'yarn'], "
+                          "got longrope"),
+                   "transformers_too_old")
+                  .cure.contains("the same rotation"));
 }
 
 TEST(LogDifferences, PositionsOfADraftAreNotTheServersCache) {
