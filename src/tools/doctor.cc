@@ -101,6 +101,16 @@ class Doctor {
     out_.findings.push_back(std::move(one));
   }
 
+  bool has_learned_rows() const {
+    return intent().context > 0 &&
+           std::ranges::any_of(intent().groups, [](const LayerGroup& group) {
+             return !is_tower(group.stack) &&
+                    std::ranges::any_of(group.schemes, [](const Scheme& scheme) {
+                      return std::holds_alternative<Learned>(scheme);
+                    });
+           });
+  }
+
   // Cures name what is there to be named, and the recipe that the model's authors publish.
   void in_their_words(Finding& finding) const {
     if (!intent_) return;
@@ -110,6 +120,12 @@ class Doctor {
         if (const std::size_t at = finding.cure.find(words); at != finding.cure.npos)
           finding.cure.replace(at + verb.size(), blank.size(), intent_->name);
       }
+    if (has_learned_rows() && finding.cure.contains("posenc extend")) {
+      finding.cure = "ask for up to " + std::to_string(intent().context) +
+                     ": its positions are rows of a learned table, which no scaling stretches; a "
+                     "longer text wants another model, or rows that are trained anew";
+      return;
+    }
     const detail::Recipe* recipe = detail::recipe_of(intent());
     if (finding.code == "context_refused" && recipe && finding.cure.contains("posenc extend"))
       finding.cure += "; " + std::string(recipe->source) + " publish YaRN by " +
@@ -294,6 +310,8 @@ class Doctor {
     const detail::CommandFlag *count = line->find("--parallel"), *all = line->find("--ctx-size");
     const double slots = count ? detail::number_of_flag(*count).value_or(1) : 1,
                  tokens = all ? detail::number_of_flag(*all).value_or(0) : 0;
+    if (auto few = detail::few_tokens(*line, tokens / std::max(slots, 1.0)))
+      add(*std::move(few), one.name, line->engine, "", "read");
     if (slots < 2 || slots > 1e6 || tokens > 0x1p40 || slots != std::floor(slots)) return;
     const std::string each = std::to_string(std::llround(slots));
     add({.code = "slots",

@@ -507,6 +507,77 @@ TEST(Doctor, DockersModelsAreRunByLlamaCpp) {
   }
 }
 
+TEST(Doctor, CallsOfPythonAreTheLinesThatSayTheSame) {
+  const auto line = [](const char* text) {
+    const Exhibit one = text_exhibit("x.py", text);
+    return one.kind == ExhibitKind::command ? one.text : "no command: " + one.as;
+  };
+  EXPECT_EQ(line("from vllm import LLM\nllm = LLM(model=\"Q\", max_model_len=131_072,  # long\n"
+                 "  hf_overrides={'rope_parameters': {'factor': 4.0, 'on': True}})\n"),
+            "vllm serve M --max-model-len 131072 --hf-overrides "
+            R"('{"rope_parameters": {"factor": 4.0, "on": true}}')");
+  EXPECT_EQ(line("llm = Llama(\n  model_path='x.gguf',\n  n_ctx=8192,\n  rope_freq_scale=0.5,\n)"),
+            "llama-cli --ctx-size 8192 --rope-freq-scale 0.5");
+  EXPECT_EQ(line("engine = sgl.Engine(model_path='Q', context_length=65536)"),
+            "python -m sglang.launch_server --context-length 65536");
+  // A name that ends so is another, and a traceback is a log.
+  EXPECT_TRUE(line("x = MyLLM(max_model_len=4)").starts_with("no command"));
+  EXPECT_TRUE(line("Traceback (most recent call last):\n  File \"a.py\", line 3\n"
+                   "    llm = LLM(model='Q', max_model_len=8)\nKeyError: 'rope_theta'\n")
+                  .starts_with("no command"));
+  EXPECT_TRUE(
+      line("llm = LLM(model=args.model, max_model_len=args.length)").starts_with("no command"));
+}
+
+TEST(Exhibit, OfUnitsChartsAndRequestsIsTheLineThatSaysTheSame) {
+  const auto line = [](const char* text) {
+    const Exhibit one = text_exhibit("x", text);
+    return one.kind == ExhibitKind::command ? one.text : "no command: " + one.as;
+  };
+  EXPECT_EQ(line("[Service]\nExecStart=/bin/llama-server -m m.gguf \\\n  -c 8192\n"
+                 "Environment=\"LLAMA_ARG_N_PARALLEL=2\"\n"),
+            "LLAMA_ARG_N_PARALLEL=2 /bin/llama-server -m m.gguf  -c 8192 ");
+  EXPECT_EQ(line("servingEngineSpec:\n  modelSpec:\n  - name: q\n    vllmConfig:\n"
+                 "      maxModelLen: 131072\n"),
+            "vllm serve M --max-model-len 131072");
+  EXPECT_EQ(line("model: Q\nmax-model-len: 65536\nhf-overrides: {\"a\": 1}\n"),
+            R"(vllm serve M --max-model-len 65536 --hf-overrides '{"a": 1}')");
+  EXPECT_EQ(line(R"({"model": "q", "prompt": "hi", "options": {"num_ctx": 16384}})"),
+            "OLLAMA_CONTEXT_LENGTH=16384 ollama serve");
+  EXPECT_EQ(line("[ramalama]\nctx_size = 57675\n"), "ramalama serve --ctx-size 57675");
+}
+
+TEST(Doctor, AServerOfFewTokensForgets) {
+  EXPECT_TRUE(found_of(diagnosed({text_exhibit("line", "llama-server -m q.gguf -c 1024")}),
+                       "context_shorter"));
+  EXPECT_TRUE(found_of(
+      diagnosed({evidence_of("qwen3-8b"), text_exhibit("line", "llama-server -m q.gguf -c 1024")}),
+      "context_shorter"));
+  EXPECT_FALSE(found_of(diagnosed({evidence_of("qwen3-8b"),
+                                   text_exhibit("line", "llama-perplexity -m q.gguf -c 512")}),
+                        "context_shorter"));
+}
+
+TEST(Doctor, ALearnedTableIsNotStretched) {
+  const Diagnosis found = diagnosed(
+      {evidence_of("opt-125m"),
+       text_exhibit("log",
+                    "ValueError: User-specified max_model_len (8192) is greater than the derived "
+                    "max_model_len (max_position_embeddings=2048 or model_max_length=None)")});
+  ASSERT_TRUE(found_of(found, "context_refused"));
+  EXPECT_TRUE(found_of(found, "context_refused")->cure.starts_with("ask for up to 2048"));
+}
+
+TEST(Doctor, TheFilesOwnScalingIsTrainedWith) {
+  const auto beside = [](const char* yaml) {
+    return diagnosed({evidence_of("qwen2.5-7b-yarn4"), text_exhibit("train.yaml", yaml)});
+  };
+  EXPECT_FALSE(found_of(beside("model_name_or_path: Q\nfinetuning_type: lora\ncutoff_len: 65536\n"),
+                        "adapter_base_context"));
+  EXPECT_TRUE(found_of(beside("model_name_or_path: Q\nfinetuning_type: lora\ncutoff_len: 200000\n"),
+                       "adapter_base_context"));
+}
+
 TEST(Doctor, CuresNameTheModelThatIsThere) {
   const Diagnosis found = diagnosed(
       {evidence_of("qwen3-8b"),

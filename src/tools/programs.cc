@@ -38,6 +38,7 @@ constexpr Program programs[] = {
     {.word = "llama-eval-callback", .engine = "llama.cpp"},
     {.word = "llama-box", .engine = "llama.cpp"},
     {.word = "llamafile", .engine = "llama.cpp"},
+    {.word = "llama-api-server.wasm", .engine = "llama.cpp"},  // LlamaEdge
     {.word = "ramalama", .engine = "llama.cpp", .is_package = true},
     {.word = "lmdeploy", .engine = "lmdeploy", .is_package = true},
     {.word = "onnxruntime-genai", .engine = "onnxruntime-genai"},
