@@ -250,7 +250,20 @@ class Joined {
                           settings.text.contains("VL");
     for (Diagnosed& one : out_.findings) {
       Finding& finding = one.finding;
-      if (finding.code != "request_too_long" || finding.expected != both) continue;
+      if (finding.code != "request_too_long") continue;
+      const auto prompt = number_after(finding.found, "");
+      if (finding.expected != both) {
+        if (!prompt || *prompt <= static_cast<double>(training->prompt)) continue;
+        finding.message =
+            "the prompt has " + finding.found + " tokens, although " + training->prompt_key +
+            " of " + settings.name + " is " + grouped(training->prompt) +
+            ": the trainer did not cut it for the engine, which takes " + finding.expected;
+        finding.cure =
+            "leave prompts out of the data that are longer than that, or start the engine for "
+            "prompt and answer together, " +
+            both + " tokens";
+        continue;
+      }
       finding.message = both + " is " + training->prompt_key + " " + grouped(training->prompt) +
                         " + " + training->answer_key + " " + grouped(training->answer) + " of " +
                         settings.name + ", and the prompt alone had " + finding.found +

@@ -529,6 +529,23 @@ TEST(Doctor, CallsOfPythonAreTheLinesThatSayTheSame) {
       line("llm = LLM(model=args.model, max_model_len=args.length)").starts_with("no command"));
 }
 
+TEST(Doctor, APromptThatTheTrainerDidNotCutIsTold) {
+  const auto beside = [](const char* settings, const char* log) {
+    const Diagnosis found =
+        diagnosed({text_exhibit("train", settings), text_exhibit("error.log", log)});
+    const Finding* one = found_of(found, "request_too_long");
+    return one ? one->message : std::string();
+  };
+  EXPECT_TRUE(beside("args = GRPOConfig(..., use_vllm=True, max_prompt_length=4000, "
+                     "max_completion_length=3500, ...)",
+                     "Input prompt (8128 tokens) is too long and exceeds limit of 6000")
+                  .contains("although max_prompt_length of train is 4,000"));
+  EXPECT_TRUE(beside("use_vllm: true\nmax_prompt_length: 512\nmax_completion_length: 2048\n",
+                     "The decoder prompt (length 3353) is longer than the maximum model length of "
+                     "2560.")
+                  .contains("max_prompt_length 512 + max_completion_length 2,048"));
+}
+
 TEST(Exhibit, OfUnitsChartsAndRequestsIsTheLineThatSaysTheSame) {
   const auto line = [](const char* text) {
     const Exhibit one = text_exhibit("x", text);

@@ -23,7 +23,6 @@ struct Message {
 };
 
 constexpr std::string_view index_of_inductor = "index out of bounds: 0 <=";
-constexpr std::string_view answer_counts = " in the completion)";
 constexpr std::string_view extend = "posenc extend MODEL --to LENGTH plans a longer context",
                            longer = "start it for more tokens, or ask for less",
                            longer_in_lm_studio =
@@ -412,7 +411,7 @@ constexpr Message messages[] = {
      "max_tokens of the request, or the client's setting of its longest answer (maxTokens, output "
      "limit), to what an answer needs; a shorter prompt where that number is small already",
      "maximum context length is "},
-    {answer_counts, "you requested ", "request_too_long", warning,
+    {" in the completion)", "you requested ", "request_too_long", warning,
      "prompt and answer count together, and the last number in the brackets is the answer that the "
      "client asks for: a request is refused where the two do not fit, however short the answer "
      "would have been",
@@ -442,6 +441,10 @@ constexpr Message messages[] = {
      "a request was longer than its slot, and refused: -c is shared among the slots of -np, and "
      "--context-shift makes room while text is made, never for a prompt",
      "-c LENGTH times the slots, -np 1, or --kv-unified", "context size (|\"n_ctx\":"},
+    {"`rope_config_validation` is deprecated", "", "old_spelling", note,
+     "the model's own code (trust_remote_code) is of transformers 4, and calls what 5 has removed: "
+     "the line itself harms nothing, an error behind it may be of the same cause",
+     "where it fails, run it with transformers 4.57, or a newer revision of the model's code"},
     {"Replacing legacy 'type' key with 'rope_type'", "", "old_spelling", note,
      "the file says type where engines read rope_type by now: the same", ""},
     // llama.cpp, Ollama, LM Studio
@@ -593,22 +596,49 @@ void of_old_words(Finding& finding, std::string_view line) {
       "is the same rotation";
 }
 
-// "(87731 in the messages, 0 in the completion)": the answer has no part in it where the messages
-// alone are too long.
-void of_messages_alone(Finding& finding, std::string_view line, std::string_view limit) {
+// The number that ends just before `behind`.
+std::optional<double> number_before(std::string_view line, std::string_view behind) {
+  const std::size_t end = line.find(behind);
+  if (end == line.npos) return std::nullopt;
+  std::size_t start = end;
+  while (start > 0 &&
+         ((line[start - 1] >= '0' && line[start - 1] <= '9') || line[start - 1] == ','))
+    --start;
+  const auto number = number_after(line.substr(start, end - start), "");
+  return number && *number < 0x1p50 ? number : std::nullopt;
+}
+
+// What a refusal says of the prompt and of the answer that the client asks for: OpenAI's words and
+// those of older vLLM, vLLM's since 2026, SGLang's.
+void of_prompt_and_answer(Finding& finding, std::string_view line, std::string_view limit) {
   const auto most = number_after(line, limit);
-  const std::size_t end = line.find(" in the messages"),
-                    open = end == line.npos ? end : line.rfind('(', end);
-  if (!most || open == line.npos) return;
-  const auto messages = number_after(line.substr(open + 1, end - open - 1), "");
-  if (!messages || *messages < *most) return;
-  finding.message = "the messages alone have " +
-                    grouped(std::llround(std::min(*messages, 0x1p50))) +
-                    " tokens, more than the server takes; the answer has no part in it";
-  finding.cure =
-      "shorter messages (older ones left out, or put into a few words), or a model that takes "
-      "more; "
-      "a server of your own can be started for more tokens, one of a provider cannot";
+  auto prompt = number_before(line, " in the messages"),
+       answer = number_before(line, " in the completion");
+  if (!prompt || !answer)
+    prompt = number_before(line, " input tokens"), answer = number_before(line, " output tokens");
+  if (!prompt || !answer)
+    prompt = number_before(line, " tokens from the input messages"),
+    answer = number_before(line, " tokens for the completion");
+  if (!prompt || !answer || !most || *most > 0x1p50) return;
+  constexpr std::string_view owner =
+      "; a server of your own can be started for more tokens, one of a provider cannot";
+  const auto told = [](double number) { return grouped(std::llround(number)); };
+  if (*prompt >= *most) {
+    finding.message = "the messages alone have " + told(*prompt) +
+                      " tokens, more than the server takes; the answer has no part in it";
+    finding.cure =
+        "shorter messages (older ones left out, or put into a few words), or a model that takes "
+        "more" +
+        std::string(owner);
+  } else if (*answer > 0) {
+    finding.message = "the prompt has " + told(*prompt) +
+                      " tokens, and the client asks for an answer of up to " + told(*answer) +
+                      ": together more than " + told(*most) +
+                      ", which is refused however short the answer would have been";
+    finding.cure = "max_tokens of the request (the client's longest answer) at most " +
+                   std::to_string(std::llround(*most - *prompt)) +
+                   " beside this prompt; some thousands do" + std::string(owner);
+  }
 }
 
 }  // namespace
@@ -636,7 +666,7 @@ std::optional<Finding> message_of(std::string_view line) {
     if (const auto rows = number_after(line.substr(line.rfind('<')), "<"); rows && *rows < 0x1p50)
       finding.found = grouped(std::llround(*rows));
   if (finding.code == "transformers_too_old") of_old_words(finding, line);
-  if (known->marker == answer_counts) of_messages_alone(finding, line, known->limit);
+  if (finding.code == "request_too_long") of_prompt_and_answer(finding, line, known->limit);
   if (finding.code == "scaling_by_length") {
     if (!finding.found.empty()) finding.found = "factor " + finding.found;
   } else if (finding.code == "axes_sum") {

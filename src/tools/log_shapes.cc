@@ -229,6 +229,18 @@ std::string exact_square(double count) {
   return number_text(side) + "×" + number_text(side);
 }
 
+// Tokens of text in both, where the rest of the one is just four times the rest of the other; 0:
+// there is no such number.
+double text_beside_unpacked(double rows, double tokens) {
+  const double text = (4 * tokens - rows) / 3;
+  constexpr double usual[] = {77, 128, 256, 512};  // of CLIP and T5
+  const bool is_usual = std::ranges::find(usual, text) != std::end(usual);
+  return text == std::floor(text) && text > 0 && text < tokens &&
+                 (is_usual || !exact_square(tokens - text).empty())
+             ? text
+             : 0;
+}
+
 // Words for a table and the tokens of a picture that differ.
 void of_a_picture(Finding& out, double a, double b, TableIs table) {
   const auto told = [](double number) { return grouped(std::llround(number)); };
@@ -273,6 +285,16 @@ void of_a_picture(Finding& out, double a, double b, TableIs table) {
     out.cure =
         "hand over the condition in the size of the picture, or positions (img_ids) that are made "
         "for its own; where the node has no such setting, make a picture of the condition's size";
+    return;
+  }
+  if (const double text = text_beside_unpacked(rows, tokens); text > 0) {
+    out.message = "without the " + told(text) + " tokens of text the table of cos and sin is for " +
+                  told(rows - text) + ", just four times the picture's " + told(tokens - text) +
+                  ": positions were made for each latent, and latents are packed by 2×2";
+    out.cure =
+        "make the positions (_prepare_latent_image_ids) for half the height and half the width: "
+        "diffusers changed what that function takes, so the script and diffusers must be of "
+        "versions that belong together";
     return;
   }
   out.message = "the table of cos and sin is for " + told(rows) + " tokens, and " + told(tokens) +

@@ -329,7 +329,9 @@ TEST(LogDifferences, MessagesThatAreTooLongAloneAreToldFromALongAnswer) {
         .message;
   };
   EXPECT_TRUE(of("87731 in the messages, 0 in the completion").contains("the messages alone"));
-  EXPECT_TRUE(of("60000 in the messages, 27731 in the completion").contains("prompt and answer"));
+  EXPECT_TRUE(of("60000 in the messages, 27731 in the completion")
+                  .contains("the prompt has 60,000 tokens, and the client asks for an answer of up "
+                            "to 27,731"));
 }
 
 TEST(LogDifferences, ARefusalHasTheNumbersOfItsSlot) {
@@ -350,6 +352,19 @@ TEST(LogDifferences, AnOldWordOfPhi3sScalingIsTheSame) {
                           "got longrope"),
                    "transformers_too_old")
                   .cure.contains("the same rotation"));
+}
+
+TEST(LogDifferences, ALongAnswerIsToldInTheWordsOfEachServer) {
+  for (const char* line :
+       {"This model's maximum context length is 128000 tokens. \nHowever, you requested 65535 "
+        "output tokens and your prompt contains at \nleast 62466 input tokens, for a total of at "
+        "least 128001 tokens.",
+        "Requested token count exceeds the model's maximum context length of 128000 tokens. You "
+        "requested a total of 128001 tokens: 62466 tokens from the input messages and 65535 tokens "
+        "for the completion."})
+    EXPECT_TRUE(with(beside("deepseek-v3", line), "request_too_long")
+                    .message.starts_with("the prompt has 62,466 tokens"))
+        << line;
 }
 
 TEST(LogDifferences, PositionsOfADraftAreNotTheServersCache) {
@@ -386,6 +401,8 @@ TEST(LogDifferences, SizesThatDifferAreToldApartByWhatStandsAround) {
   const Sizes cases[] = {
       {"in apply_rope1 of comfy/ldm/flux/math.py", "a (7565) must match the size of tensor b (24)",
        "axes_exchanged"},
+      {"diffusers: x.float() * cos", "a (16461) must match the size of tensor b (65613)",
+       "lengths_differ"},
       // A batch of two is no number of heads.
       {"comfy/ldm/lumina/model.py", "a (32) must match the size of tensor b (2)", "axes_exchanged"},
       {"apply_rotary_pos_emb_thd_absolute", "a (20480) must match the size of tensor b (4244)",
