@@ -194,6 +194,11 @@ constexpr KnownFlag known_flags[] = {
     {"tgi", "--rope-factor"},
     {"tgi", "--max-total-tokens"},
     {"tgi", "--max-input-tokens", "--max-input-length"},
+    {"tgi", "--rope-scaling", "ROPE_SCALING"},  // variables of its image
+    {"tgi", "--rope-factor", "ROPE_FACTOR"},
+    {"tgi", "--max-total-tokens", "MAX_TOTAL_TOKENS"},
+    {"tgi", "--max-input-tokens", "MAX_INPUT_TOKENS"},
+    {"tgi", "--max-input-tokens", "MAX_INPUT_LENGTH"},
     {"megatron-core", "--position-embedding-type"},
     {"megatron-core", "--use-rotary-position-embeddings", "", true},
     {"megatron-core", "--rotary-base"},

@@ -327,10 +327,41 @@ class Doctor {
         one.name, line->engine, "", "read");
   }
 
+  // Flags that no model makes right: read beside a model that has nothing of its own.
+  void of_flags_alone(const Exhibit& one) {
+    const auto line = detail::read_command_line(one.text);
+    constexpr std::string_view engines[] = {"vllm", "sglang", "lmdeploy", "tgi"};
+    if (!line || std::ranges::find(engines, std::string_view(line->engine)) == std::end(engines))
+      return;
+    const auto plain = read_config(
+        R"({"model_type":"llama","hidden_size":4096,"num_attention_heads":32,"rope_theta":10000.0,)"
+        R"("num_hidden_layers":32,"max_position_embeddings":1048576})");
+    if (!plain) return;
+    const auto read = read_command(*plain, one.text);
+    if (!read) {
+      const Error& error = read.error();
+      if (error.where == "command" && !error.rule.ends_with("are not read"))
+        add({.code = "flag_refused", .found = error.got, .message = error.rule, .cure = error.cure},
+            one.name, line->engine, "", "read");
+      return;
+    }
+    std::vector<Finding> found = read->findings;
+    std::erase_if(found, [](const Finding& finding) {
+      return finding.code != "flag_unread" && finding.code != "flag_removed";
+    });
+    // Which version runs is not known: an older one still has the flag.
+    for (Finding& finding : found)
+      if (finding.code == "flag_removed" && finding.severity == Severity::error)
+        finding.severity = Severity::warning;
+    detail::removed_later(found, line->engine, engines_);
+    add_all(std::move(found), one.name, {}, "read");
+  }
+
   void of_command(Exhibit& one) {
     of_errors_below(one);
     if (!intent_) {
       of_slots_alone(one);
+      of_flags_alone(one);
       return need_model(one);
     }
     const auto read = read_command(intent(), one.text);

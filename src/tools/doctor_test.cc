@@ -575,6 +575,33 @@ TEST(Doctor, AServerOfFewTokensForgets) {
                         "context_shorter"));
 }
 
+// Which model it is has no part in a flag that its engine does not read.
+TEST(Doctor, FlagsThatNoModelMakesRightAreToldWithoutOne) {
+  const auto alone = [](const char* line) { return diagnosed({text_exhibit("line.sh", line)}); };
+  EXPECT_TRUE(
+      found_of(alone("text-generation-launcher --model-id M --rope-factor 4"), "flag_unread"));
+  EXPECT_TRUE(found_of(alone("docker run -e ROPE_SCALING=linear -e ROPE_FACTOR=4 "
+                             "ghcr.io/huggingface/text-generation-inference:latest --model-id M"),
+                       "flag_unread"));
+  EXPECT_TRUE(
+      found_of(alone("lmdeploy serve api_server M --rope-scaling-factor 0.2"), "flag_refused"));
+  const Diagnosis removed = alone(
+      "vllm serve M --rope-scaling '{\"rope_type\":\"yarn\",\"factor\":4.0,"
+      "\"original_max_position_embeddings\":32768}'");
+  ASSERT_TRUE(found_of(removed, "flag_removed"));
+  EXPECT_EQ(found_of(removed, "flag_removed")->severity, Severity::warning);
+  for (const char* line :
+       {"vllm serve M --max-model-len 8192", "lmdeploy serve api_server M --session-len 32000",
+        "python -m sglang.launch_server --model M --context-length 65536"})
+    EXPECT_TRUE(alone(line).findings.empty()) << line;
+}
+
+TEST(Doctor, LinesOfALogThatBeginWithAProgramsNameStartNothing) {
+  const Diagnosis found =
+      diagnosed({text_exhibit("log", "lmdeploy - ERROR - Truncate max_new_tokens to 19663")});
+  EXPECT_TRUE(found_of(found, "answer_shortened"));
+}
+
 TEST(Doctor, ALearnedTableIsNotStretched) {
   const Diagnosis found = diagnosed(
       {evidence_of("opt-125m"),

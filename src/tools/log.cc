@@ -266,7 +266,19 @@ class LogDifferences {
         continue;
       }
       one.message += "; this model takes " + grouped(reached) + " tokens, special ones counted";
+      if (has_learned_table())
+        one.cure +=
+            "; its rows come with the weights: a larger number in the config.json adds none, and "
+            "the checkpoint's own number is the end";
     }
+  }
+
+  bool has_learned_table() const {
+    return std::ranges::any_of(model_.groups, [](const LayerGroup& group) {
+      return !is_tower(group.stack) && std::ranges::any_of(group.schemes, [](const Scheme& scheme) {
+        return std::holds_alternative<Learned>(scheme);
+      });
+    });
   }
 
   const Rope* first_rope() const {

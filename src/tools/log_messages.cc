@@ -355,6 +355,38 @@ constexpr Message messages[] = {
      "write rope_scaling and max_position_embeddings into the config.json, or --max_model_len "
      "with a scaling that the file has",
      "num_tokens("},
+    {"Current length of row(", "length of row(", "request_too_long", error,
+     "the text is longer than what ms-swift's template takes (max_length, by default the context "
+     "of the config.json): --max_model_len is for the engine alone, and does not raise it",
+     "--max_length LENGTH beside --max_model_len; beyond the model's context with a scaling: "
+     "posenc extend MODEL --to LENGTH",
+     "max_length("},
+    {"Current sentence length exceeds", "", "request_too_long", error,
+     "prompt and history are longer than what ms-swift takes as the model's length, which it reads "
+     "of the configuration (seq_length, max_position_embeddings)",
+     "raise the key in the config.json where the model was trained for as much; else cut the "
+     "history"},
+    {"exceeds `session_len` (", "sequence length (", "answer_shortened", note,
+     "the request asks for a longer answer than fits beside its prompt, and TurboMind makes it "
+     "shorter",
+     "--session-len LENGTH (TurbomindEngineConfig(session_len=…)), or a smaller max_new_tokens",
+     "`session_len` ("},
+    {"Truncate max_new_tokens to", "max_new_tokens to", "answer_shortened", note,
+     "lmdeploy makes answers no longer than session_len leaves beside the prompt: a number of "
+     "thousands is no fault, and empty answers have another cause",
+     "where it is small: --session-len LENGTH, up to the model's context"},
+    {"Truncating context to", "context_size + max_new_tokens=", "prompt_truncated", error,
+     "the evaluation keeps room for max_new_tokens and cuts the prompt to what is left of "
+     "max_model_length",
+     "max_new_tokens at most max_model_length less the longest prompt; where the model reaches "
+     "further, a longer max_model_length",
+     "self.max_length="},
+    {"exceeds maximum sequence length (", "Prompt length (", "request_too_long", warning,
+     "the prompt is longer than what the TensorRT-LLM engine was built for, which is no limit of "
+     "the model",
+     "build it anew: trtllm-build --max_seq_len LENGTH (before 0.12 --max_input_len, and "
+     "--max_output_len), up to the model's context",
+     "maximum sequence length ("},
     {"is longer than the model's context length", "The input (", "request_too_long", warning,
      "a request was longer than what the server was started for", longer, "context length ("},
     {"is longer than the maximum model length of", "length |ength of ", "request_too_long", warning,
@@ -641,6 +673,30 @@ void of_prompt_and_answer(Finding& finding, std::string_view line, std::string_v
   }
 }
 
+// TurboMind counts one token more than there is: a client that asks for all that is left is told of
+// one that is not there, and nothing is lost.
+void of_answer(Finding& finding, std::string_view line, std::string_view limit) {
+  const auto most = number_after(line, limit), prompt = number_after(line, "sequence length ("),
+             asked = number_before(line, ") exceeds");
+  if (!most || !prompt || !asked || *most > 0x1p50 || *prompt > 0x1p50) return;
+  const auto told = [](double number) { return grouped(std::llround(number)); };
+  finding.found = told(*prompt + *asked);
+  constexpr double enough = 1024;
+  const double left = *most - *prompt;
+  if (std::abs(*asked - left) <= 1) {
+    finding.message = "the answer may have " + told(std::max(left - 1, 0.0)) +
+                      " tokens, one less than was asked for: a request without max_tokens asks for "
+                      "all that the prompt of " +
+                      told(*prompt) + " leaves, and TurboMind keeps one back";
+    finding.expected.clear(), finding.found.clear();
+    finding.cure = "harmless: set max_tokens (max_new_tokens) in the request, and it is gone";
+  } else if (left < enough) {
+    finding.severity = Severity::warning;
+    finding.message = "the prompt has " + told(*prompt) + " tokens, and leaves " +
+                      told(std::max(left, 0.0)) + " of " + told(*most) + " for the answer";
+  }
+}
+
 }  // namespace
 
 std::optional<Finding> message_of(std::string_view line) {
@@ -666,6 +722,7 @@ std::optional<Finding> message_of(std::string_view line) {
     if (const auto rows = number_after(line.substr(line.rfind('<')), "<"); rows && *rows < 0x1p50)
       finding.found = grouped(std::llround(*rows));
   if (finding.code == "transformers_too_old") of_old_words(finding, line);
+  if (finding.code == "answer_shortened") of_answer(finding, line, known->limit);
   if (finding.code == "request_too_long") of_prompt_and_answer(finding, line, known->limit);
   if (finding.code == "scaling_by_length") {
     if (!finding.found.empty()) finding.found = "factor " + finding.found;

@@ -117,6 +117,30 @@ void of_parts(Finding& out, double least, double most, int k) {
       "no longer fits";
 }
 
+// BERT's buffers have one row, which is broadcast over the texts of a batch: [1, 512] to
+// [32, 1750].
+bool is_row_of_a_table(std::string_view line) {
+  std::size_t at = line.find("Target sizes: [");
+  const std::vector<double> texts = numbers_between(line, at, "[", ']');
+  at = line.find("Tensor sizes: [", at);
+  const std::vector<double> row = numbers_between(line, at, "[", ']');
+  constexpr double shortest_table = 256, special = 4;
+  return texts.size() == 2 && row.size() == 2 && row[0] == 1 && row[1] >= shortest_table &&
+         texts[1] > row[1] && std::fmod(row[1], shortest_table) <= special;
+}
+
+// Rows of as many tokens, and one channel less: a table for an odd part of a head.
+bool is_odd_part(std::string_view line) {
+  std::size_t at = line.find("Target sizes: [");
+  const std::vector<double> target = numbers_between(line, at, "[", ']');
+  at = line.find("Tensor sizes: [", at);
+  const std::vector<double> table = numbers_between(line, at, "[", ']');
+  if (target.size() < 2 || target.size() != table.size()) return false;
+  for (std::size_t i = 0; i + 1 < target.size(); ++i)
+    if (target[i] != table[i]) return false;
+  return std::fmod(target.back(), 2) == 1 && std::abs(target.back() - table.back()) == 1;
+}
+
 struct Sizes {
   double a = 0, b = 0;
   bool of_channels = false;  // of the last axis of queries and keys
@@ -235,8 +259,10 @@ double text_beside_unpacked(double rows, double tokens) {
   const double text = (4 * tokens - rows) / 3;
   constexpr double usual[] = {77, 128, 256, 512};  // of CLIP and T5
   const bool is_usual = std::ranges::find(usual, text) != std::end(usual);
-  return text == std::floor(text) && text > 0 && text < tokens &&
-                 (is_usual || !exact_square(tokens - text).empty())
+  constexpr double longest = 1024;
+  // Just twice as many have a plainer cause: one of two pictures was cut off.
+  return rows != 2 * tokens && text == std::floor(text) && text > 0 && text < tokens &&
+                 text <= longest && (is_usual || !exact_square(tokens - text).empty())
              ? text
              : 0;
 }
@@ -352,6 +378,20 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
     out.cure =
         "update the engine: layers with a window need a mask of their own; until then keep "
         "prompts within the window";
+  } else if (is_odd_part(line) && has_any(context, {"rotary", "rope", "freqs", "cos"})) {
+    out.code = "odd_rotary_part";
+    out.message = "channels rotate in pairs, and here " + told(*a) +
+                  " are to rotate, an odd number: the table has " + told(*b);
+    out.cure =
+        "take an even number of channels (dim of the rotation, or the head: hidden_size over the "
+        "heads, times the part that rotates)";
+  } else if (is_row_of_a_table(line)) {
+    out.code = "table_end";
+    out.message = "the model has rows for " + told(*b) + " positions (BERT's kind), and the text " +
+                  told(*a) + " tokens";
+    out.cure = "cut texts to " + told(*b) +
+               " tokens (max_length, max_seq_length, truncation=True), special ones counted, or "
+               "take a model of longer texts";
   } else if (sizes->of_channels) {
     out.code = "channels_differ";
     out.message =
@@ -403,6 +443,16 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
                              "heads, tokens, channels], or the other way round"
                            : "a tensor whose axes stand in another order than the program's");
     out.cure = "update the program and the node together: they are of different versions";
+  } else if (most == least + 1 && !is_of_pictures(context) &&
+             ((table_in(context) == TableIs::second && *b == most) ||
+              (table_in(context) == TableIs::first && *a == most))) {
+    out.code = "ids_cut";
+    out.message = told(least) + " tokens are rotated by a table for " + told(most) +
+                  ": position_ids have one more than input_ids, of which the last, or the first, "
+                  "was cut off (input_ids[:, :-1], the labels being the next tokens)";
+    out.cure =
+        "make position_ids of input_ids as they are handed over (torch.arange of their length); "
+        "where texts are padded, pad them to one token more than the length";
   } else if (is_padded(least, most)) {
     out.code = "ids_not_padded";
     out.message = "input_ids were padded to a multiple of 8 (" + told(most) +

@@ -412,6 +412,9 @@ TEST(LogDifferences, SizesThatDifferAreToldApartByWhatStandsAround) {
        "mrope_deltas_stale"},
       {"in apply_rotary_emb of llama4", "a (4248) must match the size of tensor b (4243)",
        "ids_not_padded"},
+      // The table is of one position more: tokens were cut for the labels, and nothing was padded.
+      {"q_embed = (q * cos) + rotate_half", "a (3999) must match the size of tensor b (4000)",
+       "ids_cut"},
       {"self._position_ids[:, :, 0:4]", "a (56) must match the size of tensor b (20)",
        "positions_stale"},
       {"apply_rotary_emb_qwen", "a (1024) must match the size of tensor b (983)", "lengths_differ"},
@@ -433,6 +436,43 @@ TEST(LogDifferences, SizesThatDifferAreToldApartByWhatStandsAround) {
     with(beside("qwen3-8b", std::string(before) + "\nRuntimeError: The size of tensor " + numbers +
                                 " at non-singleton dimension 1\n"),
          code);
+}
+
+TEST(LogDifferences, ARowThatIsBroadcastIsATableAndAnOddPartIsNone) {
+  with(beside("qwen3-8b",
+              "The expanded size of the tensor (1750) must match the existing size (512) at "
+              "non-singleton dimension 1.  Target sizes: [32, 1750].  Tensor sizes: [1, 512]"),
+       "table_end");
+  with(beside("qwen3-8b",
+              "rotary_embedding_torch.py: self.cached_freqs[:seq_len] = freqs.detach()\n"
+              "RuntimeError: The expanded size of the tensor (9) must match the existing size (8) "
+              "at non-singleton dimension 1.  Target sizes: [727, 9].  Tensor sizes: [727, 8]"),
+       "odd_rotary_part");
+  const auto learned = beside("gpt2", "Assertion `srcIndex < srcSelectDimSize` failed.");
+  EXPECT_TRUE(with(learned, "table_end").cure.contains("rows come with the weights"));
+}
+
+TEST(LogDifferences, AnAnswerThatWasMadeShorterIsMostlyHarmless) {
+  const auto shortened = [](const char* line) -> Finding {
+    return with(beside("qwen3-8b", line), "answer_shortened");
+  };
+  // All that is left was asked for, and one is kept back.
+  const Finding harmless = shortened(
+      "[TM][WARNING] total sequence length (2382 + 30386) exceeds `session_len` (32768), "
+      "`max_new_tokens` is truncated to 30385");
+  EXPECT_EQ(harmless.severity, Severity::note);
+  EXPECT_TRUE(harmless.cure.starts_with("harmless"));
+  const Finding asked = shortened(
+      "total sequence length (57788 + 16000) exceeds `session_len` (69120), "
+      "`request_output_len` is truncated to 11331");
+  EXPECT_EQ(asked.severity, Severity::note);
+  EXPECT_EQ(asked.found, "73,788");
+  const Finding full = shortened(
+      "total sequence length (32500 + 4096) exceeds `session_len` (32768), `max_new_tokens` is "
+      "truncated to 267");
+  EXPECT_EQ(full.severity, Severity::warning);
+  EXPECT_TRUE(full.message.contains("leaves 268 of 32,768")) << full.message;
+  shortened("lmdeploy - ERROR - Truncate max_new_tokens to 19663");
 }
 
 TEST(LogDifferences, ARequestThatTheModelReachesWasLimitedByTheServer) {
