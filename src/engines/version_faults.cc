@@ -16,6 +16,18 @@ bool says(const Model& model, std::string_view field, std::string_view place = {
   });
 }
 
+// Layers that slide beside others which have a scaling.
+bool slides_beside_scaled(const Model& model) {
+  bool slides = false, scales = false;
+  for (const LayerGroup& group : model.groups)
+    for (const Scheme& scheme : group.schemes)
+      if (const auto* rope = std::get_if<Rope>(&scheme)) {
+        slides |= group.window.has_value();
+        scales |= !group.window && !std::holds_alternative<Unscaled>(rope->scaling);
+      }
+  return slides && scales;
+}
+
 bool is_ling2(const Model& model) { return model.family == "bailing_moe_v2"; }
 
 struct Row {
@@ -32,6 +44,12 @@ constexpr Row rows[] = {
        return model.family == "qwen2_vl" || model.family == "qwen2_5_vl" ||
               model.family == "qwen2_5_omni";
      }},
+    {{"transformers", "5.0.0", "5.8.0",
+      "its class of Olmo 3 has one rotation for all layers: those that slide are scaled by YaRN as "
+      "well, which they were not trained with",
+      "pip install -U transformers (the newest gives each kind of layer its own), or 4.57",
+      "huggingface/transformers#45945"},
+     [](const Model& model) { return model.family == "olmo3" && slides_beside_scaled(model); }},
     {{"vllm", "0.9.1", "0.9.2",
       "this version serves no more than model_max_length of tokenizer_config.json (12,288 of "
       "InternVL3), whatever --max-model-len says",

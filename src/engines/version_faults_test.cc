@@ -34,6 +34,21 @@ TEST(VersionFaults, OfQwenVlEndWithTransformers457) {
   EXPECT_TRUE(version_faults(model, "transformers@4.57.6").empty());
 }
 
+TEST(VersionFaults, OfOlmo3ConcernAScalingAlone) {
+  const auto olmo3 = [](const char* scaling) {
+    const std::string text = R"({"model_type": "olmo3", "hidden_size": 64, "num_attention_heads": 2,
+        "num_hidden_layers": 4, "rope_theta": 500000)" +
+                             std::string(scaling) + "}";
+    return *read_model_bytes(std::as_bytes(std::span(text)), "c.json");
+  };
+  const Model scaled = olmo3(R"(, "rope_scaling": {"rope_type": "yarn", "factor": 8.0,
+      "original_max_position_embeddings": 8192})");
+  EXPECT_EQ(version_faults(scaled, "transformers@5.2.0").size(), 1u);
+  EXPECT_TRUE(version_faults(scaled, "transformers@4.57.6").empty());
+  EXPECT_TRUE(version_faults(scaled, "transformers@5.24.0").empty());
+  EXPECT_TRUE(version_faults(olmo3(""), "transformers@5.2.0").empty());
+}
+
 TEST(VersionFaults, ConcernFilesThatSayIt) {
   const Model told =
       ling2(R"("rope_theta": 600000, "partial_rotary_factor": 0.5, "rotary_dim": 32)");

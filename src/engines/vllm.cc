@@ -46,10 +46,24 @@ void read_nomic_dynamic(EngineRope& rope, const DynamicNtk& dynamic) {
   rope.rope.scaling = NtkAware{.factor = growth};
 }
 
+// mistral.py: a params.json that says max_seq_len alone is given max_position_embeddings 128,000
+// beside it, and the shorter of the two is served (vllm#57279).
+void shorten_params(EngineRope& rope) {
+  constexpr std::int64_t usual = 128000;
+  if (rope.format() != FileFormat::params || rope.key("context") != "max_seq_len" ||
+      rope.model.context <= usual)
+    return;
+  rope.defaulted(
+      "of a params.json without max_position_embeddings it serves 128,000 tokens, "
+      "whatever max_seq_len says: write both, or --config-format hf");
+  rope.serves(usual);
+}
+
 void vllm_reads(EngineRope& rope) {
   if (rope.warned("type_conflict"))
     rope.refuse("type and rope_type that differ are an error there");
   refuse_with_transformers(rope);
+  shorten_params(rope);
   if (const std::int64_t rows = rows_of(rope); rows > 0) rope.table_rows(rows);
   if (auto* yarn = rope.scaling<Yarn>(); yarn && rope.is_latent()) read_deepseek_yarn(rope, *yarn);
   if (auto* longrope = rope.scaling<LongRope>()) {

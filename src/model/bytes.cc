@@ -1,5 +1,8 @@
 // Tells the three kinds of model file apart by content, as names of files say little.
 #include <algorithm>
+#include <iterator>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -71,12 +74,58 @@ detail::Json of_mlc(const detail::Json& whole) {
   return {.value = std::move(config)};
 }
 
+// TensorRT-LLM's config.json, of a checkpoint or within that of a built engine: what a converter
+// took over from the model's own, with names of its own.
+std::optional<detail::Json> of_tensorrt(const detail::Json& whole) {
+  const detail::Json* inner = whole.find("pretrained_config");
+  const detail::Json& config = inner ? *inner : whole;
+  const auto* members = config.get<detail::Json::Object>();
+  const detail::Json* architecture = config.find("architecture");
+  if (!members || !architecture || !config.find("position_embedding_type") ||
+      config.find("model_type"))
+    return std::nullopt;
+  constexpr std::pair<std::string_view, std::string_view> names[] = {
+      {"rotary_base", "rope_theta"},
+      {"rotary_scaling", "rope_scaling"},
+      {"head_size", "head_dim"},
+      {"dtype", "torch_dtype"},
+      {"qwen_type", "model_type"}};
+  constexpr std::string_view same[] = {"hidden_size",         "num_hidden_layers",
+                                       "num_attention_heads", "num_key_value_heads",
+                                       "vocab_size",          "max_position_embeddings",
+                                       "rotary_pct",          "partial_rotary_factor",
+                                       "rotary_dim",          "sliding_window",
+                                       "kv_lora_rank",        "q_lora_rank",
+                                       "qk_nope_head_dim",    "qk_rope_head_dim",
+                                       "v_head_dim",          "original_max_position_embeddings",
+                                       "intermediate_size"};
+  detail::Json::Object out = {{"architectures", {.value = detail::Json::Array{*architecture}}}};
+  for (const detail::JsonMember& member : *members) {
+    if (member.value.is_null()) continue;
+    const auto* const renamed =
+        std::ranges::find(names, member.key, [](const auto& each) { return each.first; });
+    if (renamed != std::end(names))
+      out.push_back({std::string(renamed->second), member.value});
+    else if (std::ranges::find(same, member.key) != std::end(same))
+      out.push_back(member);
+  }
+  return detail::Json{.value = std::move(out)};
+}
+
+Expected<Model> read_tensorrt(const detail::Json& config, std::string_view name) {
+  POSENC_TRY(model, detail::read_config_json(config, name));
+  // Nobody writes Hugging Face's keys into it.
+  std::erase_if(model.warnings, [](const Warning& one) { return one.code == "type_from_class"; });
+  return model;
+}
+
 }  // namespace
 
 Expected<Model> detail::read_text_of_model(std::string_view text, std::string_view name) {
   if (const auto other = what_else(text); !other.is.empty())
     return fail(name, "must describe a model", std::string(other.is), other.cure);
   POSENC_TRY(whole, parse_json(text, name));
+  if (const auto config = of_tensorrt(whole)) return read_tensorrt(*config, name);
   const Json json = of_mlc(whole);
   if (const auto other = what_else(json); !other.is.empty())
     return fail(name, "must describe a model", std::string(other.is), other.cure);

@@ -1,6 +1,7 @@
 // Files that contradict themselves, or are spelled in more than one way.
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <string>
 #include <variant>
 
@@ -361,6 +362,45 @@ TEST(ConfigWarning, AttentionFactorGiven) {
   EXPECT_TRUE(warns(small(R"("rope_scaling": {"type": "yarn", "factor": 4, "attention_factor": 1.0,
       "original_max_position_embeddings": 1024})"),
                     "attention_factor_given"));
+}
+
+TEST(ConfigWarning, AnAttentionFactorThatYarnComputesChangesNothing) {
+  EXPECT_FALSE(warns(small(R"("rope_scaling": {"type": "yarn", "factor": 8,
+      "attention_factor": 1.2079441541679836, "original_max_position_embeddings": 1024})"),
+                     "attention_factor_given"));
+}
+
+TEST(ConfigWarning, AnOddPartOfAHead) {
+  const auto of = [](const char* part) {
+    const auto model = read_config(R"({"model_type": "gpt_neox", "hidden_size": 32,
+        "num_attention_heads": 8, "num_hidden_layers": 2, "rotary_pct": )" +
+                                   std::string(part) + "}");
+    EXPECT_TRUE(model);
+    return model && std::ranges::find(model->warnings, "odd_rotary_part", &Warning::code) !=
+                        model->warnings.end();
+  };
+  EXPECT_TRUE(of("0.75"));
+  EXPECT_FALSE(of("0.5"));
+}
+
+// TensorRT-LLM's config.json, of a checkpoint and within that of an engine.
+TEST(Config, OfTensorRtLlmSaysWhatItsConverterTookOver) {
+  const std::string checkpoint = R"({"architecture": "LlamaForCausalLM", "dtype": "float16",
+      "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2, "head_size": 32,
+      "num_key_value_heads": 2, "max_position_embeddings": 16384, "rotary_base": 100000.0,
+      "position_embedding_type": "rope_gpt_neox", "quantization": {"quant_algo": null},
+      "rotary_scaling": {"factor": 4.0, "type": "linear"}})";
+  for (const std::string& text :
+       {checkpoint, R"({"version": "0.10.0", "pretrained_config": )" + checkpoint + "}"}) {
+    const auto model = read_model_bytes(std::as_bytes(std::span(text)), "config.json");
+    ASSERT_TRUE(model) << model.error().message();
+    EXPECT_EQ(model->family, "llama");
+    EXPECT_EQ(model->context, 16384);
+    const auto& rope = std::get<Rope>(model->groups[0].schemes[0]);
+    EXPECT_EQ(rope.rope_theta, 100000);
+    EXPECT_EQ(rope.scaling, Scaling{Linear{4}});
+    EXPECT_TRUE(model->warnings.empty());
+  }
 }
 
 TEST(ConfigWarning, MscaleAlone) {

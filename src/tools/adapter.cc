@@ -137,7 +137,9 @@ Expected<std::vector<Finding>> adapter_differences(const Model& base, std::strin
     return findings;
   }
   const std::string tokens = grouped(length);
-  if (base.context == 0 || length <= base.context) {
+  // The file's own scaling is trained with as well.
+  const bool reached = !type && !told.of_unsloth && length <= detail::reach(base);
+  if (base.context == 0 || length <= base.context || reached) {
     if (type)
       findings.push_back(of_adapter(
           "adapter_scaling_unused", Severity::note, {}, *type,

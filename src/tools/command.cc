@@ -108,7 +108,8 @@ class Overrides {
     POSENC_TRY(factor, number_of_flag(*flag));
     if (factor == 0) return {};
     if (factor < 1)
-      return fail("command", "--rope-scaling-factor must be 1 or more", flag->value, "write 2.0");
+      return fail("command", "--rope-scaling-factor must be 1 or more", flag->value,
+                  "write 2.0 for twice the context, 4.0 for four times");
     POSENC_TRY(dict,
                detail::parse_json("{\"type\":\"dynamic\",\"factor\":" + number_text(factor) + "}",
                                   "--rope-scaling-factor"));

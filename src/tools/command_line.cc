@@ -194,6 +194,11 @@ constexpr KnownFlag known_flags[] = {
     {"tgi", "--rope-factor"},
     {"tgi", "--max-total-tokens"},
     {"tgi", "--max-input-tokens", "--max-input-length"},
+    {"tgi", "--rope-scaling", "ROPE_SCALING"},  // variables of its image
+    {"tgi", "--rope-factor", "ROPE_FACTOR"},
+    {"tgi", "--max-total-tokens", "MAX_TOTAL_TOKENS"},
+    {"tgi", "--max-input-tokens", "MAX_INPUT_TOKENS"},
+    {"tgi", "--max-input-tokens", "MAX_INPUT_LENGTH"},
     {"megatron-core", "--position-embedding-type"},
     {"megatron-core", "--use-rotary-position-embeddings", "", true},
     {"megatron-core", "--rotary-base"},
@@ -237,9 +242,13 @@ std::string_view engine_of_flags(std::span<const std::string> words) {
   std::string_view best;
   std::int64_t most = alone ? 0 : 1;
   for (const std::string_view engine : {"llama.cpp", "vllm", "sglang", "megatron-core"}) {
-    const std::int64_t count = std::ranges::count_if(words, [&](const std::string& word) {
+    std::int64_t count = std::ranges::count_if(words, [&](const std::string& word) {
       return word.starts_with('-') && known(engine, flag_name(word)) != nullptr;
     });
+    // A binary of one's own name, with a file that llama.cpp alone starts.
+    const bool has_gguf =
+        std::ranges::any_of(words, [](const std::string& word) { return word.ends_with(".gguf"); });
+    if (engine == "llama.cpp" && has_gguf && count > 0) ++count;
     if (count > most) most = count, best = engine;
   }
   return best;

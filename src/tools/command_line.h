@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +53,9 @@ Expected<void> apply_megatron_flags(Model& model, const CommandLine& line,
 Expected<std::int64_t> tokens_of_a_request(const Model& file, const Model& told,
                                            const CommandLine& line, std::int64_t asked,
                                            std::vector<Finding>& findings);
+
+// A server or a chat of llama.cpp that has so few tokens for prompt and answer that it forgets.
+std::optional<Finding> few_tokens(const CommandLine& line, double tokens);
 
 // --- What readers of any engine's flags need -----------------------------------------------------
 

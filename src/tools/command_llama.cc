@@ -99,6 +99,18 @@ class LlamaFlags {
     return {};
   }
 
+  // KEY=VALUE with the type that it lacks.
+  static std::string with_type(std::string_view one) {
+    const std::size_t equals = one.find('=');
+    const bool is_number = equals != one.npos && equals + 1 < one.size() &&
+                           one.find_first_not_of("0123456789.", equals + 1) == one.npos;
+    if (!is_number) return "write llama.rope.freq_base=float:1000000";
+    const std::string_view key = one.substr(0, equals), value = one.substr(equals + 1);
+    const bool is_real = value.contains('.') || key.ends_with("freq_base") ||
+                         key.ends_with("factor") || key.ends_with("scale");
+    return "write " + std::string(key) + (is_real ? "=float:" : "=int:") + std::string(value);
+  }
+
   // "KEY=TYPE:VALUE", several behind commas.
   Expected<void> read_keys(std::string_view text) {
     while (!text.empty()) {
@@ -107,8 +119,7 @@ class LlamaFlags {
       text.remove_prefix(std::min(end + 1, text.size()));
       const std::size_t equals = one.find('='), colon = one.find(':', equals);
       if (equals == one.npos || colon == one.npos)
-        return fail("command", "--override-kv must be KEY=TYPE:VALUE", one,
-                    "write llama.rope.freq_base=float:1000000");
+        return fail("command", "--override-kv must be KEY=TYPE:VALUE", one, with_type(one));
       POSENC_CHECK(read_key(one.substr(0, equals), one.substr(equals + 1, colon - equals - 1),
                             one.substr(colon + 1)));
     }

@@ -39,6 +39,8 @@ class Request {
               ", or serve the model with an engine that scales");
     else if (asked_ > reached && reached > 0)
       beyond(reached);
+    else if (auto few = few_tokens(line_, static_cast<double>(asked_)); few && reached > 4 * asked_)
+      findings_.push_back(*std::move(few));
     return asked_;
   }
 
@@ -338,6 +340,26 @@ Expected<std::int64_t> tokens_of_a_request(const Model& file, const Model& told,
                                            const CommandLine& line, std::int64_t asked,
                                            std::vector<Finding>& findings) {
   return Request(file, told, line, asked, findings).tokens();
+}
+
+std::optional<Finding> few_tokens(const CommandLine& line, double tokens) {
+  constexpr double enough = 2048;
+  constexpr std::string_view talks[] = {"llama-server", "llama-cli", "lms", "llamafile"};
+  if (tokens < 1 || tokens >= enough ||
+      std::ranges::find(talks, std::string_view(line.program)) == std::end(talks))
+    return std::nullopt;
+  const std::string told = grouped(std::llround(tokens));
+  return Finding{
+      .code = "context_shorter",
+      .severity = Severity::warning,
+      .found = told,
+      .message = "prompt and answer have " + told +
+                 " tokens together: a model that thinks writes more than that, and where "
+                 "the context is full the oldest tokens are dropped (it forgets, and "
+                 "repeats itself), or the answer ends",
+      .cure =
+          "-c of the longest prompt and answer together, 8192 or more where a model "
+          "thinks; -c 0 takes the file's own"};
 }
 
 }  // namespace posenc::detail

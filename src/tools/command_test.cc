@@ -165,6 +165,8 @@ TEST(EngineCommand, ValuesAreToldWithTheirFlag) {
   EXPECT_TRUE(refusal("llama-2-7b", "vllm serve M --hf-overrides {a:1}").contains("single quotes"));
   EXPECT_TRUE(refusal("llama-2-7b", "llama-cli --override-kv llama.rope.freq_base=int:4")
                   .contains("the type float"));
+  EXPECT_TRUE(refusal("llama-2-7b", "llama-cli --override-kv llama.context_length=16384")
+                  .contains("llama.context_length=int:16384"));
   EXPECT_TRUE(refusal("llama-2-7b", "vllm serve 'M").contains("a quote must end"));
   EXPECT_TRUE(refusal("llama-2-7b", "cp m.gguf n.gguf").contains("name an engine"));
 }

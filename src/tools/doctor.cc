@@ -91,6 +91,7 @@ class Doctor {
       if (old.finding.code == finding.code && old.finding.expected == finding.expected &&
           old.finding.found == finding.found && old.engine == engine)
         return;
+    in_their_words(finding);
     Diagnosed one{.engine = std::string(engine),
                   .version = std::string(version),
                   .where = where + (finding.line ? ":" + std::to_string(*finding.line) : ""),
@@ -98,6 +99,37 @@ class Doctor {
                   .sure = std::move(sure)};
     one.finding = std::move(finding);
     out_.findings.push_back(std::move(one));
+  }
+
+  bool has_learned_rows() const {
+    return intent().context > 0 &&
+           std::ranges::any_of(intent().groups, [](const LayerGroup& group) {
+             return !is_tower(group.stack) &&
+                    std::ranges::any_of(group.schemes, [](const Scheme& scheme) {
+                      return std::holds_alternative<Learned>(scheme);
+                    });
+           });
+  }
+
+  // Cures name what is there to be named, and the recipe that the model's authors publish.
+  void in_their_words(Finding& finding) const {
+    if (!intent_) return;
+    for (const std::string_view verb : {"posenc extend ", "posenc explain ", "posenc lint "})
+      for (const std::string_view blank : {"MODEL", "FILE"}) {
+        const std::string words = std::string(verb) + std::string(blank);
+        if (const std::size_t at = finding.cure.find(words); at != finding.cure.npos)
+          finding.cure.replace(at + verb.size(), blank.size(), intent_->name);
+      }
+    if (has_learned_rows() && finding.cure.contains("posenc extend")) {
+      finding.cure = "ask for up to " + std::to_string(intent().context) +
+                     ": its positions are rows of a learned table, which no scaling stretches; a "
+                     "longer text wants another model, or rows that are trained anew";
+      return;
+    }
+    const detail::Recipe* recipe = detail::recipe_of(intent());
+    if (finding.code == "context_refused" && recipe && finding.cure.contains("posenc extend"))
+      finding.cure += "; " + std::string(recipe->source) + " publish YaRN by " +
+                      number_text(recipe->factor) + " of " + grouped(recipe->trained);
   }
 
   void add_all(std::vector<Finding> findings, const std::string& where, const Engine& engine,
@@ -174,6 +206,10 @@ class Doctor {
                     number_text(recipe->factor) + " of " + grouped(recipe->trained) +
                     ": posenc extend " + intent_->name + " --to " +
                     std::to_string(options_.length) + " writes it for an engine";
+      if (by_engine && mine.cure.empty() && engine == "transformers" && version.starts_with("4."))
+        mine.cure =
+            "pip install -U transformers (5.0 or later), where what runs it allows that; or write "
+            "rope_theta, and rope_scaling where there is one, at the top of the file too";
       // vLLM serves no more than it; elsewhere it is how such models are published.
       if (mine.code == "sentence_length" && std::ranges::any_of(engines_, is_vllm))
         mine.severity = Severity::warning;
@@ -198,7 +234,13 @@ class Doctor {
   }
 
   // A program without a profile: what is known of it all the same.
-  void of_unknown_program(const Exhibit& one) {
+  void of_unknown_program(Exhibit& one) {
+    if (auto positions = detail::printed_positions(one.text)) {
+      one.as = "position ids";
+      one.kind = ExhibitKind::log;
+      one.used = true;
+      return add(*std::move(positions), one.name, "", "", "computed");
+    }
     detail::ForeignLine known = detail::foreign_line(one.text, intent_ ? &intent() : nullptr);
     const bool tells = known.judged || !known.findings.empty();
     for (Finding& finding : known.findings) add(std::move(finding), one.name, "", "", "by reports");
@@ -261,9 +303,67 @@ class Doctor {
     add_all(std::move(log->remarks), one.name, {}, "told by the log");
   }
 
+  // What a line says whatever the model is.
+  void of_slots_alone(const Exhibit& one) {
+    const auto line = detail::read_command_line(one.text);
+    if (!line || line->engine != "llama.cpp" || line->find("--kv-unified")) return;
+    const detail::CommandFlag *count = line->find("--parallel"), *all = line->find("--ctx-size");
+    const double slots = count ? detail::number_of_flag(*count).value_or(1) : 1,
+                 tokens = all ? detail::number_of_flag(*all).value_or(0) : 0;
+    if (auto few = detail::few_tokens(*line, tokens / std::max(slots, 1.0)))
+      add(*std::move(few), one.name, line->engine, "", "read");
+    if (slots < 2 || slots > 1e6 || tokens > 0x1p40 || slots != std::floor(slots)) return;
+    const std::string each = std::to_string(std::llround(slots));
+    add({.code = "slots",
+         .severity = Severity::note,
+         .expected = tokens > 0 ? grouped(std::llround(tokens)) : "",
+         .found = tokens > 0 ? grouped(std::llround(std::floor(tokens / slots))) : "",
+         .message = "each of " + each + " slots has 1/" + each + " of " +
+                    (tokens > 0 ? "-c" : "the file's context, as the line has no -c") +
+                    ": a longer prompt is refused, or loses its beginning",
+         .cure = "-c " + each +
+                 " times what one text needs, -np 1, or --kv-unified, by which one slot may have "
+                 "them all"},
+        one.name, line->engine, "", "read");
+  }
+
+  // Flags that no model makes right: read beside a model that has nothing of its own.
+  void of_flags_alone(const Exhibit& one) {
+    const auto line = detail::read_command_line(one.text);
+    constexpr std::string_view engines[] = {"vllm", "sglang", "lmdeploy", "tgi"};
+    if (!line || std::ranges::find(engines, std::string_view(line->engine)) == std::end(engines))
+      return;
+    const auto plain = read_config(
+        R"({"model_type":"llama","hidden_size":4096,"num_attention_heads":32,"rope_theta":10000.0,)"
+        R"("num_hidden_layers":32,"max_position_embeddings":1048576})");
+    if (!plain) return;
+    const auto read = read_command(*plain, one.text);
+    if (!read) {
+      const Error& error = read.error();
+      if (error.where == "command" && !error.rule.ends_with("are not read"))
+        add({.code = "flag_refused", .found = error.got, .message = error.rule, .cure = error.cure},
+            one.name, line->engine, "", "read");
+      return;
+    }
+    std::vector<Finding> found = read->findings;
+    std::erase_if(found, [](const Finding& finding) {
+      return finding.code != "flag_unread" && finding.code != "flag_removed";
+    });
+    // Which version runs is not known: an older one still has the flag.
+    for (Finding& finding : found)
+      if (finding.code == "flag_removed" && finding.severity == Severity::error)
+        finding.severity = Severity::warning;
+    detail::removed_later(found, line->engine, engines_);
+    add_all(std::move(found), one.name, {}, "read");
+  }
+
   void of_command(Exhibit& one) {
     of_errors_below(one);
-    if (!intent_) return need_model(one);
+    if (!intent_) {
+      of_slots_alone(one);
+      of_flags_alone(one);
+      return need_model(one);
+    }
     const auto read = read_command(intent(), one.text);
     auto found = command_differences(intent(), one.text, options_.length);
     if (!read || !found) {

@@ -25,8 +25,10 @@ class Joined {
     asked_of_ollama();
     for (const Exhibit& one : out_.evidence)
       if (one.model) table_of(one);
-    for (const Exhibit& one : out_.evidence)
+    for (const Exhibit& one : out_.evidence) {
       if (one.kind == ExhibitKind::training) parts_of_ranks(one);
+      if (one.kind == ExhibitKind::command) runs_with(one);
+    }
     if (!with("request_too_long")) return std::move(found_);
     for (const Exhibit& one : out_.evidence) {
       if (one.kind == ExhibitKind::command) limit_of_line(one);
@@ -117,10 +119,88 @@ class Joined {
     }
   }
 
+  // What a line of llama.cpp asks for, and what its log says of it.
+  void runs_with(const Exhibit& command) {
+    const auto line = read_command_line(command.text);
+    if (!line || line->engine != "llama.cpp") return;
+    const CommandFlag* flag = line->find("--ctx-size");
+    const double asked = flag ? number_of_flag(*flag).value_or(0) : 0;
+    for (Diagnosed& one : out_.findings) {
+      Finding& finding = one.finding;
+      if (finding.code != "beyond_context") continue;
+      if (is_of_koboldcpp(*line)) {
+        finding.severity = Severity::note;
+        finding.message =
+            "koboldcpp raises the base by itself (NTK-aware) where --contextsize is beyond what "
+            "the file is made for and no --ropeconfig is given; llama.cpp within warns all the "
+            "same";
+        finding.cure =
+            "--ropeconfig SCALE BASE sets a scaling that the model was trained with; "
+            "beyond twice the file's context take a model that is made for more";
+      } else if (const double file = number_after(finding.expected, "").value_or(0);
+                 asked > file && file > 0 && told_to_run(file)) {
+        finding.code = "context_capped";
+        finding.expected = told(asked);
+        finding.found = told(file);
+        finding.position.reset();
+        finding.message = "the server gives a request " + told(file) +
+                          " tokens, as its log says, and not the " + told(asked) +
+                          " of the line: llama-server caps each slot at the file's context";
+      }
+    }
+  }
+
+  static bool is_of_koboldcpp(const CommandLine& line) {
+    return line.program.starts_with("koboldcpp") && !line.find("--ropeconfig");
+  }
+
+  bool told_to_run(double tokens) const {
+    return std::ranges::any_of(out_.evidence, [&](const Exhibit& one) {
+      if (one.kind != ExhibitKind::log) return false;
+      const auto log = read_log(one.text);
+      const LogSaid* runs = log ? log->find("n_ctx") : nullptr;
+      return runs && runs->number == tokens;
+    });
+  }
+
+  // Each of the slots has its part of -c; where it has not just that, memory has decided.
+  static void of_slots(const CommandLine& line, Finding& finding, double limit) {
+    const CommandFlag *all = line.find("--ctx-size"), *count = line.find("--parallel");
+    const double asked = all ? number_of_flag(*all).value_or(0) : 0,
+                 slots = count ? number_of_flag(*count).value_or(1) : 1,
+                 needed = number_after(finding.found, "").value_or(0);
+    if (asked <= limit) return;
+    constexpr double page = 256;  // llama.cpp rounds a slot's part to it
+    if (slots >= 2 && !line.find("--kv-unified") && std::abs(asked / slots - limit) < page) {
+      const double enough = std::ceil(needed / page) * page * slots;
+      finding.message = "-c " + told(asked) + " is shared among " + told(slots) +
+                        " slots: each has " + finding.expected + ", and the request has " +
+                        finding.found;
+      finding.cure = "-c " + std::to_string(std::llround(std::min(enough, 0x1p50))) +
+                     " (for each slot as much), -np 1, or --kv-unified, by which one slot may have "
+                     "them all";
+      return;
+    }
+    finding.code = "context_fitted";
+    finding.message = "the line asks for " + told(asked) + " tokens, and the server runs with " +
+                      finding.expected +
+                      ": it took less by the memory that was free (--fit), or another line runs";
+    finding.cure =
+        "--fit off with the -c that you want says whether it fits; a smaller cache (-ctk q8_0 -ctv "
+        "q8_0) or fewer layers on the GPU make room; tell clients the number that runs (/props)";
+  }
+
   // A limit below what the line asks for is none of the context: memory for keys is.
   void limit_of_line(const Exhibit& command) {
     const auto line = read_command_line(command.text);
     if (!line) return;
+    if (line->engine == "llama.cpp") {
+      for (Diagnosed& one : out_.findings)
+        if (const auto limit = number_after(one.finding.expected, "");
+            one.finding.code == "request_too_long" && limit)
+          of_slots(*line, one.finding, *limit);
+      return;
+    }
     double asked = 0;
     for (const char* name :
          {"--max-model-len", "--context-length", "--session-len", "--max-seq-len"})
@@ -170,7 +250,20 @@ class Joined {
                           settings.text.contains("VL");
     for (Diagnosed& one : out_.findings) {
       Finding& finding = one.finding;
-      if (finding.code != "request_too_long" || finding.expected != both) continue;
+      if (finding.code != "request_too_long") continue;
+      const auto prompt = number_after(finding.found, "");
+      if (finding.expected != both) {
+        if (!prompt || *prompt <= static_cast<double>(training->prompt)) continue;
+        finding.message =
+            "the prompt has " + finding.found + " tokens, although " + training->prompt_key +
+            " of " + settings.name + " is " + grouped(training->prompt) +
+            ": the trainer did not cut it for the engine, which takes " + finding.expected;
+        finding.cure =
+            "leave prompts out of the data that are longer than that, or start the engine for "
+            "prompt and answer together, " +
+            both + " tokens";
+        continue;
+      }
       finding.message = both + " is " + training->prompt_key + " " + grouped(training->prompt) +
                         " + " + training->answer_key + " " + grouped(training->answer) + " of " +
                         settings.name + ", and the prompt alone had " + finding.found +

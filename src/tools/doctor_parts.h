@@ -24,6 +24,9 @@ std::vector<Finding> join_evidence(Diagnosis& diagnosis);
 Expected<std::optional<Finding>> compare_frequencies(const Model* model, std::string_view text,
                                                      std::int64_t length);
 
+// Position ids in lists, as somebody printed them; nothing: it is another text.
+std::optional<Finding> printed_positions(std::string_view text);
+
 // Faults that are known of the versions which the evidence names, versions without a profile, and
 // what an older transformers beneath would read. Their `where` is empty.
 std::vector<Diagnosed> told_by_versions(const Model& model, std::span<const Exhibit> evidence,

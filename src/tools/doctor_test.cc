@@ -434,6 +434,206 @@ TEST(Doctor, ALimitBelowWhatTheLineAsksForIsMemory) {
   EXPECT_EQ(found_of(found, "request_too_long"), nullptr);
 }
 
+TEST(Doctor, WhatASlotHasIsComparedWithTheLine) {
+  const auto beside = [](const char* line, const char* log) {
+    return diagnosed({text_exhibit("line", line), text_exhibit("log", log)});
+  };
+  const char* log =
+      "request (30000 tokens) exceeds the available context size (24576 tokens), try increasing it";
+  const Diagnosis shared = beside("llama-server -m m.gguf -c 98304 -np 4", log);
+  ASSERT_TRUE(found_of(shared, "request_too_long"));
+  EXPECT_TRUE(found_of(shared, "request_too_long")->cure.starts_with("-c 120832"));
+  EXPECT_TRUE(found_of(beside("llama-server -m m.gguf -c 98304", log), "context_fitted"));
+  EXPECT_TRUE(found_of(beside("llama-server -m m.gguf -c 24576", log), "request_too_long"));
+}
+
+TEST(Doctor, AServerThatCapsItsSlotsSaysSoInItsLog) {
+  const Diagnosis found = diagnosed(
+      {evidence_of("qwen3-8b"), text_exhibit("line", "llama-server -m q.gguf -c 131072"),
+       text_exhibit("props",
+                    R"({"default_generation_settings":{"n_ctx":40960},"total_slots":4})")});
+  ASSERT_TRUE(found_of(found, "context_capped"));
+  EXPECT_EQ(found_of(found, "context_capped")->found, "40,960");
+}
+
+TEST(Doctor, SlotsNeedNoModel) {
+  EXPECT_TRUE(
+      found_of(diagnosed({text_exhibit("line", "llama-server -m m.gguf -ngl 99 -np 4")}), "slots"));
+  EXPECT_FALSE(
+      found_of(diagnosed({text_exhibit("line", "llama-server -m m.gguf -np 4 -kvu")}), "slots"));
+  // A binary that somebody renamed.
+  EXPECT_EQ(text_exhibit("line", "./srvr --model m.gguf --n-gpu-layers 99 -np 4").kind,
+            ExhibitKind::command);
+}
+
+TEST(Doctor, KoboldcppStretchesByItself) {
+  const Diagnosis found = diagnosed(
+      {text_exhibit("line", "koboldcpp m.gguf --contextsize 3048"),
+       text_exhibit("log",
+                    "n_ctx_per_seq (3048) > n_ctx_train (2048) -- possible training context "
+                    "overflow")});
+  ASSERT_TRUE(found_of(found, "beyond_context"));
+  EXPECT_EQ(found_of(found, "beyond_context")->severity, Severity::note);
+}
+
+TEST(Doctor, PrintedPositionsAreDescribed) {
+  const auto of = [](const char* text) {
+    const Diagnosis found = diagnosed({text_exhibit("ids", text)});
+    const Finding* ids = found_of(found, "positions_printed");
+    return ids ? ids->message + " | " + ids->cure : std::string();
+  };
+  const std::string picture =
+      of("position_ids:\n tensor([[[0, 1, 2, 3, 4, 4, 4, 4, 6, 7, 8]],\n"
+         "        [[0, 1, 2, 3, 4, 4, 5, 5, 6, 7, 8]],\n        [[0, 1, 2, 3, 4, 5, 4, 5, 6, 7, "
+         "8]]])");
+  EXPECT_TRUE(
+      picture.starts_with("tokens 4–7 stand on a grid of 1×2×2 from 4 on, and text goes on "
+                          "at 6"))
+      << picture;
+  EXPECT_TRUE(picture.contains("check-positions '0,1,2,3,4,4,4,4,6,7,8;")) << picture;
+  EXPECT_TRUE(of("position_ids = [[0, 1, 2, 0, 1, 2]]").contains("token 3 2 → 0"));
+  EXPECT_TRUE(of("positions tensor([[0, 1, 2, 3], [0, 1, 2, 3]])").starts_with("each row"));
+  EXPECT_EQ(of("position [1.5, 2.5, 3.5, 4.5]"), "");
+  EXPECT_EQ(of("position [1, 2, 3, 4] [1, 2, 3, 4, 5]"), "");
+}
+
+TEST(Doctor, DockersModelsAreRunByLlamaCpp) {
+  for (const char* text : {"docker model configure --context-size 8192 ai/qwen2.5-coder",
+                           "services:\n  app:\n    image: x\nmodels:\n  llm:\n    model: ai/q\n"
+                           "    context_size: 8192\n"}) {
+    const Exhibit one = text_exhibit("x", text);
+    EXPECT_EQ(one.kind, ExhibitKind::command) << text;
+    EXPECT_TRUE(one.text.contains("--ctx-size 8192")) << one.text;
+  }
+}
+
+TEST(Doctor, CallsOfPythonAreTheLinesThatSayTheSame) {
+  const auto line = [](const char* text) {
+    const Exhibit one = text_exhibit("x.py", text);
+    return one.kind == ExhibitKind::command ? one.text : "no command: " + one.as;
+  };
+  EXPECT_EQ(line("from vllm import LLM\nllm = LLM(model=\"Q\", max_model_len=131_072,  # long\n"
+                 "  hf_overrides={'rope_parameters': {'factor': 4.0, 'on': True}})\n"),
+            "vllm serve M --max-model-len 131072 --hf-overrides "
+            R"('{"rope_parameters": {"factor": 4.0, "on": true}}')");
+  EXPECT_EQ(line("llm = Llama(\n  model_path='x.gguf',\n  n_ctx=8192,\n  rope_freq_scale=0.5,\n)"),
+            "llama-cli --ctx-size 8192 --rope-freq-scale 0.5");
+  EXPECT_EQ(line("engine = sgl.Engine(model_path='Q', context_length=65536)"),
+            "python -m sglang.launch_server --context-length 65536");
+  // A name that ends so is another, and a traceback is a log.
+  EXPECT_TRUE(line("x = MyLLM(max_model_len=4)").starts_with("no command"));
+  EXPECT_TRUE(line("Traceback (most recent call last):\n  File \"a.py\", line 3\n"
+                   "    llm = LLM(model='Q', max_model_len=8)\nKeyError: 'rope_theta'\n")
+                  .starts_with("no command"));
+  EXPECT_TRUE(
+      line("llm = LLM(model=args.model, max_model_len=args.length)").starts_with("no command"));
+}
+
+TEST(Doctor, APromptThatTheTrainerDidNotCutIsTold) {
+  const auto beside = [](const char* settings, const char* log) {
+    const Diagnosis found =
+        diagnosed({text_exhibit("train", settings), text_exhibit("error.log", log)});
+    const Finding* one = found_of(found, "request_too_long");
+    return one ? one->message : std::string();
+  };
+  EXPECT_TRUE(beside("args = GRPOConfig(..., use_vllm=True, max_prompt_length=4000, "
+                     "max_completion_length=3500, ...)",
+                     "Input prompt (8128 tokens) is too long and exceeds limit of 6000")
+                  .contains("although max_prompt_length of train is 4,000"));
+  EXPECT_TRUE(beside("use_vllm: true\nmax_prompt_length: 512\nmax_completion_length: 2048\n",
+                     "The decoder prompt (length 3353) is longer than the maximum model length of "
+                     "2560.")
+                  .contains("max_prompt_length 512 + max_completion_length 2,048"));
+}
+
+TEST(Exhibit, OfUnitsChartsAndRequestsIsTheLineThatSaysTheSame) {
+  const auto line = [](const char* text) {
+    const Exhibit one = text_exhibit("x", text);
+    return one.kind == ExhibitKind::command ? one.text : "no command: " + one.as;
+  };
+  EXPECT_EQ(line("[Service]\nExecStart=/bin/llama-server -m m.gguf \\\n  -c 8192\n"
+                 "Environment=\"LLAMA_ARG_N_PARALLEL=2\"\n"),
+            "LLAMA_ARG_N_PARALLEL=2 /bin/llama-server -m m.gguf  -c 8192 ");
+  EXPECT_EQ(line("servingEngineSpec:\n  modelSpec:\n  - name: q\n    vllmConfig:\n"
+                 "      maxModelLen: 131072\n"),
+            "vllm serve M --max-model-len 131072");
+  EXPECT_EQ(line("model: Q\nmax-model-len: 65536\nhf-overrides: {\"a\": 1}\n"),
+            R"(vllm serve M --max-model-len 65536 --hf-overrides '{"a": 1}')");
+  EXPECT_EQ(line(R"({"model": "q", "prompt": "hi", "options": {"num_ctx": 16384}})"),
+            "OLLAMA_CONTEXT_LENGTH=16384 ollama serve");
+  EXPECT_EQ(line("[ramalama]\nctx_size = 57675\n"), "ramalama serve --ctx-size 57675");
+}
+
+TEST(Doctor, AServerOfFewTokensForgets) {
+  EXPECT_TRUE(found_of(diagnosed({text_exhibit("line", "llama-server -m q.gguf -c 1024")}),
+                       "context_shorter"));
+  EXPECT_TRUE(found_of(
+      diagnosed({evidence_of("qwen3-8b"), text_exhibit("line", "llama-server -m q.gguf -c 1024")}),
+      "context_shorter"));
+  EXPECT_FALSE(found_of(diagnosed({evidence_of("qwen3-8b"),
+                                   text_exhibit("line", "llama-perplexity -m q.gguf -c 512")}),
+                        "context_shorter"));
+}
+
+// Which model it is has no part in a flag that its engine does not read.
+TEST(Doctor, FlagsThatNoModelMakesRightAreToldWithoutOne) {
+  const auto alone = [](const char* line) { return diagnosed({text_exhibit("line.sh", line)}); };
+  EXPECT_TRUE(
+      found_of(alone("text-generation-launcher --model-id M --rope-factor 4"), "flag_unread"));
+  EXPECT_TRUE(found_of(alone("docker run -e ROPE_SCALING=linear -e ROPE_FACTOR=4 "
+                             "ghcr.io/huggingface/text-generation-inference:latest --model-id M"),
+                       "flag_unread"));
+  EXPECT_TRUE(
+      found_of(alone("lmdeploy serve api_server M --rope-scaling-factor 0.2"), "flag_refused"));
+  const Diagnosis removed = alone(
+      "vllm serve M --rope-scaling '{\"rope_type\":\"yarn\",\"factor\":4.0,"
+      "\"original_max_position_embeddings\":32768}'");
+  ASSERT_TRUE(found_of(removed, "flag_removed"));
+  EXPECT_EQ(found_of(removed, "flag_removed")->severity, Severity::warning);
+  for (const char* line :
+       {"vllm serve M --max-model-len 8192", "lmdeploy serve api_server M --session-len 32000",
+        "python -m sglang.launch_server --model M --context-length 65536"})
+    EXPECT_TRUE(alone(line).findings.empty()) << line;
+}
+
+TEST(Doctor, LinesOfALogThatBeginWithAProgramsNameStartNothing) {
+  const Diagnosis found =
+      diagnosed({text_exhibit("log", "lmdeploy - ERROR - Truncate max_new_tokens to 19663")});
+  EXPECT_TRUE(found_of(found, "answer_shortened"));
+}
+
+TEST(Doctor, ALearnedTableIsNotStretched) {
+  const Diagnosis found = diagnosed(
+      {evidence_of("opt-125m"),
+       text_exhibit("log",
+                    "ValueError: User-specified max_model_len (8192) is greater than the derived "
+                    "max_model_len (max_position_embeddings=2048 or model_max_length=None)")});
+  ASSERT_TRUE(found_of(found, "context_refused"));
+  EXPECT_TRUE(found_of(found, "context_refused")->cure.starts_with("ask for up to 2048"));
+}
+
+TEST(Doctor, TheFilesOwnScalingIsTrainedWith) {
+  const auto beside = [](const char* yaml) {
+    return diagnosed({evidence_of("qwen2.5-7b-yarn4"), text_exhibit("train.yaml", yaml)});
+  };
+  EXPECT_FALSE(found_of(beside("model_name_or_path: Q\nfinetuning_type: lora\ncutoff_len: 65536\n"),
+                        "adapter_base_context"));
+  EXPECT_TRUE(found_of(beside("model_name_or_path: Q\nfinetuning_type: lora\ncutoff_len: 200000\n"),
+                       "adapter_base_context"));
+}
+
+TEST(Doctor, CuresNameTheModelThatIsThere) {
+  const Diagnosis found = diagnosed(
+      {evidence_of("qwen3-8b"),
+       text_exhibit("log",
+                    "ValueError: User-specified max_model_len (72000) is greater than the derived "
+                    "max_model_len (max_position_embeddings=40960 or model_max_length=None)")});
+  ASSERT_TRUE(found_of(found, "context_refused"));
+  EXPECT_TRUE(found_of(found, "context_refused")
+                  ->cure.starts_with("posenc extend qwen3-8b --to 72000 --engine vllm"));
+  EXPECT_TRUE(found_of(found, "context_refused")->cure.contains("the model cards of Qwen 3"));
+}
+
 // Whoever names the broken file first means the other one all the same.
 TEST(Doctor, AFileThatLostItsScalingIsTheBrokenOneInEitherOrder) {
   for (const bool broken_first : {false, true}) {

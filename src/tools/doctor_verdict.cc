@@ -41,7 +41,9 @@ void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine) {
       out.findings, [](const Diagnosed& one) { return one.finding.severity != Severity::note; });
   const bool nothing = std::ranges::none_of(
       out.evidence, [](const Exhibit& one) { return one.kind != ExhibitKind::unusable; });
-  if (nothing && grave == out.findings.end()) {
+  if (const Diagnosed* ids = with(out, "positions_printed"); ids && grave == out.findings.end()) {
+    out.verdict = "Compare these with the rule: " + ids->finding.message + ".";
+  } else if (nothing && grave == out.findings.end()) {
     out.verdict = "Nothing of this can be used.";
   } else if (!intent && out.findings.empty()) {
     out.verdict = "Without a model's config.json nothing can be compared.";

@@ -107,6 +107,24 @@ std::optional<std::string> lone_scaling(std::string_view text) {
   return line;
 }
 
+// A trainer's arguments as Python calls it, each on a line of its own; "": no such call.
+std::string arguments_on_lines(std::string_view text) {
+  std::size_t start = text.npos;
+  for (const std::string_view call : {"GRPOConfig(", "SFTConfig(", "DPOConfig(", "RLOOConfig("})
+    if (const std::size_t at = text.find(call); at != text.npos)
+      start = std::min(start, at + call.size());
+  if (start == text.npos || text.contains("Traceback")) return {};
+  std::string lines = "\n";
+  int depth = 0;
+  for (const char c : text.substr(start)) {
+    if (c == '(' || c == '[' || c == '{') ++depth;
+    if (c == ')' || c == ']' || c == '}') --depth;
+    if (depth < 0) break;
+    lines += c == ',' && depth == 0 ? '\n' : c;
+  }
+  return lines;
+}
+
 std::string first_line(std::string_view text) {
   return printable(text.substr(0, text.find('\n')), 60);
 }
@@ -172,6 +190,10 @@ Exhibit text_exhibit(std::string name, std::string text) {
     return as(ExhibitKind::training,
               (training->serves ? "a command line" : "the settings of a training") +
                   (training->trainer.empty() ? "" : " of " + training->trainer));
+  }
+  if (std::string call = arguments_on_lines(trimmed); detail::is_training(call)) {
+    text = std::move(call);
+    return as(ExhibitKind::training, "the settings of a training, in Python");
   }
   if (detail::is_training(trimmed)) return as(ExhibitKind::training, "the settings of a training");
   const auto line = detail::read_command_line(trimmed);

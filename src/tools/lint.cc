@@ -63,6 +63,7 @@ constexpr LintRule lint_rules[] = {
     {"theta_conflict", error, "keep one of the two bases"},
     {"local_theta_fixed", note, ""},
     {"partial_conflict", error, "keep one of the two"},
+    {"odd_rotary_part", error, "take a part that is an even number of channels"},
     {"partial_disputed", warning, "check the engine you serve with"},
     {"sections_disputed", warning, "check the engine you serve with"},
     {"own_code_key", warning, "check which of the two you run"},

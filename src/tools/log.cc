@@ -266,7 +266,19 @@ class LogDifferences {
         continue;
       }
       one.message += "; this model takes " + grouped(reached) + " tokens, special ones counted";
+      if (has_learned_table())
+        one.cure +=
+            "; its rows come with the weights: a larger number in the config.json adds none, and "
+            "the checkpoint's own number is the end";
     }
+  }
+
+  bool has_learned_table() const {
+    return std::ranges::any_of(model_.groups, [](const LayerGroup& group) {
+      return !is_tower(group.stack) && std::ranges::any_of(group.schemes, [](const Scheme& scheme) {
+        return std::holds_alternative<Learned>(scheme);
+      });
+    });
   }
 
   const Rope* first_rope() const {
@@ -278,7 +290,19 @@ class LogDifferences {
   // A key that a reader misses, and that the file has: the reader looks elsewhere.
   void of_keys() {
     for (Finding& one : findings_) {
-      if (one.code != "key_missing" || !one.message.contains("trained length")) continue;
+      if (one.code != "key_missing") continue;
+      if (one.message.contains("the base of rope_parameters")) of_missing_base(one);
+      if (!one.message.contains("trained length")) continue;
+      if (!is_scaled()) {
+        one.code = "transformers_mismatch";
+        one.message =
+            "the file has no scaling, and this code takes the dictionary that transformers 5 makes "
+            "of every rope_theta (rope_type default) for one";
+        one.cure =
+            "the file is right: update the engine and the library that it calls, or run it with "
+            "transformers 4.57; a trained length written into the file would change nothing";
+        continue;
+      }
       for (const LayerGroup& group : model_.groups)
         for (const Provenance& value : group.provenance) {
           const bool is_it = value.field == "original_max_position_embeddings" &&
@@ -292,6 +316,42 @@ class LogDifferences {
           one.cure = "the file is right: pip install -U transformers, or the engine that asks";
           return;
         }
+    }
+  }
+
+  bool is_scaled() const {
+    return std::ranges::any_of(model_.groups, [](const LayerGroup& group) {
+      const Rope* rope = detail::rope_of(group);
+      return rope && !is_tower(group.stack) && !std::holds_alternative<Unscaled>(rope->scaling);
+    });
+  }
+
+  // Where the file has the base that a reader misses.
+  void of_missing_base(Finding& one) const {
+    std::string bases;
+    bool inside = false, at_top = false;
+    for (const LayerGroup& group : model_.groups)
+      for (const Provenance& value : group.provenance) {
+        if (value.field != "rope_theta" || value.origin != Origin::file || is_tower(group.stack))
+          continue;
+        inside |= value.detail.contains("_attention");
+        at_top |= !value.detail.contains('.');
+        if (!bases.contains(value.value)) bases += (bases.empty() ? "" : ", ") + value.value;
+      }
+    if (inside) {
+      one.message =
+          "the file has a dictionary for each kind of layer within rope_parameters (bases " +
+          bases + "), and this code looks for one base at its top";
+      one.cure =
+          "the file is right: update the program. Where it makes a model of one rotation of it (a "
+          "draft), give that the base of the layers that it stands for";
+    } else if (at_top) {
+      one.message = "the file has rope_theta " + bases +
+                    " at its top, as before transformers 5, and this code looks for it within "
+                    "rope_parameters: something has replaced that dictionary, or transformers 4 "
+                    "has read the file";
+      one.cure = "where an override or a flag writes rope_parameters, write rope_theta " + bases +
+                 " into it; else pip install -U transformers (5.0 or later)";
     }
   }
 

@@ -50,8 +50,34 @@ std::optional<double> number_in(std::string_view text) {
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
-// Of a Python dict as its repr shows it, JSON; what stands behind the closing brace is left out.
-// Nothing: no dict.
+// Names of values: as llama.cpp prints them, as its converter does, and as keys of a GGUF end.
+struct LogName {
+  std::string_view printed, what;
+};
+constexpr LogName llama_names[] = {
+    {"n_ctx_train", "context"},      {"n_layer", "layers"},        {"n_head", "heads"},
+    {"n_head_kv", "kv_heads"},       {"n_rot", "rotary_dim"},      {"n_swa", "window"},
+    {"rope scaling", "type"},        {"freq_base_train", "base"},  {"freq_base", "base_used"},
+    {"freq_scale_train", "scale"},   {"freq_scale", "scale_used"}, {"n_ctx_orig_yarn", "original"},
+    {"n_yarn_orig_ctx", "original"}, {"n_ctx", "n_ctx"},           {"n_ctx_per_seq", "n_ctx"},
+    {"n_ctx_seq", "n_ctx"},          {"n_seq_max", "slots"},       {"rope type", "rope_type"},
+    {"rope_finetuned", "finetuned"}};
+constexpr LogName converter_names[] = {
+    {"context length", "context"},        {"head count", "heads"},
+    {"key-value head count", "kv_heads"}, {"rope theta", "base"},
+    {"rope scaling type", "type"},        {"rope scaling factor", "factor"}};
+constexpr LogName key_endings[] = {{".context_length", "context"},
+                                   {".block_count", "layers"},
+                                   {".attention.head_count", "heads"},
+                                   {".attention.head_count_kv", "kv_heads"},
+                                   {".rope.dimension_count", "rotary_dim"},
+                                   {".rope.freq_base", "base"},
+                                   {".rope.scaling.type", "type"},
+                                   {".rope.scaling.factor", "factor"},
+                                   {".rope.scaling.original_context_length", "original"}};
+
+}  // namespace
+
 std::optional<std::string> json_of_repr(std::string_view text) {
   if (!text.starts_with('{')) return {};
   text = text.substr(0, longest_value);
@@ -92,34 +118,6 @@ std::optional<std::string> json_of_repr(std::string_view text) {
   }
   return {};
 }
-
-// Names of values: as llama.cpp prints them, as its converter does, and as keys of a GGUF end.
-struct LogName {
-  std::string_view printed, what;
-};
-constexpr LogName llama_names[] = {
-    {"n_ctx_train", "context"},      {"n_layer", "layers"},        {"n_head", "heads"},
-    {"n_head_kv", "kv_heads"},       {"n_rot", "rotary_dim"},      {"n_swa", "window"},
-    {"rope scaling", "type"},        {"freq_base_train", "base"},  {"freq_base", "base_used"},
-    {"freq_scale_train", "scale"},   {"freq_scale", "scale_used"}, {"n_ctx_orig_yarn", "original"},
-    {"n_yarn_orig_ctx", "original"}, {"n_ctx", "n_ctx"},           {"n_ctx_per_seq", "n_ctx"},
-    {"n_ctx_seq", "n_ctx"},          {"n_seq_max", "slots"},       {"rope type", "rope_type"},
-    {"rope_finetuned", "finetuned"}};
-constexpr LogName converter_names[] = {
-    {"context length", "context"},        {"head count", "heads"},
-    {"key-value head count", "kv_heads"}, {"rope theta", "base"},
-    {"rope scaling type", "type"},        {"rope scaling factor", "factor"}};
-constexpr LogName key_endings[] = {{".context_length", "context"},
-                                   {".block_count", "layers"},
-                                   {".attention.head_count", "heads"},
-                                   {".attention.head_count_kv", "kv_heads"},
-                                   {".rope.dimension_count", "rotary_dim"},
-                                   {".rope.freq_base", "base"},
-                                   {".rope.scaling.type", "type"},
-                                   {".rope.scaling.factor", "factor"},
-                                   {".rope.scaling.original_context_length", "original"}};
-
-}  // namespace
 
 std::string in_small_letters(std::string_view line) {
   std::string out(line.substr(0, 400));
@@ -206,10 +204,12 @@ class LogReader {
         return fail("log", "must be text", "a zero byte on line " + std::to_string(number),
                     "give the text that the engine prints");
       line_ = number;
-      read_line(plain(line));
       text.remove_prefix(std::min(end + 1, text.size()));
+      behind_ = text;
+      read_line(plain(line));
     }
     wrapped(whole);
+    numbers_of_the_slot();
     ollama_.judge(log_);
     of_sequences();
     if (log_.known == 0)
@@ -249,6 +249,11 @@ class LogReader {
       if (const auto rest = behind(marker)) assignment(*rest, llama_names);
     }
     if (const auto rest = behind("new slot, n_ctx = ")) say("n_ctx", *rest);
+    if (const auto rest = behind("n_ctx_slot = ")) say("n_ctx", *rest);
+    for (const std::string_view tokens : {"n_prompt_tokens = ", "task.n_tokens = "})
+      if (const auto count = number_after(line, tokens)) prompt_ = *count;
+    if (line.contains("llama_api_server"))  // of LlamaEdge
+      if (const auto rest = behind(" ctx_size: ")) say("n_ctx", *rest);
     if (const auto rest = behind("gguf: ")) assignment(*rest, converter_names);
     if (const auto rest = behind("- kv ")) key_of_gguf(*rest);
     if (line.contains("update_slots") && line.contains(" n_past="))  // of ik_llama.cpp
@@ -273,8 +278,9 @@ class LogReader {
     } else if (ollama_.notice(line); is_source_of_an_error(line)) {
       // The line below it has the words with their values.
     } else if (auto message = message_of(line)) {
-      remark(ollama_.in_its_words(*std::move(message)));
+      remark(ollama_.in_its_words(with_next_lines(*std::move(message), line)));
     }
+    null_dictionary(line);
     ollama_.read(line, line_, log_);
     suspicious(line);
     consecutive(line);
@@ -321,6 +327,54 @@ class LogReader {
                  .cure = "llama-server: --kv-unified, or -np 1; llama-cpp-python: kv_unified=True, "
                          "which versions after 0.3.23 set for embeddings"},
                 each->line);
+  }
+
+  // A refusal without numbers, behind the lines of the slot that have them.
+  void numbers_of_the_slot() {
+    const auto at = std::ranges::find(log_.remarks, "request_too_long", &Finding::code);
+    const LogSaid* slot = log_.find("n_ctx");
+    if (at == log_.remarks.end() || !at->found.empty() || !slot || prompt_ <= slot->number ||
+        prompt_ > 0x1p50)
+      return;
+    at->expected = grouped(std::llround(slot->number));
+    at->found = grouped(std::llround(prompt_));
+  }
+
+  // A number of a message may stand on the next line, where a terminal or a forum broke it.
+  Finding with_next_lines(Finding message, std::string_view line) const {
+    if (!message.found.empty()) return message;
+    constexpr std::size_t near = 240;
+    std::string joined(line.substr(0, longest_value));
+    joined += ' ';
+    bool blank = false;  // of several one stays
+    for (const char c : plain(behind_.substr(0, near))) {
+      const bool is_blank = c == '\n' || c == '\r' || c == ' ';
+      if (!(is_blank && blank)) joined += is_blank ? ' ' : c;
+      blank = is_blank;
+    }
+    auto whole = message_of(joined);
+    return whole && whole->code == message.code && !whole->found.empty() ? *std::move(whole)
+                                                                         : message;
+  }
+
+  // Code for transformers 5, where every model has the dictionary, on a file or a version in which
+  // none means no scaling.
+  void null_dictionary(std::string_view line) {
+    if (!line.contains("'NoneType'")) return;
+    const bool reads_it = line.contains("not iterable") || line.contains("not subscriptable") ||
+                          line.contains("has no attribute 'get'") ||
+                          line.contains("has no attribute 'items'") ||
+                          line.contains("not a mapping");
+    const bool of_rope = std::ranges::any_of(before_, [](const std::string& one) {
+      return one.contains("rope_scaling") || one.contains("rope_parameters");
+    });
+    if (!reads_it || !of_rope) return;
+    remark({.code = "transformers_mismatch",
+            .message = "rope_scaling or rope_parameters is null, as in files and versions of "
+                       "transformers before 5 where nothing is scaled, and this code reads it as "
+                       "the dictionary that 5 makes for every model",
+            .cure = "pip install -U transformers (5.0 or later), or an update of the program; the "
+                    "file is right, and a scaling written into it would change the model"});
   }
 
   // raise ValueError(f"Unknown … {name}"), as a traceback quotes it.
@@ -378,9 +432,20 @@ class LogReader {
   void consecutive(std::string_view line) {
     const auto last = number_after(line, "for sequence 0 is X = "),
                next = number_after(line, "have a starting position of Y = ");
-    if (!last && !next) return;
+    const bool of_draft = line.contains("ctx_dft") || line.contains("speculative batch");
+    if (!last && !next && !of_draft) return;
     const auto at = std::ranges::find(log_.remarks, "positions_not_consecutive", &Finding::code);
     if (at == log_.remarks.end()) return;
+    if (of_draft) {
+      at->message =
+          "these are positions of the draft's context: it did not get the prompt's tokens that its "
+          "model has seen (a prompt from the cache, pictures, or a draft of another kind), so its "
+          "guesses would stand at wrong places, and it drafts no more";
+      at->cure =
+          "update llama.cpp; until then start this model without the draft (leave out -md), and "
+          "compare the answers: the target's own are right";
+      return;
+    }
     constexpr double most = 0x1p50;
     if (last) at->expected = grouped(std::llround(std::min(*last + 1, most)));
     if (next) at->found = grouped(std::llround(std::min(*next, most)));
@@ -504,11 +569,16 @@ class LogReader {
       const auto number = number_after(line, before);
       return number ? grouped(std::llround(std::min(*number, 0x1p50))) : std::string();
     };
+    const auto in_digits = [&](std::string_view before) {
+      const auto number = number_after(line, before);
+      return number ? std::to_string(std::llround(std::min(*number, 0x1p50))) : "LENGTH";
+    };
     Finding out{.code = "context_refused",
                 .expected = told("max_position_embeddings="),
                 .found = told("max_model_len ("),
                 .message = "vLLM was asked for more tokens than it derives from the file",
-                .cure = "posenc extend MODEL --to LENGTH --engine vllm writes the scaling for it"};
+                .cure = "posenc extend MODEL --to " + in_digits("max_model_len (") +
+                        " --engine vllm writes the scaling for it"};
     const auto of_tokenizer = number_after(line, "model_max_length="),
                of_model = number_after(line, "max_position_embeddings=");
     if (of_tokenizer && (!of_model || *of_tokenizer < *of_model)) {
@@ -685,6 +755,8 @@ class LogReader {
   std::int64_t line_ = 0;
   std::vector<std::string> before_ = {};  // the last lines, in small letters
   std::string nearby_ = {};               // all of a short text, in small letters
+  double prompt_ = 0;                     // tokens of the last prompt that a slot got
+  std::string_view behind_ = {};          // what the log has behind the line that is read
   Finding suspect_ = {};                  // the first error that speaks of position
   LoaderLines ollama_;
   bool resolved_twice_ = false;  // vLLM has gone on from the model to its draft

@@ -40,6 +40,10 @@ constexpr std::string_view base_of_the_file = "BASE";
 // The first 400 characters of a line.
 std::string in_small_letters(std::string_view line);
 
+// Of a Python dict as its repr shows it, JSON; what stands behind the closing brace is left out.
+// Nothing: no dict.
+std::optional<std::string> json_of_repr(std::string_view text);
+
 // The number behind the first `before` in a line, "4,096" too; nothing where none stands there.
 std::optional<double> number_after(std::string_view line, std::string_view before);
 

@@ -57,6 +57,7 @@ void LoaderLines::read(std::string_view line, std::int64_t number, EngineLog& lo
 void LoaderLines::cut_prompt(std::string_view line, std::int64_t number, EngineLog& log) {
   if (const auto count =
           number_after(line, line.contains("prompt_eval_count\":") ? "prompt_eval_count\":"
+                             : line.contains("prompt eval count:") ? "prompt eval count:"
                                                                    : "prompt_eval_count "))
     for (double context = 2048; context <= 0x1p20; context *= 2)
       if (*count == context / 2 + 2)

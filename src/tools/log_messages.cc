@@ -22,6 +22,7 @@ struct Message {
   std::string_view limit = {};  // behind this stands the number that it should be, or be below
 };
 
+constexpr std::string_view index_of_inductor = "index out of bounds: 0 <=";
 constexpr std::string_view extend = "posenc extend MODEL --to LENGTH plans a longer context",
                            longer = "start it for more tokens, or ask for less",
                            longer_in_lm_studio =
@@ -86,16 +87,24 @@ constexpr Message messages[] = {
      "code written for transformers 5 reads rope_parameters of a configuration of transformers 4",
      "pip install -U transformers (5.0 or later)"},
     {"KeyError: 'rope_theta'", "", "key_missing", error,
-     "a scaling dictionary without the base: an override replaces all of rope_parameters",
-     "write rope_theta beside rope_type: posenc translate FILE --to ENGINE writes all of it"},
+     "code that reads the base of rope_parameters, and a dictionary without it: an override has "
+     "replaced all of it, each kind of layer has a dictionary of its own, or the file has the base "
+     "at its top, as files before transformers 5 do",
+     "where something overrides the file, write rope_theta beside rope_type (posenc translate FILE "
+     "--to ENGINE); else the file is right: posenc doctor FILE LOG says which of them it is"},
     {"KeyError: 'type'", "", "key_missing", error,
      "code that reads rope_scaling by its old key type, and a file that says rope_type",
      "update the engine; until then type may stand beside rope_type with the same word"},
     {"KeyError: 'rope_type'", "", "key_missing", error,
-     "code that reads rope_type, and a dictionary without it", "write rope_type"},
+     "code that reads rope_type, and a dictionary that says type, as files of transformers before "
+     "4.43 do, or neither",
+     "write rope_type beside type, with the same word; transformers 5 does so by itself"},
     {"KeyError: 'original_max_position_embeddings'", "", "key_missing", error,
-     "the scaling's trained length is not in its dictionary",
-     "write original_max_position_embeddings into rope_scaling: posenc lint FILE says which"},
+     "the trained length is not in the dictionary of the scaling: it lacks there, or there is no "
+     "scaling at all, and code for transformers 4 takes the dictionary for one that 5 makes of "
+     "rope_theta (rope_type default)",
+     "posenc doctor FILE LOG says which; a scaling wants original_max_position_embeddings, code "
+     "that takes default for a scaling an update, or transformers 4"},
     {"Sliding Window Attention is enabled but not implemented", "", "window_unread", warning,
      "this attention (sdpa, eager) of transformers knows no window: layers that slide see all of a "
      "text longer than it. Where use_sliding_window is false, as in Qwen 2.5's files, nothing "
@@ -147,6 +156,15 @@ constexpr Message messages[] = {
      "update the library that patches it, or run it with the transformers it was made for"},
     {"transitioning from computing the RoPE embeddings internally", "", "old_spelling", note,
      "the class makes cos and sin by itself where newer ones are given them: the same angles", ""},
+    {"inv_freq': not found or shape changed", "", "inv_freq_stored", note,
+     "the frequencies of the checkpoint were not taken over: they are no weights, and the class "
+     "computes the same ones of its base, so nothing is lost unless its own table stays unfilled",
+     "print model.….rotary_emb.inv_freq behind loading, and give it to posenc doctor: it begins "
+     "with 1 and falls"},
+    {"rotary_embeddings.inv_freq", "", "inv_freq_stored", note,
+     "the checkpoint has frequencies as a buffer, as files before 2023 do: they are computed anew, "
+     "and nothing is lost",
+     "where loading stops at it: strict=False, or drop the key"},
     {"rotary_emb.inv_freq", "", "inv_freq_stored", note,
      "the checkpoint has frequencies as a buffer, as files before 2023 do: they are computed anew, "
      "and nothing is lost",
@@ -230,6 +248,12 @@ constexpr Message messages[] = {
      "packed texts are cut where positions begin anew, and this code cannot read positions of "
      "several rows: no fault of your settings",
      "update the trainer (.reshape in place of .view), or sample_packing: false"},
+    {"gather_nd index out of bounds", "", "table_end", error,
+     "a token is behind the last row of a table: a model for LiteRT or MediaPipe takes as many "
+     "tokens as it was exported for (ekv1280 in its file's name: 1,280), prompt and answer "
+     "together, whatever maxTokens says",
+     "maxTokens up to that number, or the file of a longer one (ekv4096), or export it anew with a "
+     "larger kv_cache_max_len"},
     {"AssertionError: seq_len", "", "table_end", error,
      "the table of cos and sin is shorter than the text",
      "load it with a length that covers prompt and answer"},
@@ -278,11 +302,19 @@ constexpr Message messages[] = {
      "an index is beyond its table on the GPU: a position at or behind max_position_embeddings "
      "where positions are learned or cos and sin are a table, or a token beyond the vocabulary",
      "truncate to max_position_embeddings (posenc explain FILE), and count the tokenizer's tokens"},
+    {"index < sizes[i]", "", "table_end", error,
+     "an index is beyond its tensor on the GPU: a position behind the rows of cos and sin (those "
+     "of "
+     "max_position_embeddings, or fewer where a scaling is left out), a token beyond the "
+     "vocabulary, or a page beyond the cache",
+     "start it for no more than the model reaches (--max-model-len, --context-length); "
+     "CUDA_LAUNCH_BLOCKING=1 puts the right line of code into the traceback, and cos_sin_cache "
+     "there means a position"},
     {"srcIndex < srcSelectDimSize", "", "table_end", error,
      "a position or token is beyond its table: a learned table, or one of cos and sin, ends "
      "before the text does",
      "compare the text's length with max_position_embeddings: posenc explain FILE"},
-    {"index out of bounds: 0 <=", "tmp < |]) < |) < ", "table_end", error,
+    {index_of_inductor, "", "table_end", error,
      "an index is beyond its table. Where the number is a length, it is a table of cos and sin, "
      "that of the model or of its draft: positions run past the max_position_embeddings of one of "
      "them",
@@ -323,6 +355,38 @@ constexpr Message messages[] = {
      "write rope_scaling and max_position_embeddings into the config.json, or --max_model_len "
      "with a scaling that the file has",
      "num_tokens("},
+    {"Current length of row(", "length of row(", "request_too_long", error,
+     "the text is longer than what ms-swift's template takes (max_length, by default the context "
+     "of the config.json): --max_model_len is for the engine alone, and does not raise it",
+     "--max_length LENGTH beside --max_model_len; beyond the model's context with a scaling: "
+     "posenc extend MODEL --to LENGTH",
+     "max_length("},
+    {"Current sentence length exceeds", "", "request_too_long", error,
+     "prompt and history are longer than what ms-swift takes as the model's length, which it reads "
+     "of the configuration (seq_length, max_position_embeddings)",
+     "raise the key in the config.json where the model was trained for as much; else cut the "
+     "history"},
+    {"exceeds `session_len` (", "sequence length (", "answer_shortened", note,
+     "the request asks for a longer answer than fits beside its prompt, and TurboMind makes it "
+     "shorter",
+     "--session-len LENGTH (TurbomindEngineConfig(session_len=…)), or a smaller max_new_tokens",
+     "`session_len` ("},
+    {"Truncate max_new_tokens to", "max_new_tokens to", "answer_shortened", note,
+     "lmdeploy makes answers no longer than session_len leaves beside the prompt: a number of "
+     "thousands is no fault, and empty answers have another cause",
+     "where it is small: --session-len LENGTH, up to the model's context"},
+    {"Truncating context to", "context_size + max_new_tokens=", "prompt_truncated", error,
+     "the evaluation keeps room for max_new_tokens and cuts the prompt to what is left of "
+     "max_model_length",
+     "max_new_tokens at most max_model_length less the longest prompt; where the model reaches "
+     "further, a longer max_model_length",
+     "self.max_length="},
+    {"exceeds maximum sequence length (", "Prompt length (", "request_too_long", warning,
+     "the prompt is longer than what the TensorRT-LLM engine was built for, which is no limit of "
+     "the model",
+     "build it anew: trtllm-build --max_seq_len LENGTH (before 0.12 --max_input_len, and "
+     "--max_output_len), up to the model's context",
+     "maximum sequence length ("},
     {"is longer than the model's context length", "The input (", "request_too_long", warning,
      "a request was longer than what the server was started for", longer, "context length ("},
     {"is longer than the maximum model length of", "length |ength of ", "request_too_long", warning,
@@ -379,6 +443,13 @@ constexpr Message messages[] = {
      "max_tokens of the request, or the client's setting of its longest answer (maxTokens, output "
      "limit), to what an answer needs; a shorter prompt where that number is small already",
      "maximum context length is "},
+    {" in the completion)", "you requested ", "request_too_long", warning,
+     "prompt and answer count together, and the last number in the brackets is the answer that the "
+     "client asks for: a request is refused where the two do not fit, however short the answer "
+     "would have been",
+     "a smaller max_tokens of the request (the client's longest answer), or fewer messages and "
+     "tools in it; a server of your own can be started for more tokens, one of a provider cannot",
+     "maximum context length is "},
     {"This model's maximum context length is", "total of at least |for a total of |you requested ",
      "request_too_long", warning, "a request was longer than what the server was started for",
      longer, "maximum context length is "},
@@ -402,6 +473,10 @@ constexpr Message messages[] = {
      "a request was longer than its slot, and refused: -c is shared among the slots of -np, and "
      "--context-shift makes room while text is made, never for a prompt",
      "-c LENGTH times the slots, -np 1, or --kv-unified", "context size (|\"n_ctx\":"},
+    {"`rope_config_validation` is deprecated", "", "old_spelling", note,
+     "the model's own code (trust_remote_code) is of transformers 4, and calls what 5 has removed: "
+     "the line itself harms nothing, an error behind it may be of the same cause",
+     "where it fails, run it with transformers 4.57, or a newer revision of the model's code"},
     {"Replacing legacy 'type' key with 'rope_type'", "", "old_spelling", note,
      "the file says type where engines read rope_type by now: the same", ""},
     // llama.cpp, Ollama, LM Studio
@@ -443,6 +518,9 @@ constexpr Message messages[] = {
      "cache that it could not cut back (recurrent layers, a sliding window, or pictures under "
      "M-RoPE, which take fewer positions than tokens)",
      "update it; until then start it without reuse: --cache-reuse 0 --no-cache-prompt, -np 1"},
+    {"failed to find free space in the KV cache", "", "context_full", warning,
+     "the cache is full: prompts and answers of all slots have more tokens than -c together",
+     longer},
     {"failed to find a memory slot for batch", "", "context_full", warning,
      "the cache is full: prompt and answer have more tokens than -c, or than its share of a slot",
      longer},
@@ -538,6 +616,87 @@ void of_axes(Finding& finding, double channels) {
       "update the node of that quantization, or take a file in fp8 or a GGUF with their own nodes";
 }
 
+// "must be one of ['su', 'yarn'], got longrope": a class that has the name of before.
+void of_old_words(Finding& finding, std::string_view line) {
+  if (!line.contains("'su'") || !line.contains("longrope")) return;
+  finding.message =
+      "this class of Phi-3 is of before August 2024, when longrope was called su: it is in an "
+      "older "
+      "transformers, or a copy that another program keeps (the traceback says whose folder)";
+  finding.cure =
+      "update what has the class; until then su in place of longrope in a copy of the config.json "
+      "is the same rotation";
+}
+
+// The number that ends just before `behind`.
+std::optional<double> number_before(std::string_view line, std::string_view behind) {
+  const std::size_t end = line.find(behind);
+  if (end == line.npos) return std::nullopt;
+  std::size_t start = end;
+  while (start > 0 &&
+         ((line[start - 1] >= '0' && line[start - 1] <= '9') || line[start - 1] == ','))
+    --start;
+  const auto number = number_after(line.substr(start, end - start), "");
+  return number && *number < 0x1p50 ? number : std::nullopt;
+}
+
+// What a refusal says of the prompt and of the answer that the client asks for: OpenAI's words and
+// those of older vLLM, vLLM's since 2026, SGLang's.
+void of_prompt_and_answer(Finding& finding, std::string_view line, std::string_view limit) {
+  const auto most = number_after(line, limit);
+  auto prompt = number_before(line, " in the messages"),
+       answer = number_before(line, " in the completion");
+  if (!prompt || !answer)
+    prompt = number_before(line, " input tokens"), answer = number_before(line, " output tokens");
+  if (!prompt || !answer)
+    prompt = number_before(line, " tokens from the input messages"),
+    answer = number_before(line, " tokens for the completion");
+  if (!prompt || !answer || !most || *most > 0x1p50) return;
+  constexpr std::string_view owner =
+      "; a server of your own can be started for more tokens, one of a provider cannot";
+  const auto told = [](double number) { return grouped(std::llround(number)); };
+  if (*prompt >= *most) {
+    finding.message = "the messages alone have " + told(*prompt) +
+                      " tokens, more than the server takes; the answer has no part in it";
+    finding.cure =
+        "shorter messages (older ones left out, or put into a few words), or a model that takes "
+        "more" +
+        std::string(owner);
+  } else if (*answer > 0) {
+    finding.message = "the prompt has " + told(*prompt) +
+                      " tokens, and the client asks for an answer of up to " + told(*answer) +
+                      ": together more than " + told(*most) +
+                      ", which is refused however short the answer would have been";
+    finding.cure = "max_tokens of the request (the client's longest answer) at most " +
+                   std::to_string(std::llround(*most - *prompt)) +
+                   " beside this prompt; some thousands do" + std::string(owner);
+  }
+}
+
+// TurboMind counts one token more than there is: a client that asks for all that is left is told of
+// one that is not there, and nothing is lost.
+void of_answer(Finding& finding, std::string_view line, std::string_view limit) {
+  const auto most = number_after(line, limit), prompt = number_after(line, "sequence length ("),
+             asked = number_before(line, ") exceeds");
+  if (!most || !prompt || !asked || *most > 0x1p50 || *prompt > 0x1p50) return;
+  const auto told = [](double number) { return grouped(std::llround(number)); };
+  finding.found = told(*prompt + *asked);
+  constexpr double enough = 1024;
+  const double left = *most - *prompt;
+  if (std::abs(*asked - left) <= 1) {
+    finding.message = "the answer may have " + told(std::max(left - 1, 0.0)) +
+                      " tokens, one less than was asked for: a request without max_tokens asks for "
+                      "all that the prompt of " +
+                      told(*prompt) + " leaves, and TurboMind keeps one back";
+    finding.expected.clear(), finding.found.clear();
+    finding.cure = "harmless: set max_tokens (max_new_tokens) in the request, and it is gone";
+  } else if (left < enough) {
+    finding.severity = Severity::warning;
+    finding.message = "the prompt has " + told(*prompt) + " tokens, and leaves " +
+                      told(std::max(left, 0.0)) + " of " + told(*most) + " for the answer";
+  }
+}
+
 }  // namespace
 
 std::optional<Finding> message_of(std::string_view line) {
@@ -559,6 +718,12 @@ std::optional<Finding> message_of(std::string_view line) {
   };
   finding.expected = told(known->limit);
   finding.found = told(known->number);
+  if (known->marker == index_of_inductor)  // "0 <= tmp16 < 40960", "0 <= tl.broadcast_to(…) < 2048"
+    if (const auto rows = number_after(line.substr(line.rfind('<')), "<"); rows && *rows < 0x1p50)
+      finding.found = grouped(std::llround(*rows));
+  if (finding.code == "transformers_too_old") of_old_words(finding, line);
+  if (finding.code == "answer_shortened") of_answer(finding, line, known->limit);
+  if (finding.code == "request_too_long") of_prompt_and_answer(finding, line, known->limit);
   if (finding.code == "scaling_by_length") {
     if (!finding.found.empty()) finding.found = "factor " + finding.found;
   } else if (finding.code == "axes_sum") {

@@ -117,6 +117,30 @@ void of_parts(Finding& out, double least, double most, int k) {
       "no longer fits";
 }
 
+// BERT's buffers have one row, which is broadcast over the texts of a batch: [1, 512] to
+// [32, 1750].
+bool is_row_of_a_table(std::string_view line) {
+  std::size_t at = line.find("Target sizes: [");
+  const std::vector<double> texts = numbers_between(line, at, "[", ']');
+  at = line.find("Tensor sizes: [", at);
+  const std::vector<double> row = numbers_between(line, at, "[", ']');
+  constexpr double shortest_table = 256, special = 4;
+  return texts.size() == 2 && row.size() == 2 && row[0] == 1 && row[1] >= shortest_table &&
+         texts[1] > row[1] && std::fmod(row[1], shortest_table) <= special;
+}
+
+// Rows of as many tokens, and one channel less: a table for an odd part of a head.
+bool is_odd_part(std::string_view line) {
+  std::size_t at = line.find("Target sizes: [");
+  const std::vector<double> target = numbers_between(line, at, "[", ']');
+  at = line.find("Tensor sizes: [", at);
+  const std::vector<double> table = numbers_between(line, at, "[", ']');
+  if (target.size() < 2 || target.size() != table.size()) return false;
+  for (std::size_t i = 0; i + 1 < target.size(); ++i)
+    if (target[i] != table[i]) return false;
+  return std::fmod(target.back(), 2) == 1 && std::abs(target.back() - table.back()) == 1;
+}
+
 struct Sizes {
   double a = 0, b = 0;
   bool of_channels = false;  // of the last axis of queries and keys
@@ -161,6 +185,88 @@ std::optional<Sizes> sizes_in(std::string_view line) {
   return std::nullopt;
 }
 
+bool is_of_parts(std::string_view line) {
+  return line.contains("xpected size ") && line.contains("but got");
+}
+bool is_in_place(std::string_view line) {
+  return line.contains("output with shape [") && line.contains("broadcast shape [");
+}
+
+// torch.cat of the channels that rotate and of those that do not: the first have taken over the
+// shape of cos and sin.
+std::optional<Finding> of_parts_of_heads(std::string_view line) {
+  const auto rotated = number_after(line, "xpected size ");
+  const std::string_view behind = line.substr(line.find("but got"));
+  auto whole = number_after(behind, "but got size ");
+  if (!whole) whole = number_after(behind, "but got ");
+  if (!rotated || !whole || std::max(*rotated, *whole) > 0x1p50) return std::nullopt;
+  const auto told = [](double number) { return grouped(std::llround(number)); };
+  constexpr double most_rows = 4;
+  Finding out{.code = *rotated <= most_rows ? "position_rows" : "lengths_differ",
+              .expected = told(*whole),
+              .found = told(*rotated)};
+  const std::string parts =
+      "a part of each head rotates, and is put together with the rest again: ";
+  if (*rotated == 0)
+    out.message = parts +
+                  "it has come out empty, as cos and sin have no rows: position_ids were cut to "
+                  "nothing, or are those of another step";
+  else
+    out.message = parts + "it has " + told(*rotated) + " rows where the rest has " + told(*whole) +
+                  ", so cos and sin were made of position_ids for " + told(*rotated) +
+                  (*rotated > most_rows ? " tokens" : " texts or axes");
+  out.cure =
+      "hand over position_ids of just these tokens ([batch, tokens], or [3, batch, tokens] under "
+      "M-RoPE), packed and cut together with input_ids; update the trainer and transformers "
+      "together, and remove compiled code that is kept (unsloth_compiled_cache)";
+  return out;
+}
+
+// `q *= cos`, where cos has rows for other tokens than q.
+std::optional<Finding> of_rotation_in_place(std::string_view line) {
+  std::size_t at = line.find("output with shape ");
+  const std::vector<double> queries = numbers_between(line, at, "shape [", ']');
+  at = line.find("broadcast shape ", at);
+  const std::vector<double> table = numbers_between(line, at, "shape [", ']');
+  if (queries.size() < 2 || queries.size() != table.size()) return std::nullopt;
+  const std::size_t tokens = queries.size() - 2;
+  if (queries[tokens] == table[tokens] || std::max(queries[tokens], table[tokens]) > 0x1p50)
+    return std::nullopt;
+  const auto told = [](double number) { return grouped(std::llround(number)); };
+  return Finding{.code = "lengths_differ",
+                 .expected = told(queries[tokens]),
+                 .found = told(table[tokens]),
+                 .message = told(queries[tokens]) +
+                            (queries[tokens] == 1 ? " new token is" : " tokens are") +
+                            " rotated, and cos and sin have rows for " + told(table[tokens]) +
+                            ": the positions of the whole prompt were handed over where those of "
+                            "the new tokens are wanted",
+                 .cure =
+                     "update the program that patches generation (Unsloth), or run it with the "
+                     "transformers it was made for: position_ids of a step have one column"};
+}
+
+// "64×64"; "": no square of a side that pictures have.
+std::string exact_square(double count) {
+  const double side = std::sqrt(count);
+  if (side < 16 || side != std::floor(side)) return "";
+  return number_text(side) + "×" + number_text(side);
+}
+
+// Tokens of text in both, where the rest of the one is just four times the rest of the other; 0:
+// there is no such number.
+double text_beside_unpacked(double rows, double tokens) {
+  const double text = (4 * tokens - rows) / 3;
+  constexpr double usual[] = {77, 128, 256, 512};  // of CLIP and T5
+  const bool is_usual = std::ranges::find(usual, text) != std::end(usual);
+  constexpr double longest = 1024;
+  // Just twice as many have a plainer cause: one of two pictures was cut off.
+  return rows != 2 * tokens && text == std::floor(text) && text > 0 && text < tokens &&
+                 text <= longest && (is_usual || !exact_square(tokens - text).empty())
+             ? text
+             : 0;
+}
+
 // Words for a table and the tokens of a picture that differ.
 void of_a_picture(Finding& out, double a, double b, TableIs table) {
   const auto told = [](double number) { return grouped(std::llround(number)); };
@@ -196,6 +302,27 @@ void of_a_picture(Finding& out, double a, double b, TableIs table) {
     out.cure = "update the program; until then shorten the prompt, or take a smaller picture";
     return;
   }
+  if (const std::string large = exact_square(rows), small = exact_square(tokens);
+      !large.empty() && !small.empty()) {
+    out.message = "the table of cos and sin is for a picture of " + large + " tokens, and one of " +
+                  small +
+                  " is rotated by it: the condition, or the reference, is smaller than "
+                  "the picture that is made";
+    out.cure =
+        "hand over the condition in the size of the picture, or positions (img_ids) that are made "
+        "for its own; where the node has no such setting, make a picture of the condition's size";
+    return;
+  }
+  if (const double text = text_beside_unpacked(rows, tokens); text > 0) {
+    out.message = "without the " + told(text) + " tokens of text the table of cos and sin is for " +
+                  told(rows - text) + ", just four times the picture's " + told(tokens - text) +
+                  ": positions were made for each latent, and latents are packed by 2×2";
+    out.cure =
+        "make the positions (_prepare_latent_image_ids) for half the height and half the width: "
+        "diffusers changed what that function takes, so the script and diffusers must be of "
+        "versions that belong together";
+    return;
+  }
   out.message = "the table of cos and sin is for " + told(rows) + " tokens, and " + told(tokens) +
                 (rows == 2 * tokens ? ", half of them," : "") +
                 " are rotated: the program cuts what it rotates, or leaves a part out (a reference "
@@ -218,9 +345,15 @@ std::string square_of(double rows) {
   return "";
 }
 
-bool tells_sizes(std::string_view line) { return sizes_in(line).has_value(); }
+bool tells_sizes(std::string_view line) {
+  return sizes_in(line).has_value() || is_of_parts(line) || is_in_place(line);
+}
 
 std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view context) {
+  if (is_of_parts(line) || is_in_place(line)) {
+    if (!has_any(context, {"rotary", "rope", "cos", "q_embed", "q_pass"})) return std::nullopt;
+    return is_in_place(line) ? of_rotation_in_place(line) : of_parts_of_heads(line);
+  }
   const auto sizes = sizes_in(line);
   if (!sizes) return std::nullopt;
   const std::optional a = sizes->a, b = sizes->b;
@@ -245,6 +378,20 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
     out.cure =
         "update the engine: layers with a window need a mask of their own; until then keep "
         "prompts within the window";
+  } else if (is_odd_part(line) && has_any(context, {"rotary", "rope", "freqs", "cos"})) {
+    out.code = "odd_rotary_part";
+    out.message = "channels rotate in pairs, and here " + told(*a) +
+                  " are to rotate, an odd number: the table has " + told(*b);
+    out.cure =
+        "take an even number of channels (dim of the rotation, or the head: hidden_size over the "
+        "heads, times the part that rotates)";
+  } else if (is_row_of_a_table(line)) {
+    out.code = "table_end";
+    out.message = "the model has rows for " + told(*b) + " positions (BERT's kind), and the text " +
+                  told(*a) + " tokens";
+    out.cure = "cut texts to " + told(*b) +
+               " tokens (max_length, max_seq_length, truncation=True), special ones counted, or "
+               "take a model of longer texts";
   } else if (sizes->of_channels) {
     out.code = "channels_differ";
     out.message =
@@ -288,10 +435,24 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
     out.code = "axes_exchanged";
     out.message =
         told(least) +
-        " is a number of heads, not of tokens: the node hands over [batch, tokens, heads, "
-        "channels] where the program rotates [batch, heads, tokens, channels], or the other "
-        "way round";
+        (least > most_axes ? " is a number of heads, not of tokens"
+                           : " is a number of pictures in a batch (with and without the prompt, or "
+                             "beside a reference), not of heads or tokens") +
+        ": the node hands over " +
+        (least > most_axes ? "[batch, tokens, heads, channels] where the program rotates [batch, "
+                             "heads, tokens, channels], or the other way round"
+                           : "a tensor whose axes stand in another order than the program's");
     out.cure = "update the program and the node together: they are of different versions";
+  } else if (most == least + 1 && !is_of_pictures(context) &&
+             ((table_in(context) == TableIs::second && *b == most) ||
+              (table_in(context) == TableIs::first && *a == most))) {
+    out.code = "ids_cut";
+    out.message = told(least) + " tokens are rotated by a table for " + told(most) +
+                  ": position_ids have one more than input_ids, of which the last, or the first, "
+                  "was cut off (input_ids[:, :-1], the labels being the next tokens)";
+    out.cure =
+        "make position_ids of input_ids as they are handed over (torch.arange of their length); "
+        "where texts are padded, pad them to one token more than the length";
   } else if (is_padded(least, most)) {
     out.code = "ids_not_padded";
     out.message = "input_ids were padded to a multiple of 8 (" + told(most) +

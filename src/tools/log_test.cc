@@ -266,8 +266,131 @@ TEST(LogDifferences, LinesThatSayAFaultByThemselvesAreKnown) {
        "transformers_mismatch"},
       {"ValueError: Unknown RoPE scaling type default", "transformers_mismatch"},
       {"ValueError: Unknown RoPE scaling type longrope", "scaling_unread"},
+      {"IndexKernel.cu:93: Assertion `-sizes[i] <= index && index < sizes[i] && \"index out of "
+       "bounds\"` failed.",
+       "table_end"},
+      {"llama_api_server in main.rs:576: ctx_size: 128000", "beyond_context"},
+      {"E/tflite: gather_nd index out of bounds", "table_end"},
+      {"update_slots: failed to find free space in the KV cache, retrying", "context_full"},
+      {"Skipping 'layer.0.rotary_embeddings.inv_freq': not found or shape changed (saved (32,) → "
+       "current (0,))",
+       "inv_freq_stored"},
+      {"prompt eval count:    32770 token(s)", "prompt_truncated"},
   };
   for (const auto& [line, code] : lines) with(beside("qwen3-8b", line), code);
+}
+
+TEST(LogDifferences, AReaderThatMissesAKeyIsToldWhereTheFileHasIt) {
+  // A scaling that is none: transformers 5 makes a dictionary of every base.
+  const auto none = beside("qwen3-8b", "KeyError: 'original_max_position_embeddings'");
+  EXPECT_TRUE(with(none, "transformers_mismatch").cure.starts_with("the file is right"));
+  const auto some = beside("qwen2.5-7b-yarn4", "KeyError: 'original_max_position_embeddings'");
+  EXPECT_TRUE(with(some, "key_missing").message.contains("trained length"));
+  const auto top = beside("qwen3-8b", "KeyError: 'rope_theta'");
+  EXPECT_TRUE(with(top, "key_missing").message.contains("rope_theta 1000000 at its top"));
+  const auto nested = read_model_bytes(std::as_bytes(std::span(std::string_view(
+                                           R"({"model_type": "gemma3_text", "hidden_size": 64,
+      "num_attention_heads": 2, "num_key_value_heads": 2, "num_hidden_layers": 6, "rope_parameters":
+      {"full_attention": {"rope_type": "default", "rope_theta": 1000000},
+       "sliding_attention": {"rope_type": "default", "rope_theta": 10000}}})"))),
+                                       "c.json");
+  ASSERT_TRUE(nested);
+  const auto found = log_differences(*nested, "KeyError: 'rope_theta'");
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(with(*found, "key_missing").message.contains("each kind of layer"));
+}
+
+TEST(LogDifferences, ANullScalingReadAsADictionaryIsNoFaultOfTheFile) {
+  with(beside("qwen3-8b",
+              "    rope_parameters.update(config.rope_scaling)\n"
+              "TypeError: 'NoneType' object is not iterable\n"),
+       "transformers_mismatch");
+  for (const Finding& other : beside("qwen3-8b",
+                                     "    for x in dataset:\n"
+                                     "TypeError: 'NoneType' object is not iterable\n"))
+    EXPECT_NE(other.code, "transformers_mismatch");
+}
+
+TEST(LogDifferences, AMessageThatWasBrokenInTwoKeepsItsNumbers) {
+  const auto found = beside("deepseek-v3",
+                            "\"This model's maximum context length is 65536 tokens. However, you "
+                            "requested\n\n66343 tokens (62247 in the messages, 4096 in the "
+                            "completion). Please reduce\n");
+  EXPECT_EQ(with(found, "request_too_long").found, "66,343");
+}
+
+TEST(LogDifferences, MessagesThatAreTooLongAloneAreToldFromALongAnswer) {
+  const auto of = [](const char* parts) {
+    return with(beside("deepseek-v3",
+                       "This model's maximum context length is 65536 tokens. However, you "
+                       "requested 87731 tokens (" +
+                           std::string(parts) + "). Please reduce"),
+                "request_too_long")
+        .message;
+  };
+  EXPECT_TRUE(of("87731 in the messages, 0 in the completion").contains("the messages alone"));
+  EXPECT_TRUE(of("60000 in the messages, 27731 in the completion")
+                  .contains("the prompt has 60,000 tokens, and the client asks for an answer of up "
+                            "to 27,731"));
+}
+
+TEST(LogDifferences, ARefusalHasTheNumbersOfItsSlot) {
+  const auto found = beside("qwen3-8b",
+                            "slot update_slots: new prompt, n_ctx_slot = 2048, n_keep = 0, "
+                            "n_prompt_tokens = 2059\n"
+                            "error: the request exceeds the available context size. try again\n");
+  EXPECT_EQ(with(found, "request_too_long").expected, "2,048");
+  EXPECT_EQ(with(found, "request_too_long").found, "2,059");
+  EXPECT_EQ(
+      with(beside("qwen3-8b", "index out of bounds: 0 <= tmp16 < 40960"), "table_end").position,
+      40960);
+}
+
+TEST(LogDifferences, AnOldWordOfPhi3sScalingIsTheSame) {
+  EXPECT_TRUE(with(beside("phi-3.5-mini",
+                          "ValueError: `rope_scaling`'s type field must be one of ['su', 'yarn'], "
+                          "got longrope"),
+                   "transformers_too_old")
+                  .cure.contains("the same rotation"));
+}
+
+TEST(LogDifferences, ALongAnswerIsToldInTheWordsOfEachServer) {
+  for (const char* line :
+       {"This model's maximum context length is 128000 tokens. \nHowever, you requested 65535 "
+        "output tokens and your prompt contains at \nleast 62466 input tokens, for a total of at "
+        "least 128001 tokens.",
+        "Requested token count exceeds the model's maximum context length of 128000 tokens. You "
+        "requested a total of 128001 tokens: 62466 tokens from the input messages and 65535 tokens "
+        "for the completion."})
+    EXPECT_TRUE(with(beside("deepseek-v3", line), "request_too_long")
+                    .message.starts_with("the prompt has 62,466 tokens"))
+        << line;
+}
+
+TEST(LogDifferences, PositionsOfADraftAreNotTheServersCache) {
+  const auto found = beside("qwen3-8b",
+                            "init: the tokens of sequence 0 have inconsistent sequence positions:\n"
+                            " - the last position for sequence 0 is X = 165\n"
+                            " - the tokens have a starting position of Y = 2390\n"
+                            "process: llama_decode(ctx_dft) failed rc=-1 (n_tokens=46)\n");
+  EXPECT_TRUE(with(found, "positions_not_consecutive").message.contains("the draft's context"));
+}
+
+TEST(LogDifferences, APartOfAHeadThatHasAnotherShapeIsToldByItsRows) {
+  const auto of = [](const char* line) {
+    return beside("qwen3-8b",
+                  "q_embed = torch.cat([q_embed, q_pass], dim=-1)\n" + std::string(line));
+  };
+  with(of("Expected size 0 but got size 1 for tensor number 1 in the list."), "position_rows");
+  with(of("Expected size 2048 but got size 1024 for tensor number 1 in the list."),
+       "lengths_differ");
+  EXPECT_EQ(with(of("output with shape [1, 16, 1, 128] doesn't match the broadcast shape "
+                    "[1, 16, 3, 128]"),
+                 "lengths_differ")
+                .found,
+            "3");
+  // No rotation stands around it.
+  with(beside("qwen3-8b", "Expected size 3 but got size 1 for tensor number 1"), "log_unknown");
 }
 
 struct Sizes {
@@ -278,6 +401,10 @@ TEST(LogDifferences, SizesThatDifferAreToldApartByWhatStandsAround) {
   const Sizes cases[] = {
       {"in apply_rope1 of comfy/ldm/flux/math.py", "a (7565) must match the size of tensor b (24)",
        "axes_exchanged"},
+      {"diffusers: x.float() * cos", "a (16461) must match the size of tensor b (65613)",
+       "lengths_differ"},
+      // A batch of two is no number of heads.
+      {"comfy/ldm/lumina/model.py", "a (32) must match the size of tensor b (2)", "axes_exchanged"},
       {"apply_rotary_pos_emb_thd_absolute", "a (20480) must match the size of tensor b (4244)",
        "packing_ignored"},
       {"", "a (212160) must match the size of tensor b (210600)", "grid_rounded"},
@@ -285,6 +412,9 @@ TEST(LogDifferences, SizesThatDifferAreToldApartByWhatStandsAround) {
        "mrope_deltas_stale"},
       {"in apply_rotary_emb of llama4", "a (4248) must match the size of tensor b (4243)",
        "ids_not_padded"},
+      // The table is of one position more: tokens were cut for the labels, and nothing was padded.
+      {"q_embed = (q * cos) + rotate_half", "a (3999) must match the size of tensor b (4000)",
+       "ids_cut"},
       {"self._position_ids[:, :, 0:4]", "a (56) must match the size of tensor b (20)",
        "positions_stale"},
       {"apply_rotary_emb_qwen", "a (1024) must match the size of tensor b (983)", "lengths_differ"},
@@ -306,6 +436,43 @@ TEST(LogDifferences, SizesThatDifferAreToldApartByWhatStandsAround) {
     with(beside("qwen3-8b", std::string(before) + "\nRuntimeError: The size of tensor " + numbers +
                                 " at non-singleton dimension 1\n"),
          code);
+}
+
+TEST(LogDifferences, ARowThatIsBroadcastIsATableAndAnOddPartIsNone) {
+  with(beside("qwen3-8b",
+              "The expanded size of the tensor (1750) must match the existing size (512) at "
+              "non-singleton dimension 1.  Target sizes: [32, 1750].  Tensor sizes: [1, 512]"),
+       "table_end");
+  with(beside("qwen3-8b",
+              "rotary_embedding_torch.py: self.cached_freqs[:seq_len] = freqs.detach()\n"
+              "RuntimeError: The expanded size of the tensor (9) must match the existing size (8) "
+              "at non-singleton dimension 1.  Target sizes: [727, 9].  Tensor sizes: [727, 8]"),
+       "odd_rotary_part");
+  const auto learned = beside("gpt2", "Assertion `srcIndex < srcSelectDimSize` failed.");
+  EXPECT_TRUE(with(learned, "table_end").cure.contains("rows come with the weights"));
+}
+
+TEST(LogDifferences, AnAnswerThatWasMadeShorterIsMostlyHarmless) {
+  const auto shortened = [](const char* line) -> Finding {
+    return with(beside("qwen3-8b", line), "answer_shortened");
+  };
+  // All that is left was asked for, and one is kept back.
+  const Finding harmless = shortened(
+      "[TM][WARNING] total sequence length (2382 + 30386) exceeds `session_len` (32768), "
+      "`max_new_tokens` is truncated to 30385");
+  EXPECT_EQ(harmless.severity, Severity::note);
+  EXPECT_TRUE(harmless.cure.starts_with("harmless"));
+  const Finding asked = shortened(
+      "total sequence length (57788 + 16000) exceeds `session_len` (69120), "
+      "`request_output_len` is truncated to 11331");
+  EXPECT_EQ(asked.severity, Severity::note);
+  EXPECT_EQ(asked.found, "73,788");
+  const Finding full = shortened(
+      "total sequence length (32500 + 4096) exceeds `session_len` (32768), `max_new_tokens` is "
+      "truncated to 267");
+  EXPECT_EQ(full.severity, Severity::warning);
+  EXPECT_TRUE(full.message.contains("leaves 268 of 32,768")) << full.message;
+  shortened("lmdeploy - ERROR - Truncate max_new_tokens to 19663");
 }
 
 TEST(LogDifferences, ARequestThatTheModelReachesWasLimitedByTheServer) {

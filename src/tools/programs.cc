@@ -13,6 +13,9 @@ constexpr std::string_view shares_memory =
 constexpr std::string_view of_videos =
     "frames and sides within those of its training are safe: posenc explain reads its "
     "transformer/config.json";
+constexpr std::string_view of_lorax =
+    "a fork of TGI (--engine tgi), which takes --max-total-tokens up to max_position_embeddings of "
+    "the config.json: older ones do not count ROPE_FACTOR in, so raise it there as well";
 constexpr std::string_view embedder =
     "it takes prompts up to the file's max_position_embeddings, less what a table keeps in front; "
     "--auto-truncate cuts longer ones";
@@ -38,6 +41,7 @@ constexpr Program programs[] = {
     {.word = "llama-eval-callback", .engine = "llama.cpp"},
     {.word = "llama-box", .engine = "llama.cpp"},
     {.word = "llamafile", .engine = "llama.cpp"},
+    {.word = "llama-api-server.wasm", .engine = "llama.cpp"},  // LlamaEdge
     {.word = "ramalama", .engine = "llama.cpp", .is_package = true},
     {.word = "lmdeploy", .engine = "lmdeploy", .is_package = true},
     {.word = "onnxruntime-genai", .engine = "onnxruntime-genai"},
@@ -101,6 +105,8 @@ constexpr Program programs[] = {
     {.word = "mistralrs-server", .title = "mistral.rs", .advice = shares_memory},
     {.word = "mistralrs", .title = "mistral.rs", .advice = shares_memory, .is_package = true},
     {.word = "candle-vllm", .title = "candle-vllm", .advice = "give the model's file"},
+    {.word = "lorax", .title = "LoRAX", .advice = of_lorax},
+    {.word = "lorax-launcher", .title = "LoRAX", .advice = of_lorax},
     {.word = "text-embeddings-router", .title = "Text Embeddings Inference", .advice = embedder},
     {.word = "text-embeddings-inference", .title = "Text Embeddings Inference", .advice = embedder},
     {.word = "infinity_emb",
@@ -184,7 +190,8 @@ std::optional<StartedProgram> started_program(std::span<const std::string> words
                           before != "--rm" && before != "--";
     if (is_value) continue;
     const std::string_view next = i + 1 < words.size() ? std::string_view(words[i + 1]) : "";
-    if (program->is_package && is_plain && !next.starts_with('-') && !is_subcommand(next)) continue;
+    const bool is_flag = next.starts_with('-') && next != "-";  // "lmdeploy - ERROR - …" is a log
+    if (program->is_package && is_plain && !is_flag && !is_subcommand(next)) continue;
     return StartedProgram{program, i + 1};
   }
   return std::nullopt;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "src/text/json.h"
+#include "src/tools/command_line.h"
 #include "src/tools/container_settings.h"
 #include "src/tools/log_lines.h"
 
@@ -75,6 +76,12 @@ std::optional<ServingSettings> of_json(std::string_view text) {
       flag(line, "--max-length", most.empty() ? number(model->find("context_length")) : most);
       return ServingSettings{"onnxruntime-genai", line};
     }
+  if (const Json* options = json->find("options"); options && options->find("num_ctx")) {
+    const std::string tokens = number(options->find("num_ctx"));
+    if (!tokens.empty())
+      return ServingSettings{"a request to Ollama",
+                             "OLLAMA_CONTEXT_LENGTH=" + tokens + " ollama serve"};
+  }
   if (!text.contains("llm.load.")) return std::nullopt;
   std::string line = "lms load";
   fields_of(*json, line);
@@ -222,6 +229,178 @@ std::optional<ServingSettings> of_localai(std::string_view text) {
   return ServingSettings{"LocalAI", line};
 }
 
+// A unit of systemd: what it starts, in the environment that it sets.
+std::optional<ServingSettings> of_unit(std::string_view text) {
+  if (!text.contains("ExecStart=")) return std::nullopt;
+  std::string variables, started;
+  bool goes_on = false;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = without(text.substr(0, end), " \t\r");
+    text.remove_prefix(std::min(end + 1, text.size()));
+    constexpr std::string_view environment = "Environment=", start = "ExecStart=";
+    if (line.starts_with(environment))
+      variables += std::string(stripped(line.substr(environment.size()))) + " ";
+    if (!goes_on && !line.starts_with(start)) continue;
+    if (!goes_on) line.remove_prefix(start.size()), started.clear();
+    goes_on = line.ends_with('\\');
+    if (goes_on) line.remove_suffix(1);
+    started += std::string(line) + " ";
+  }
+  return started.empty()
+             ? std::nullopt
+             : std::optional(ServingSettings{"a service of systemd", variables + started});
+}
+
+// `vllm serve --config FILE`, and the values of vLLM's chart: flags as keys.
+std::optional<ServingSettings> of_vllm(std::string_view text) {
+  const bool is_chart = text.contains("vllmConfig:");
+  const bool is_file = (text.starts_with("model:") || text.contains("\nmodel:")) &&
+                       (text.starts_with("max-model-len:") || text.contains("\nmax-model-len:"));
+  if (!is_chart && !is_file) return std::nullopt;
+  std::string line = "vllm serve M";
+  each_setting(
+      text, ':', [&](const std::string&, const std::string& key, const std::string& value) {
+        constexpr std::pair<std::string_view, std::string_view> names[] = {
+            {"max-model-len", "--max-model-len"}, {"max_model_len", "--max-model-len"},
+            {"maxModelLen", "--max-model-len"},   {"hf-overrides", "--hf-overrides"},
+            {"rope-scaling", "--rope-scaling"},   {"speculative-config", "--speculative-config"}};
+        for (const auto& [theirs, ours] : names)
+          if (key == theirs && !value.empty() && !value.contains('\''))
+            flag(line, ours, value.starts_with('{') ? "'" + value + "'" : value);
+      });
+  return line == "vllm serve M" ? std::nullopt
+                                : std::optional(ServingSettings{"vLLM", std::move(line)});
+}
+
+// RamaLama's ramalama.conf.
+std::optional<ServingSettings> of_ramalama(std::string_view text) {
+  if (!text.contains("[ramalama]")) return std::nullopt;
+  std::string line = "ramalama serve";
+  each_setting(text, '=',
+               [&](const std::string& section, const std::string& key, const std::string& value) {
+                 if (section == "ramalama" && key == "ctx_size" && value != "0")
+                   flag(line, "--ctx-size", value);
+               });
+  return line == "ramalama serve" ? std::nullopt
+                                  : std::optional(ServingSettings{"RamaLama", std::move(line)});
+}
+
+// Docker Model Runner, which runs llama.cpp: `docker model configure --context-size N MODEL`, or
+// models with a context_size at the top of a compose.yml.
+std::optional<ServingSettings> of_docker_models(std::string_view text) {
+  const bool is_line = text.starts_with("docker model ");
+  const bool is_compose = (text.starts_with("models:") || text.contains("\nmodels:")) &&
+                          text.contains("context_size:") && !text.contains("parameters:");
+  const std::string_view key = is_line ? "--context-size" : "context_size:";
+  if (!is_line && !is_compose) return std::nullopt;
+  const auto tokens = number_after(text, key);
+  std::string line = "llama-server";
+  constexpr double usual = 4096;
+  const double served = tokens && *tokens > 0 && *tokens < 0x1p40 ? *tokens : usual;
+  flag(line, "--ctx-size", std::to_string(static_cast<std::int64_t>(served)));
+  return ServingSettings{"Docker Model Runner", line};
+}
+
+// Arguments of a call of Python, as they stand there: {"max_model_len", "8192"}.
+std::vector<std::pair<std::string, std::string>> arguments_of(std::string_view text) {
+  std::vector<std::pair<std::string, std::string>> all;
+  std::string one;
+  int depth = 0;
+  char quote = 0;
+  const auto take = [&] {
+    const std::size_t equals = one.find('=');
+    if (equals != one.npos && one.find_first_of("'\"{[(") > equals)
+      all.emplace_back(without(std::string_view(one).substr(0, equals), " \t\r\n"),
+                       without(std::string_view(one).substr(equals + 1), " \t\r\n"));
+    one.clear();
+  };
+  for (std::size_t i = 0; i < text.size() && depth >= 0; ++i) {
+    const char c = text[i];
+    if (quote) {
+      if (c == quote) quote = 0;
+    } else if (c == '\'' || c == '"') {
+      quote = c;
+    } else if (c == '#') {  // a comment
+      i = std::min(text.find('\n', i), text.size());
+      continue;
+    } else if (c == '(' || c == '[' || c == '{') {
+      ++depth;
+    } else if (c == ')' || c == ']' || c == '}') {
+      --depth;
+    } else if (c == ',' && depth == 0) {
+      take();
+      continue;
+    }
+    if (depth >= 0) one += c;
+  }
+  take();
+  return all;
+}
+
+struct PythonArgument {
+  std::string_view program, theirs, ours;
+};
+constexpr PythonArgument python_arguments[] = {
+    {"vllm serve M", "max_model_len", "--max-model-len"},
+    {"vllm serve M", "hf_overrides", "--hf-overrides"},
+    {"vllm serve M", "rope_scaling", "--rope-scaling"},
+    {"vllm serve M", "rope_theta", "--rope-theta"},
+    {"vllm serve M", "speculative_config", "--speculative-config"},
+    {"python -m sglang.launch_server", "context_length", "--context-length"},
+    {"python -m sglang.launch_server", "json_model_override_args", "--json-model-override-args"},
+    {"llama-cli", "n_ctx", "--ctx-size"},
+    {"llama-cli", "max_total_tokens", "--ctx-size"},
+    {"llama-cli", "rope_freq_base", "--rope-freq-base"},
+    {"llama-cli", "rope_freq_scale", "--rope-freq-scale"},
+    {"llama-cli", "yarn_orig_ctx", "--yarn-orig-ctx"},
+};
+
+struct PythonCall {
+  std::string_view name, program, title;
+};
+constexpr PythonCall python_calls[] = {
+    {"LLM(", "vllm serve M", "vLLM in Python"},
+    {"EngineArgs(", "vllm serve M", "vLLM in Python"},
+    {"sgl.Engine(", "python -m sglang.launch_server", "SGLang in Python"},
+    {"Llama(", "llama-cli", "llama-cpp-python"},
+    {"LlamaCpp(", "llama-cli", "llama-cpp-python"},
+    {"LlamaCppModel(", "llama-cli", "llama-cpp-python"},
+};
+
+// llm = LLM(model="Q", max_model_len=131072), of programs that call an engine as a library.
+std::optional<ServingSettings> of_python(std::string_view text) {
+  constexpr std::size_t longest = std::size_t{1} << 16;
+  if (text.size() > longest || text.contains("Traceback") || text.contains("Error") ||
+      text.contains("tensorrt_llm") || text.contains("  File \""))
+    return std::nullopt;
+  for (const PythonCall& call : python_calls) {
+    const std::size_t at = text.find(call.name);
+    const auto is_of_name = [](char c) {
+      return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    };
+    const bool is_async = call.name.starts_with("Engine") && text.contains("AsyncEngineArgs(");
+    if (at == text.npos || (at > 0 && is_of_name(text[at - 1]) && !is_async)) continue;
+    std::string line(call.program);
+    for (const auto& [key, value] : arguments_of(text.substr(at + call.name.size()))) {
+      const auto* const known =
+          std::ranges::find_if(python_arguments, [&](const PythonArgument& one) {
+            return one.program == call.program && one.theirs == key;
+          });
+      if (known == std::end(python_arguments) || value == "None") continue;
+      if (const auto dict = json_of_repr(value)) {
+        if (!dict->contains('\'')) line += " " + std::string(known->ours) + " '" + *dict + "'";
+      } else if (value.find_first_not_of("0123456789._eE") == value.npos) {
+        std::string digits = value;
+        std::erase(digits, '_');
+        line += " " + std::string(known->ours) + " " + digits;
+      }
+    }
+    if (line != call.program) return ServingSettings{call.title, line};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<ServingSettings> serving_settings(std::string_view text) {
@@ -229,8 +408,13 @@ std::optional<ServingSettings> serving_settings(std::string_view text) {
   if (text.size() > largest) return std::nullopt;
   if (text.starts_with('{')) return of_json(text);
   if (auto form = of_form(text)) return form;
+  if (auto python = of_python(text)) return python;
   if (auto tabby = of_tabby(text)) return tabby;
+  if (auto unit = of_unit(text)) return unit;
+  if (auto ramalama = of_ramalama(text)) return ramalama;
+  if (auto docker = of_docker_models(text)) return docker;
   if (auto line = line_of_containers(text)) return ServingSettings{"a container", *std::move(line)};
+  if (auto vllm = of_vllm(text)) return vllm;
   if (auto localai = of_localai(text)) return localai;
   return of_presets(text);
 }

@@ -123,7 +123,9 @@ constexpr std::string_view shared_among_ranks[] = {
 
 // verl, ms-swift's kin; torchforge.
 constexpr std::pair<std::string_view, std::string_view> prompts_and_answers[] = {
-    {"max_prompt_length", "max_response_length"}, {"max_req_tokens", "max_res_tokens"}};
+    {"max_prompt_length", "max_response_length"},
+    {"max_req_tokens", "max_res_tokens"},
+    {"max_prompt_length", "max_completion_length"}};  // TRL
 
 Expected<void> read_lengths(const Settings& settings, Training& out) {
   for (const auto& [prompt, answer] : prompts_and_answers) {

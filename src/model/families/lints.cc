@@ -17,6 +17,15 @@ namespace posenc::detail {
 
 namespace {
 
+// Some publish the very factor that YaRN computes: with or without the key nothing changes.
+bool is_computed_anyway(const Scaling& scaling, double given) {
+  const auto* yarn = std::get_if<Yarn>(&scaling);
+  if (!yarn || !yarn->factor || *yarn->factor <= 1 || number_of(scaling, "mscale").value_or(0) != 0)
+    return false;
+  constexpr double printed = 1e-6;  // files keep at least so many digits
+  return std::abs(given - (0.1 * std::log(*yarn->factor) + 1)) < printed;
+}
+
 // What needs no length.
 void lint_factors(Reading& reading, const Family& family, const Scaling& scaling,
                   std::string_view where) {
@@ -37,7 +46,7 @@ void lint_factors(Reading& reading, const Family& family, const Scaling& scaling
     warn("betas_reversed",
          "beta_fast " + number_text(*fast) + " is below beta_slow " + number_text(*slow));
   }
-  if (const auto given = value("attention_factor")) {
+  if (const auto given = value("attention_factor"); given && !is_computed_anyway(scaling, *given)) {
     warn("attention_factor_given", "attention_factor " + number_text(*given) +
                                        " replaces the one " + type +
                                        " would compute; some engines ignore the key");

@@ -603,6 +603,19 @@ class RopeReader {
     }
     note(notes_, "partial_rotary_factor", number_text(rope_.partial_rotary_factor),
          said ? Origin::file : Origin::family, said ? said->key : "default of " + reading_.family);
+    if (said) warn_of_odd_part(said->key);
+  }
+
+  // Channels rotate in pairs, and the code of most families takes the part as it comes.
+  void warn_of_odd_part(const std::string& key) {
+    const auto channels =
+        static_cast<std::int64_t>(static_cast<double>(ask_.head_dim) * rope_.partial_rotary_factor);
+    if (channels % 2 == 0) return;
+    reading_.warn("odd_rotary_part",
+                  key + " " + number_text(rope_.partial_rotary_factor) + " of " +
+                      std::to_string(ask_.head_dim) + " channels is " + std::to_string(channels) +
+                      ", an odd number, and they rotate in pairs: transformers ends with sizes "
+                      "that do not match");
   }
 
   void read_sections() {
