@@ -383,6 +383,43 @@ class Doctor {
     add_all(*std::move(found), "command", read->reading.engine, "by the engine's profile");
   }
 
+  // llama.cpp prints what the GGUF says and what it runs: where no file is there, these are two.
+  void of_dump_and_run(const detail::EngineLog& log, const std::string& name) {
+    const detail::LogSaid *base = log.find("base"), *used = log.find("base_used"),
+                          *trained = log.find("context"), *runs = log.find("n_ctx"),
+                          *scale = log.find("scale_used");
+    constexpr double largest = 0x1p50, apart = 0.01;
+    const bool bases = base && used && base->number > 1 && used->number > 1 &&
+                       std::max(base->number, used->number) < largest;
+    const bool differ = bases && std::abs(base->number - used->number) > apart * base->number;
+    if (differ)
+      add({.code = "rope_theta",
+           .severity = used->number < base->number ? Severity::error : Severity::warning,
+           .expected = number_text(base->number),
+           .found = number_text(used->number),
+           .message = "the file's base is not what the engine ran (--rope-freq-base, "
+                      "rope_freq_base, or a scaling that the engine chose)",
+           .cure = "leave the base out, or 0, where nothing is to be stretched; a raised one wants "
+                   "a model that was trained for it",
+           .line = used->line},
+          name, "", "", "told by the log");
+    const bool scaled = differ || (scale && scale->number < 1);
+    if (!trained || !runs || scaled || trained->number < 1 || runs->number <= trained->number ||
+        runs->number > largest)
+      return;
+    add({.code = "beyond_context",
+         .severity = Severity::warning,
+         .expected = grouped(std::llround(trained->number)),
+         .found = grouped(std::llround(runs->number)),
+         .message = "the engine runs more tokens than the file was trained for, and nothing "
+                    "stretches them: texts beyond come out as nonsense",
+         .cure = "-c " + number_text(trained->number) +
+                 ", or the scaling that the model's card publishes: posenc extend MODEL --to " +
+                 number_text(runs->number),
+         .line = runs->line},
+        name, "", "", "told by the log");
+  }
+
   void of_log(Exhibit& one) {
     if (intent_) {
       auto found = log_differences(intent(), one.text, options_.length);
@@ -392,6 +429,7 @@ class Doctor {
     }
     auto log = detail::read_log(one.text);
     if (!log) return cannot(one, log.error());
+    of_dump_and_run(*log, one.name);
     add_all(std::move(log->remarks), one.name, {}, "told by the log");
     if (log->known > 0) need_model(one);
   }

@@ -602,6 +602,28 @@ TEST(Doctor, LinesOfALogThatBeginWithAProgramsNameStartNothing) {
   EXPECT_TRUE(found_of(found, "answer_shortened"));
 }
 
+TEST(Doctor, ADumpAndWhatRunsAreTwo) {
+  const std::string dump =
+      "llama_model_loader: - kv   3:   llama.context_length u32     = 8192\n"
+      "llama_model_loader: - kv   4:   llama.rope.freq_base f32     = 500000.000000\n";
+  const auto told = [&](const char* runs) { return diagnosed({text_exhibit("log", dump + runs)}); };
+  const Diagnosis other =
+      told("llama_context: n_ctx = 16384\nllama_context: freq_base = 10000.0\n");
+  ASSERT_TRUE(found_of(other, "rope_theta"));
+  EXPECT_EQ(found_of(other, "rope_theta")->severity, Severity::error);
+  EXPECT_FALSE(found_of(other, "beyond_context"));
+  const Diagnosis longer =
+      told("llama_context: n_ctx = 16384\nllama_context: freq_base = 500000.0\n");
+  EXPECT_FALSE(found_of(longer, "rope_theta"));
+  ASSERT_TRUE(found_of(longer, "beyond_context"));
+  EXPECT_EQ(found_of(longer, "beyond_context")->found, "16,384");
+  EXPECT_TRUE(
+      told("llama_context: n_ctx = 8192\nllama_context: freq_base = 500000.0\n").findings.empty());
+  EXPECT_FALSE(found_of(told("llama_context: n_ctx = 16384\nllama_context: freq_base = 500000.0\n"
+                             "llama_context: freq_scale = 0.5\n"),
+                        "beyond_context"));
+}
+
 TEST(Doctor, ALearnedTableIsNotStretched) {
   const Diagnosis found = diagnosed(
       {evidence_of("opt-125m"),

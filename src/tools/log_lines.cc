@@ -277,6 +277,8 @@ class LogReader {
       mask_and_ids(line);
     } else if (ollama_.notice(line); is_source_of_an_error(line)) {
       // The line below it has the words with their values.
+    } else if (line.contains("device-side assert triggered")) {
+      assert_beside_positions();
     } else if (auto message = message_of(line)) {
       remark(ollama_.in_its_words(with_next_lines(*std::move(message), line)));
     }
@@ -286,6 +288,28 @@ class LogReader {
     consecutive(line);
     vllm(line);
     hugging_face(line);
+  }
+
+  // An index beyond its table on the GPU, where the traceback stands in code about position.
+  void assert_beside_positions() {
+    const bool told =
+        std::ranges::find(log_.remarks, "table_end", &Finding::code) != log_.remarks.end();
+    const auto is_about = [](const std::string& one) {
+      for (const std::string_view word :
+           {"position_embed", "embed_positions", "pos_embed", "wpe(", "apply_rotary", "sincos",
+            "cos_cached", "cos_sin", "rotary_emb(", "sin[:", "cos["})
+        if (one.contains(word)) return true;
+      return false;
+    };
+    if (told || std::ranges::none_of(before_, is_about)) return;
+    remark({.code = "table_end",
+            .severity = Severity::warning,
+            .message = "an index is beyond its tensor on the GPU, and the traceback stands where "
+                       "positions are looked up: the text is longer than the table of positions, "
+                       "or of cos and sin",
+            .cure = "texts up to max_position_embeddings (2048 in many older models), prompt and "
+                    "answer together: posenc explain FILE says it; CUDA_LAUNCH_BLOCKING=1 makes "
+                    "the traceback exact, and a token beyond the vocabulary looks the same"});
   }
 
   // The mask that picks the tokens which get M-RoPE's positions, and the tokens.

@@ -697,6 +697,20 @@ void of_answer(Finding& finding, std::string_view line, std::string_view limit) 
   }
 }
 
+// SGLang's own words of a length that it was told to take all the same.
+void of_derived(Finding& finding, std::string_view line) {
+  if (!line.contains("Warning: ")) return;
+  finding.code = "beyond_context";
+  finding.severity = Severity::warning;
+  finding.message =
+      "SGLang was told to take more tokens than it derives from the file, and runs: right where "
+      "the file's scaling reaches so far, which it does not count in beside a trained length; "
+      "else texts beyond come out as nonsense";
+  finding.cure =
+      "posenc explain FILE says how far the scaling reaches; without one, --context-length up to "
+      "the derived number, or posenc extend MODEL --to LENGTH";
+}
+
 }  // namespace
 
 std::optional<Finding> message_of(std::string_view line) {
@@ -722,6 +736,8 @@ std::optional<Finding> message_of(std::string_view line) {
     if (const auto rows = number_after(line.substr(line.rfind('<')), "<"); rows && *rows < 0x1p50)
       finding.found = grouped(std::llround(*rows));
   if (finding.code == "transformers_too_old") of_old_words(finding, line);
+  if (finding.code == "context_refused" && line.contains("derived context_length"))
+    of_derived(finding, line);
   if (finding.code == "answer_shortened") of_answer(finding, line, known->limit);
   if (finding.code == "request_too_long") of_prompt_and_answer(finding, line, known->limit);
   if (finding.code == "scaling_by_length") {

@@ -452,6 +452,25 @@ TEST(LogDifferences, ARowThatIsBroadcastIsATableAndAnOddPartIsNone) {
   EXPECT_TRUE(with(learned, "table_end").cure.contains("rows come with the weights"));
 }
 
+TEST(LogDifferences, AnAssertOfTheGpuIsOfPositionsWhereTheTracebackStandsThere) {
+  const char* const end = "RuntimeError: CUDA error: device-side assert triggered";
+  with(beside("gpt-j-6b", std::string("    k_rot = apply_rotary_pos_emb(k_rot, sin, cos)\n") + end),
+       "table_end");
+  with(beside("gpt2", std::string("embeddings = words_embeddings + position_embeddings\n") + end),
+       "table_end");
+  for (const Finding& one : beside("gpt2", std::string("loss = F.cross_entropy(a, b)\n") + end))
+    EXPECT_NE(one.code, "table_end");
+}
+
+TEST(LogDifferences, ALengthThatSglangTakesAllTheSameIsNotRefused) {
+  const std::string line =
+      "Target model's context_length (524288) is greater than the derived context_length (262144).";
+  EXPECT_EQ(with(beside("qwen3-8b", "Warning: " + line), "beyond_context").severity,
+            Severity::warning);
+  EXPECT_EQ(with(beside("qwen3-8b", "ValueError: " + line), "context_refused").severity,
+            Severity::error);
+}
+
 TEST(LogDifferences, AnAnswerThatWasMadeShorterIsMostlyHarmless) {
   const auto shortened = [](const char* line) -> Finding {
     return with(beside("qwen3-8b", line), "answer_shortened");
