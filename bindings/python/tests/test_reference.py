@@ -38,7 +38,7 @@ def public():
 
 @pytest.mark.parametrize(("name", "value"), [pytest.param(*each, id=each[0]) for each in public()])
 def test_what_is_public_has_a_sentence(name, value):
-    if isinstance(value, (str, int, tuple)):  # kind and name of a scheme's class
+    if value is None or isinstance(value, (str, int, tuple)):  # kind and name of a scheme's class, defaults of fields
         return
     value = getattr(value, "__func__", value)
     said = (value.__doc__ or "").strip()
