@@ -157,8 +157,8 @@ def page():
             "</tbody></table></div>",
             "",
             "Profiles are read in each engine's code and compared with it where it can run ([doctor.md](doctor.md)). Every red cell of an engine "
-            "that is on a package index is what its own class does with the file, as `tests/peers/cells.py` shows; TGI, TensorRT-LLM, LightLLM, "
-            "DeepSpeed and Ollama were read. Report cards of engines that answer by themselves are in [conformance.md](conformance.md).",
+            "that runs without a GPU and comes by pip is what its own class does with the file, as `tests/peers/cells.py` shows; TGI, TensorRT-LLM, "
+            "LightLLM, DeepSpeed and Ollama were read. Report cards of engines that answer by themselves are in [conformance.md](conformance.md).",
             "",
             "## What changed between versions",
             "",

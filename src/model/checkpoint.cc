@@ -3,14 +3,10 @@
 #include "src/model/checkpoint.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "src/model/config.h"
-#include "src/text/json.h"
 
 namespace posenc::detail {
 namespace {

@@ -104,9 +104,13 @@ Expected<Model> read_file(const std::string& path) {
   if (path.ends_with(".safetensors")) {
     POSENC_CHECK(check_plain(path));
     POSENC_TRY(file, MappedFile::open(path));
-    if (const auto read = parse_safetensors(file.bytes(), path))
+    if (const auto read = parse_safetensors(file.bytes(), path)) {
       if (auto model = read_checkpoint(read->tensors, path, FileFormat::safetensors))
         return *std::move(model);
+      const std::string_view whole(reinterpret_cast<const char*>(file.bytes().data()),
+                                   file.bytes().size());
+      return read_text_of_model(whole.substr(0, 4096), path);  // which says what it is
+    }
   }
   POSENC_TRY(text, read_text(path));
   return read_text_of_model(text, path);

@@ -37,7 +37,7 @@ std::optional<Json::Object> translated(const Json& tower, std::span<const Word> 
 }
 
 bool is_built_elsewhere(const Json& tower) {
-  for (const std::string_view key : {"timm_model_name", "hf_model_name", "multimodal_cfg"})
+  for (const std::string_view key : {"timm_model_name", "hf_model_name"})
     if (tower.find(key)) return true;
   const Json* kind = tower.find("pos_embed_type");
   const auto* word = kind ? kind->get<std::string>() : nullptr;

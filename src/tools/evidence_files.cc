@@ -37,17 +37,7 @@ Exhibit of_file(const std::string& path) {
                                    .got = "",
                                    .cure = "posenc identify --after " + path +
                                            " --repeated --model MODEL tells what rotated them"});
-  if (path.ends_with(".safetensors")) {
-    // Those of pictures and videos are told by their tensors, or refused by what they are.
-    Expected<Model> told = read_model(path);
-    if (told) return model_exhibit(path, *std::move(told));
-    if (told.error().rule.starts_with("is ")) return unusable_exhibit(path, told.error());
-    return unusable_exhibit(path,
-                            {.where = "doctor",
-                             .rule = "tensors",
-                             .got = "",
-                             .cure = "give the model's folder, or the config.json beside it"});
-  }
+  if (path.ends_with(".safetensors")) return of_model(path);
   const std::size_t first = bytes.substr(0, 4096).find_first_not_of(" \t\r\n");
   const bool settings = first != bytes.npos && detail::serving_settings(bytes.substr(first));
   const bool json = first != bytes.npos && bytes[first] == '{';

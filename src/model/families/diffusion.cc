@@ -57,9 +57,11 @@ ModelDims read_sizes(const Section& config, const Sizes& usual, std::int64_t rot
   return dims;
 }
 
-std::string listed(const std::vector<std::int64_t>& numbers) {
+template <class T>
+std::string listed(const std::vector<T>& numbers) {
   std::string list;
-  for (const std::int64_t each : numbers) list += (list.empty() ? "" : ", ") + std::to_string(each);
+  for (const T each : numbers)
+    list += (list.empty() ? "" : ", ") + number_text(static_cast<double>(each));
   return "[" + list + "]";
 }
 
@@ -76,8 +78,12 @@ Dealt said_dims(const Section& config, const FamilyPicture& picture, const std::
     return {std::vector<std::int64_t>(3, 2 * (each ? each->value : picture.each)),
             each ? Origin::file : Origin::family, each ? each->key : usual};
   }
-  if (auto said = config.integers(picture.keys, Range{.least = 2}))
+  if (auto said = config.integers(picture.keys, Range{.least = 2})) {
+    if (said->value.empty())
+      config.reading.refuse(said->key, "must be the channels of each axis", "none",
+                            "correct the file");
     return {std::move(said->value), Origin::file, std::move(said->key)};
+  }
   return {numbers_in(picture.dims), Origin::family, usual};
 }
 Dealt dims_of_head(const FamilyPicture& picture, std::int64_t head_dim) {
@@ -134,12 +140,6 @@ std::optional<Rope> rope_by_sections(const Section& config, const Family& family
   return rope;
 }
 
-std::string listed(const std::vector<double>& numbers) {
-  std::string list;
-  for (const double each : numbers) list += (list.empty() ? "" : ", ") + number_text(each);
-  return "[" + list + "]";
-}
-
 void stretch_and_divide(const Section& config, const FamilyPicture& picture, Axial& axial,
                         ProvenanceList& notes) {
   const std::size_t axes = axial.axes_dim.size();
@@ -179,6 +179,7 @@ void read_diffusion(const Section& config, const Family& family) {
   ProvenanceList notes;
   const std::string of_family = "default of " + reading.family;
   Dealt dealt = family.axes.sections.empty() ? said_dims(config, picture, of_family) : Dealt{};
+  if (reading.error) return;
   std::int64_t rotated = 0;
   for (const std::int64_t dim : dealt.dims) rotated += std::min(dim, most_head_dim);
   const ModelDims dims = read_sizes(config, family.sizes, rotated, notes);

@@ -301,7 +301,22 @@ TEST(FamilyRows, OddThirdsOfWansHeadAreToldOf) {
   EXPECT_TRUE(odd.warnings[0].message.contains("[24, 20, 20]")) << odd.warnings[0].message;
 }
 
-TEST(FamilyRows, KandinskysFramesAndRowsAreDivided) {
+TEST(FamilyRows, AxesWithoutChannelsAreRefused) {
+  for (const char* type : {"Kandinsky5Transformer3DModel", "FluxTransformer2DModel"}) {
+    const auto model = read_config(R"({"_class_name": ")" + std::string(type) +
+                                   R"(", "axes_dims": [], "axes_dims_rope": []})");
+    ASSERT_FALSE(model) << type;
+    EXPECT_EQ(model.error().rule, "must be the channels of each axis") << type;
+  }
+}
+
+TEST(FamilyRows, KandinskysRowsAndColumnsAreDivided) {
+  const Model model = read_model_text(R"({"_class_name": "Kandinsky6Transformer3DModel"})");
+  EXPECT_EQ(std::get<Axial>(model.groups.at(0).schemes.at(0)).position_scale,
+            (std::vector<double>{1, 0.5, 0.5}));
+}
+
+TEST(FamilyRows, DivisorsAreAsManyAsAxes) {
   const auto model = read_config(R"({"_class_name": "Kandinsky6Transformer3DModel",
       "scale_factor": [1.0, 4.0]})");
   ASSERT_FALSE(model);
