@@ -131,7 +131,8 @@ Expected<int> print_model(const std::string& name, const Options& options, const
 Run define_explain(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("MODEL", options->models,
-                 "A config.json, params.json or .gguf file, - for one on standard input, the "
+                 "A config.json, params.json or .gguf file, a .safetensors of pictures or videos, "
+                 "- for one on standard input, the "
                  "model's folder, a bundled name (posenc models), or a link of the playground; "
                  "several are explained one after another")
       ->type_name("MODEL")

@@ -33,7 +33,8 @@ Run define_extend(CLI::App& app) {
   };
   auto flags = std::make_shared<ExtendFlags>();
   app.add_option("MODEL", flags->model,
-                 "A config.json, params.json or .gguf file, - for standard input, a folder, or a "
+                 "A config.json, params.json or .gguf file, a .safetensors of pictures or videos, "
+                 "- for standard input, a folder, or a "
                  "bundled name")
       ->type_name("MODEL")
       ->required();
