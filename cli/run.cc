@@ -7,6 +7,7 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 #include <fmt/format.h>
 
@@ -241,10 +242,11 @@ Expected<void> parsed(std::vector<std::string> arguments) {
   }
 }
 
-int run_program(int argc, char** argv) {
+int run_program(std::vector<std::string> arguments) {
   int code = 2;
   try {
-    code = run(begin(argc, argv));
+    begin();
+    code = run(std::move(arguments));
   } catch (const std::bad_alloc&) {
     return report("memory: must hold all of it; ask for fewer positions");
   } catch (const std::exception& error) {

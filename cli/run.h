@@ -16,8 +16,8 @@ std::vector<Manual> all_manuals();
 // takes; nothing is run. Errors: what the program would say.
 Expected<void> parsed(std::vector<std::string> arguments);
 
-// Exit codes: 0 good, 1 something wrong was found, 2 bad input, which one line of standard error
-// names.
-int run_program(int argc, char** argv);
+// What stands behind `posenc`, as UTF-8, on the process's standard streams. Exit codes: 0 good, 1
+// something wrong was found, 2 bad input, which one line of standard error names.
+int run_program(std::vector<std::string> arguments);
 
 }  // namespace posenc::cli

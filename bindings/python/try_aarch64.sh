@@ -30,15 +30,13 @@ fi
 rm -rf "$dir/site"
 mkdir -p "$dir/site"
 for each in "$dir"/wheels/*.whl "$wheel"; do python3 -m zipfile -e "$each" "$dir/site"; done
-# The package's tests run its command, which the kernel would not hand to qemu.
-program=$dir/site/posenc/bin/posenc
-mv "$program" "$program.aarch64"
-chmod +x "$program.aarch64"
-printf '#!/bin/sh\nexec qemu-aarch64-static -L "%s" "%s" "$@"\n' "$root" "$program.aarch64" >"$program"
-chmod +x "$program"
+# The package's tests run Python again, which the kernel would not hand to qemu.
+python=$dir/python
+printf '#!/bin/sh\nexec qemu-aarch64-static -L "%s" -0 "%s" "%s" "$@"\n' "$root" "$python" "$root/usr/bin/python3.13" >"$python"
+chmod +x "$python"
 quick='not notebook'
 [ -n "${SLOW:-}" ] || quick='not (docs or live or census or fork or notebook)'
 cd "$here/../.."
 # numpy's OpenBLAS takes qemu's processor for one with SVE, and multiplies wrongly there.
 export OPENBLAS_CORETYPE=ARMV8
-PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 PYTHONPATH=$dir/site exec qemu-aarch64-static -L "$root" "$root/usr/bin/python3.13" -m pytest -p no:cacheprovider -q -k "$quick" "$@"
+PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 PYTHONPATH=$dir/site PYTHONHOME=$root/usr exec "$python" -m pytest -p no:cacheprovider -q -k "$quick" "$@"

@@ -19,8 +19,11 @@ bool speaks_utf8();
 // The path of the running program; empty where the system does not say.
 std::string own_program();
 
-// The program's arguments without its name, as UTF-8. Called first: from then on what is read and
-// printed are bytes, and a mapped file that is lost ends the program with a sentence.
-std::vector<std::string> begin(int argc, char** argv);
+// The program's arguments without its name, as UTF-8.
+std::vector<std::string> arguments_of(int argc, char** argv);
+
+// Called before anything is read or printed: both are bytes from then on, and a mapped file that is
+// lost ends the program with a sentence.
+void begin();
 
 }  // namespace posenc::cli

@@ -54,9 +54,8 @@ std::string own_program() {
 #endif
 }
 
-std::vector<std::string> begin(int argc, char** argv) {
-  std::signal(SIGBUS, tell_lost_file);
-  return {argv + 1, argv + argc};
-}
+std::vector<std::string> arguments_of(int argc, char** argv) { return {argv + 1, argv + argc}; }
+
+void begin() { std::signal(SIGBUS, tell_lost_file); }
 
 }  // namespace posenc::cli

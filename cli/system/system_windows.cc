@@ -35,9 +35,7 @@ std::string own_program() {
   return size < std::size(path) ? detail::narrow({path, size}) : "";
 }
 
-std::vector<std::string> begin(int, char**) {
-  SetConsoleOutputCP(CP_UTF8);
-  for (std::FILE* const stream : {stdin, stdout, stderr}) _setmode(_fileno(stream), _O_BINARY);
+std::vector<std::string> arguments_of(int, char**) {
   // main's own arguments have lost what the code page lacks.
   int count = 0;
   LPWSTR* const words = CommandLineToArgvW(GetCommandLineW(), &count);
@@ -45,6 +43,11 @@ std::vector<std::string> begin(int, char**) {
   for (int i = 1; i < count; i++) out.push_back(detail::narrow(words[i]));
   LocalFree(words);
   return out;
+}
+
+void begin() {
+  SetConsoleOutputCP(CP_UTF8);
+  for (std::FILE* const stream : {stdin, stdout, stderr}) _setmode(_fileno(stream), _O_BINARY);
 }
 
 }  // namespace posenc::cli

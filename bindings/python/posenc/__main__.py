@@ -1,20 +1,19 @@
-"""`python -m posenc`, and the command `posenc`: the program that the package carries, in place of this one."""
+"""`python -m posenc`, and the command `posenc`."""
 
 from __future__ import annotations
 
-import os
+import signal
 import sys
 
-# Not from .program: the program needs nothing that the package imports.
-PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "posenc")
+from ._posenc import run_command
 
 
 def main() -> None:
-    if os.name == "nt":  # where execv ends this process at once, and a shell does not wait for the other
-        import subprocess
-
-        sys.exit(subprocess.call([PROGRAM + ".exe", *sys.argv[1:]]))
-    os.execv(PROGRAM, ["posenc", *sys.argv[1:]])
+    # As every program has them: Ctrl-C ends it at once, and so does a reader that has seen enough.
+    for name in ("SIGINT", "SIGPIPE"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_DFL)
+    sys.exit(run_command(sys.argv[1:]))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+import sys
 from typing import TYPE_CHECKING
 
 from ._posenc import Model
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     import subprocess
 
 
-def program() -> str:
-    """The path of the posenc command that this package carries."""
-    return str(Path(__file__).parent / "bin" / ("posenc.exe" if os.name == "nt" else "posenc"))
+def program() -> list[str]:
+    """What runs the posenc command that this package carries: the words before its own."""
+    return [sys.executable, "-m", __package__]
 
 
 def command(*arguments: str, stdin: bytes | None = None, check: bool = False) -> subprocess.CompletedProcess[str]:
@@ -23,7 +23,9 @@ def command(*arguments: str, stdin: bytes | None = None, check: bool = False) ->
     0 good, 1 something wrong was found, 2 bad input."""
     import subprocess  # an import of posenc is to be quick
 
-    ran = subprocess.run([program(), *map(str, arguments)], input=stdin, capture_output=True)
+    # What lies in the working directory is not imported (from Python 3.11 on).
+    apart = {**os.environ, "PYTHONSAFEPATH": "1"}
+    ran = subprocess.run([*program(), *map(str, arguments)], input=stdin, capture_output=True, env=apart)
     done = subprocess.CompletedProcess(ran.args, ran.returncode, ran.stdout.decode(), ran.stderr.decode())
     if check and done.returncode == 2:
         said, _, rest = done.stderr.strip().removeprefix("posenc: ").rpartition("; see posenc ")

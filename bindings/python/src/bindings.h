@@ -31,6 +31,7 @@ void bind_formulas(nb::module_& m);
 void bind_content_angles(nb::module_& m);
 void bind_files(nb::module_& m);
 void bind_layouts(nb::module_& m);
+void bind_command(nb::module_& m);
 void bind_resample(nb::module_& m);
 void bind_rekey(nb::module_& m);
 

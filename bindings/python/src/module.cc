@@ -23,5 +23,6 @@ NB_MODULE(_posenc, m) {
   bind_files(m);
   bind_layouts(m);
   bind_resample(m);
+  bind_command(m);
   bind_rekey(m);
 }

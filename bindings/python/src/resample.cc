@@ -15,11 +15,11 @@ namespace posenc::python {
 namespace {
 
 using Size = std::pair<std::int64_t, std::int64_t>;
-using Verb = Expected<void> (*)(const Tensor&, GridSize, GridSize, const Resampling&,
+using GridVerb = Expected<void> (*)(const Tensor&, GridSize, GridSize, const Resampling&,
                                 const Tensor&);
 
 // Rows are those of `to`, or of `from` where a gradient goes back.
-template <Verb verb, bool backward>
+template <GridVerb verb, bool backward>
 nb::object resampled(nb::handle table, Size from, Size to, std::string_view interpolation,
                      bool align_corners, bool antialias, bool zeros_outside,
                      std::int64_t spatial_merge_size, std::int64_t kept_rows) {
@@ -51,7 +51,7 @@ nb::object resampled(nb::handle table, Size from, Size to, std::string_view inte
   return handed_back(std::move(made), table);
 }
 
-template <Verb verb, bool backward>
+template <GridVerb verb, bool backward>
 void bind(nb::module_& m, const char* name, const char* first, const char* doc) {
   m.def(name, &resampled<verb, backward>, nb::arg(first), nb::arg("from_grid"), nb::arg("to_grid"),
         nb::kw_only(), nb::arg("interpolation") = "bilinear", nb::arg("align_corners") = false,

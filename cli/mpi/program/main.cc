@@ -5,6 +5,7 @@
 
 #include "cli/mpi/program/on_ranks.h"
 #include "cli/run.h"
+#include "cli/system/system.h"
 #include "posenc/distributed.h"
 
 namespace posenc::cli {
@@ -32,7 +33,7 @@ int main(int argc, char** argv) {
   // What all have to say, rank 0 says.
   if (rank != 0)
     for (std::FILE* const stream : {stdout, stderr}) (void)!std::freopen("/dev/null", "w", stream);
-  const int code = posenc::cli::run_program(argc, argv);
+  const int code = posenc::cli::run_program(posenc::cli::arguments_of(argc, argv));
   MPI_Finalize();
   return code;
 }
