@@ -4,7 +4,7 @@ import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'nod
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { command, compiled } from './reproduce.mjs'
-import { assert, close, frame, here, settled, show } from './run.mjs'
+import { assert, close, frame, further, here, settled, show } from './run.mjs'
 
 const data = name => here(`../tests/data/${name}`)
 const figures = {
@@ -49,7 +49,10 @@ const give = async (page, ...paths) => {
   await settled(page)
 }
 const stage = page => page.textContent('main .stage')
-const ready = page => page.waitForSelector('main .stage table')
+const ready = async page => {
+  await page.waitForSelector('main .stage table')
+  await further(page)
+}
 
 // What `posenc … --json` says of a printed line, in the rows that the page exports.
 const told = {
@@ -109,6 +112,7 @@ export async function doctor({ check, open, quiet, url }) {
     if (existsSync(command))
       await check(`doctor, ${name}: the printed commands say what it shows`, () => same(page, folder))
     const rows = await exported(page)
+    await further(page)
     const off = /angles within ([\d.]+) rad/.exec(await stage(page))?.[1]
     const shown = [
       rows.Findings?.length ?? 0,

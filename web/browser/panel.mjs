@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { assert, close, frame, phone, reload, settled } from './run.mjs'
+import { assert, close, frame, further, phone, reload, settled } from './run.mjs'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
@@ -28,6 +28,19 @@ export async function accessible(page, rules) {
   )
 }
 
+// Words that one sees on the panel, but for those in the cells of tables.
+const words = page =>
+  page.evaluate(() => {
+    const text = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT)
+    let count = 0
+    while (text.nextNode()) {
+      const { data, parentElement: within } = text.currentNode
+      if (within.closest('td, option, .unseen') || !within.checkVisibility({ opacityProperty: true })) continue
+      count += data.match(/\p{L}[\p{L}\p{N}'’-]*/gu)?.length ?? 0
+    }
+    return count
+  })
+
 export async function panel(session, id, shots) {
   const { check, open, quiet } = session
   const page = await open(id)
@@ -42,6 +55,13 @@ export async function panel(session, id, shots) {
   })
   await frame(page)
   await shot(page, 'light-wide')
+  if (id !== 'article')
+    await check(`${id}: at most 250 words in sight`, async () => {
+      const count = await words(page)
+      assert(count <= 250, `${count} words`)
+      return `${count} words`
+    })
+  await further(page)
   await check(`${id}: axe, light`, () => accessible(page))
   await page.evaluate(() => {
     document.activeElement.blur()
@@ -54,13 +74,14 @@ export async function panel(session, id, shots) {
   await page.keyboard.press('d')
   await check(`${id}: exports`, () => exportAll(page, id))
   await reload(page)
+  await further(page)
   await check(`${id}: sliders by key and by pointer, and back by the link`, () => sliders(page))
   await check(`${id}: figures by pointer and by keys`, () => figures(page))
   await check(`${id}: no complaint on the console`, () => quiet(page))
   await page.context().close()
 
   const small = await open(id, { viewport: phone, hasTouch: true })
-  await frame(small)
+  await further(small)
   await shot(small, 'light-phone')
   await check(`${id}: phone, nothing beyond the edge`, async () => {
     const over = await small.evaluate(() => document.documentElement.scrollWidth - innerWidth)
@@ -136,6 +157,7 @@ async function figures(page) {
     location.hash = '#/' + location.hash.slice(2).split('?')[0]
   })
   await settled(page)
+  await further(page)
   const all = page.locator('.stage [role=application]')
   const count = await all.count()
   for (let i = 0; i < count; i++) {

@@ -118,6 +118,11 @@ export const reload = async page => {
   await page.waitForSelector('main h1')
   await frame(page)
 }
+// What panels name and make only when somebody asks.
+export const further = async page => {
+  await page.evaluate(() => document.querySelectorAll('details.further').forEach(e => (e.open = true)))
+  await frame(page)
+}
 // Until the panel is there, its numbers are those of this moment and the address too, which follow a little behind, and at
 // once where a page is printed.
 export const settled = async page => {
