@@ -16,7 +16,7 @@ namespace {
 
 using Size = std::pair<std::int64_t, std::int64_t>;
 using GridVerb = Expected<void> (*)(const Tensor&, GridSize, GridSize, const Resampling&,
-                                const Tensor&);
+                                    const Tensor&);
 
 // Rows are those of `to`, or of `from` where a gradient goes back.
 template <GridVerb verb, bool backward>
