@@ -48,6 +48,8 @@ struct PictureOption {
   AxisScaling scaling = {};
   // [of PicturePlan::axes] pairs that meet angles which training has not shown.
   std::vector<std::vector<std::int64_t>> unseen = {};
+  // [of PicturePlan::axes][pair] radians per position.
+  std::vector<std::vector<double>> frequencies = {};
   // How many times smaller the angle between neighbours is than in training, of the fastest pair
   // and of the middle one of the axis that is stretched most.
   double fastest_pair = 1, middle_pair = 1;

@@ -291,6 +291,7 @@ class Picture {
     double most = 0;
     for (const PictureAxis& one : out_.axes) {
       const Pairs before = pairs_of(*plain, one.axis), after = pairs_of(*plan, one.axis);
+      option.frequencies.push_back(after.frequency);
       std::vector<std::int64_t>& unseen = option.unseen.emplace_back();
       for (std::int64_t r = one.turning; r < one.pairs; ++r) {
         const auto at = static_cast<std::size_t>(r);
@@ -433,6 +434,8 @@ std::string to_json(const PicturePlan& plan) {
   for (const PictureOption& option : plan.options) {
     out.object().member("name", option.name).key("unseen").array();
     for (const auto& pairs : option.unseen) out.value(pairs);
+    out.end().key("frequencies").array();
+    for (const auto& radians : option.frequencies) out.value(radians);
     out.end()
         .member("fastest_pair", option.fastest_pair)
         .member("middle_pair", option.middle_pair)

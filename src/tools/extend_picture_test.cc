@@ -24,6 +24,18 @@ TEST(PictureSize, IsHeightAndWidthBehindFrames) {
   EXPECT_EQ(picture_size("161X720×1280").value(), (PictureSize{161, 720, 1280}));
 }
 
+TEST(ExtendPicture, SaysTheFrequenciesOfEveryAxis) {
+  const auto plan = planned("FluxTransformer2DModel", {.to = {1, 2048, 1024}});
+  ASSERT_TRUE(plan);
+  const auto &plain = option(*plan, "as_is").frequencies,
+             &linear = option(*plan, "linear").frequencies;
+  ASSERT_EQ(plain.size(), plan->axes.size());
+  ASSERT_EQ(plain[0].size(), 28u);
+  EXPECT_DOUBLE_EQ(plain[0][0], 1);
+  EXPECT_DOUBLE_EQ(linear[0][5], plain[0][5] / 2);
+  EXPECT_EQ(linear[1], plain[1]);
+}
+
 TEST(PictureSize, RefusesOtherForms) {
   for (const char* text : {"", "1024", "x", "1024x", "0x1024", "-1x2", "1x2x3x4", "1e3x1024",
                            "1024x99999999999999999999", "1048577x1", "1024 x 1024", "1024x1024k"}) {

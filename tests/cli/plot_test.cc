@@ -1,9 +1,9 @@
 // posenc plot: every kind's pictures and numbers, and what must not happen to either.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numbers>
 #include <sstream>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -181,6 +181,29 @@ TEST_F(Plot, TheModelsWavelengthsStandBesideTheUnscaled) {
   EXPECT_TRUE(has(out, "before the scaling,63,"));
 }
 
+// A row of numbers() that begins with a series and a pair.
+double turns_of(const std::string& csv, const std::string& start) {
+  const std::size_t at = csv.find('\n' + start + ',');
+  return at == csv.npos ? -1 : std::stod(csv.substr(at + start.size() + 2));
+}
+
+TEST_F(Plot, APairOfALargerPictureComesRoundBeyondATurn) {
+  const std::string csv = posenc("plot axes --to 4096x4096 --csv -").out;
+  const double turn = 2 * std::numbers::pi;
+  EXPECT_DOUBLE_EQ(turns_of(csv, "in training,0"), 64 / turn) << csv;
+  EXPECT_DOUBLE_EQ(turns_of(csv, "as_is,0"), 256 / turn);
+  EXPECT_GT(turns_of(csv, "as_is,11"), 1);
+  EXPECT_LT(turns_of(csv, "in training,8"), 1);
+  EXPECT_EQ(turns_of(csv, "linear,20"), turns_of(csv, "in training,20"));
+}
+
+TEST_F(Plot, AVideoThatIsOnlyLongerShowsItsTimeAlone) {
+  const std::string csv =
+      posenc("plot axes --class WanTransformer3DModel --to 161x480x832 --csv -").out;
+  EXPECT_TRUE(has(csv, "riflex,")) << csv;
+  EXPECT_FALSE(has(csv, "height")) << csv;
+}
+
 TEST_F(Plot, BiasesAreTheSlopesTimesTheDistance) {
   for (const auto& row : numbers("bias --scheme alibi --heads 8 --length 6 --show 1")) {
     if (row[0] == "key_position" || row[2].empty()) continue;
@@ -254,6 +277,9 @@ TEST_F(Plot, BadFlagsSayTheCure) {
       {"plot bias x.png --scheme rope", "no bias"},
       {"plot bias x.png --scheme t5", "--table"},
       {"plot moves x.png --tokens 1", "2 to 4096"},
+      {"plot axes x.png --to 4096", "HEIGHTxWIDTH"},
+      {"plot axes x.png --to 64x64 --class 'a\"b'", "--class"},
+      {"plot axes x.png --to 64x64 --model gpt2", "diffusion transformers"},
       {"plot moves x.png --scheme fope", "FoPE"},
       {"plot turns x.png --pairs 32", "0 to 31"},
       {"plot turns x.png --scheme alibi", "rotates nothing"},
