@@ -29,6 +29,17 @@ export function powers([low, high]: [number, number]): number[] | undefined {
   return last > first ? Array.from({ length: last - first + 1 }, (_, i) => 10 ** (first + i)) : undefined
 }
 
+// What stands at a tick of a logarithm: 10k, 0.01.
+export function power(value: number): string {
+  for (const [size, letter] of [
+    [1e9, 'G'],
+    [1e6, 'M'],
+    [1e3, 'k'],
+  ] as const)
+    if (value >= size) return `${+(value / size).toPrecision(6)}${letter}`
+  return value >= 1e-4 ? String(+value.toPrecision(6)) : value.toExponential(0)
+}
+
 // Whole numbers within a range, some `most` of them: what categories are marked by.
 export function wholes([low, high]: [number, number], most: number): number[] {
   const first = Math.ceil(low)
