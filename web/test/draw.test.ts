@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { power } from '../src/draw/axis'
 import { csv } from '../src/draw/figures'
 import { gain, rowsFor, unresolved } from '../src/draw/filter'
 import { pieces, short } from '../src/draw/number'
@@ -23,6 +24,19 @@ describe('numbers as people read them', () => {
     [-Infinity, '−∞'],
   ])('%d reads %s', (x, text) => expect(short(x)).toBe(text))
   test('more digits on request', () => expect(short(Math.PI, 6)).toBe('3.14159'))
+})
+
+describe('a tick of a logarithm', () => {
+  test.each([
+    [1, '1'],
+    [0.01, '0.01'],
+    [1e-5, '1e-5'],
+    [10 ** 2, '100'],
+    [1000, '1k'],
+    [2500, '2.5k'],
+    [1e6, '1M'],
+    [1e9, '1G'],
+  ])('%d reads %s', (x, text) => expect(power(x)).toBe(text))
 })
 
 describe('waves on fewer pixels than positions', () => {
