@@ -175,9 +175,12 @@ std::optional<Sizes> sizes_in(std::string_view line) {
   }
   if (!line.contains("broadcast")) return std::nullopt;
   std::size_t at = std::min(line.find("hapes"), line.size());
-  const std::vector<double> first = numbers_between(line, at, "(", ')'),
-                            second = numbers_between(line, at, "(", ')');
-  if (first.size() < 2 || first.size() != second.size()) return std::nullopt;
+  std::vector<double> first = numbers_between(line, at, "(", ')'),
+                      second = numbers_between(line, at, "(", ')');
+  if (std::min(first.size(), second.size()) < 2) return std::nullopt;
+  // The last axes stand below each other.
+  first.insert(first.begin(), std::max(first.size(), second.size()) - first.size(), 1);
+  second.insert(second.begin(), first.size() - second.size(), 1);
   for (std::size_t i = 0; i < first.size(); ++i)
     if (first[i] != second[i] && first[i] != 1 && second[i] != 1)
       return Sizes{first[i], second[i], i == 3 && are_channels(first[i], second[i]),

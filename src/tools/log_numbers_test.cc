@@ -1,0 +1,88 @@
+// Numbers of lines that posenc does not know, beside the model's own.
+#include "src/tools/log_numbers.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "posenc/tools.h"
+
+namespace posenc::detail {
+namespace {
+
+std::vector<Finding> beside(const char* name, const std::string& log) {
+  const auto model = read_model(name);
+  EXPECT_TRUE(model);
+  return log_differences(*model, log).value_or(std::vector<Finding>{});
+}
+
+const Finding* with(const std::vector<Finding>& findings, std::string_view code) {
+  const auto at = std::ranges::find(findings, code, &Finding::code);
+  return at == findings.end() ? nullptr : &*at;
+}
+
+TEST(LogNumbers, ALengthBeyondALimitIsToldInAnyWords) {
+  for (const char* line :
+       {"Prompt length 70000 exceeds max_seq_len 65536", "prompt of 70,000 tokens > limit 65536",
+        "[ERROR] seq_len (70000) must be <= the context (65536)",
+        "The context of 65536 is full; truncating the prompt from 70000 to 65530 tokens"}) {
+    const auto told = compared_lengths(line);
+    ASSERT_TRUE(told) << line;
+    EXPECT_EQ(told->expected + " " + told->found, "65,536 70,000") << line;
+  }
+}
+
+TEST(LogNumbers, OtherNumbersAreNone) {
+  for (const char* line :
+       {"context length 4096 is smaller than 131072", "KV cache memory 65536 exceeds 4096 MiB",
+        "2025-10-01 12:00:01 context too long", "main.py:1234: prompt exceeds 4096"})
+    EXPECT_FALSE(compared_lengths(line)) << line;
+}
+
+TEST(LogNumbers, AnIndexBehindTheModelsLengthIsItsTablesEnd) {
+  for (const char* line :
+       {"IndexError: index 40960 is out of bounds for dimension 0 with size 40960",
+        "thread 'main' panicked: index out of bounds: the len is 40960 but the index is 40961"}) {
+    const auto found = beside("qwen3-8b", line);
+    ASSERT_TRUE(with(found, "table_end")) << line;
+    EXPECT_TRUE(with(found, "table_end")->message.contains("max_position_embeddings")) << line;
+  }
+}
+
+TEST(LogNumbers, AnIndexOfSomethingElseIsNotTheModelsLength) {
+  const auto found = beside("qwen3-8b", "index 50257 is out of bounds for axis 0 with size 50257");
+  ASSERT_TRUE(with(found, "table_end"));
+  EXPECT_TRUE(with(found, "table_end")->message.contains("none of this model's lengths"));
+}
+
+TEST(LogNumbers, TheModelsLengthIsNamedInSizesThatDiffer) {
+  const auto found =
+      beside("qwen3-8b",
+             "RuntimeError: The size of tensor a (41000) must match the size of tensor b (40960)");
+  ASSERT_TRUE(with(found, "table_end"));
+  EXPECT_EQ(with(found, "table_end")->severity, Severity::error);
+}
+
+TEST(LogNumbers, HeadsOfAnotherWidthAreNamed) {
+  const auto found =
+      beside("qwen3-8b", "RuntimeError: shape '[1, 1, 32, 64]' is invalid for input of size 4096");
+  ASSERT_TRUE(with(found, "heads"));
+  EXPECT_EQ(with(found, "heads")->expected, "128");
+}
+
+TEST(LogNumbers, KeysWithTheQueriesHeadsAreNamed) {
+  const auto found =
+      beside("qwen3-8b", "RuntimeError: shape '[1, 7, 32, 128]' is invalid for input of size 7168");
+  ASSERT_TRUE(with(found, "kv_heads"));
+  EXPECT_EQ(with(found, "kv_heads")->expected, "8");
+}
+
+TEST(LogNumbers, AScalingThatTheProgramLacksIsNamed) {
+  EXPECT_TRUE(with(beside("llama-3.1-8b", "KeyError: 'llama3'"), "engine_too_old"));
+  EXPECT_TRUE(with(beside("phi-3.5-mini", "ValueError: Unknown RoPE scaling type longrope"),
+                   "engine_too_old"));
+}
+
+}  // namespace
+}  // namespace posenc::detail
