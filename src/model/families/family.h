@@ -369,6 +369,11 @@ std::string_view type_of_misnamed(std::string_view class_name);  // "": it is as
 const Family& unknown_family();
 const Family& unknown_family_with_alibi();
 const Family& unknown_family_with_table();
+const Family& unknown_family_with_axes();
+
+// How transformers of pictures spell the channels of each axis.
+constexpr std::string_view axes_of_pictures =
+    "axes_dims axes_dim axes_dim_rope axes_dims_rope rope_axes_dim axis_dims rope_dim_list";
 
 // model_type of the text part, where the model around it is of another type and the part does not
 // say.

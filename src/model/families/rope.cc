@@ -455,6 +455,10 @@ class RopeReader {
     if (!base_from_default_ || !counts_turns || unscaled_layer() || defaults_ ||
         family_.rope.theta_before != 0)
       return;
+    // Files that are older than the key, whose trained length is one that 10000 is for.
+    constexpr double usual = 10000, longest = 4096;
+    const auto original = number_of(rope_.scaling, "original_max_position_embeddings");
+    if (rope_.rope_theta == usual && original && *original <= longest) return;
     reading_.warn("base_from_default", config_.where("rope_theta") + " is missing beside " +
                                            std::string(info(rope_.scaling).name) +
                                            " scaling: the default of " + reading_.family + ", " +
@@ -510,8 +514,9 @@ class RopeReader {
     }
   }
 
-  // ChatGLM stretches its base by a key of its own.
+  // ChatGLM stretches its base by a key of its own, which no class of others reads.
   void ratio() {
+    if (reading_.model.known_family && !reading_.family.starts_with("chatglm")) return;
     const auto stretch = config_.number("rope_ratio", positive);
     if (!stretch || stretch->value == 1) return;
     rope_.rope_theta *= stretch->value;
