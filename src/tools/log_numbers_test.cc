@@ -11,13 +11,13 @@
 namespace posenc::detail {
 namespace {
 
-std::vector<Finding> beside(const char* name, const std::string& log) {
+std::vector<Finding> beside_log(const char* name, const std::string& log) {
   const auto model = read_model(name);
   EXPECT_TRUE(model);
   return log_differences(*model, log).value_or(std::vector<Finding>{});
 }
 
-const Finding* with(const std::vector<Finding>& findings, std::string_view code) {
+const Finding* told_by_numbers_finding(const std::vector<Finding>& findings, std::string_view code) {
   const auto at = std::ranges::find(findings, code, &Finding::code);
   return at == findings.end() ? nullptr : &*at;
 }
@@ -44,43 +44,43 @@ TEST(LogNumbers, AnIndexBehindTheModelsLengthIsItsTablesEnd) {
   for (const char* line :
        {"IndexError: index 40960 is out of bounds for dimension 0 with size 40960",
         "thread 'main' panicked: index out of bounds: the len is 40960 but the index is 40961"}) {
-    const auto found = beside("qwen3-8b", line);
-    ASSERT_TRUE(with(found, "table_end")) << line;
-    EXPECT_TRUE(with(found, "table_end")->message.contains("max_position_embeddings")) << line;
+    const auto found = beside_log("qwen3-8b", line);
+    ASSERT_TRUE(told_by_numbers_finding(found, "table_end")) << line;
+    EXPECT_TRUE(told_by_numbers_finding(found, "table_end")->message.contains("max_position_embeddings")) << line;
   }
 }
 
 TEST(LogNumbers, AnIndexOfSomethingElseIsNotTheModelsLength) {
-  const auto found = beside("qwen3-8b", "index 50257 is out of bounds for axis 0 with size 50257");
-  ASSERT_TRUE(with(found, "table_end"));
-  EXPECT_TRUE(with(found, "table_end")->message.contains("none of this model's lengths"));
+  const auto found = beside_log("qwen3-8b", "index 50257 is out of bounds for axis 0 with size 50257");
+  ASSERT_TRUE(told_by_numbers_finding(found, "table_end"));
+  EXPECT_TRUE(told_by_numbers_finding(found, "table_end")->message.contains("none of this model's lengths"));
 }
 
 TEST(LogNumbers, TheModelsLengthIsNamedInSizesThatDiffer) {
   const auto found =
-      beside("qwen3-8b",
+      beside_log("qwen3-8b",
              "RuntimeError: The size of tensor a (41000) must match the size of tensor b (40960)");
-  ASSERT_TRUE(with(found, "table_end"));
-  EXPECT_EQ(with(found, "table_end")->severity, Severity::error);
+  ASSERT_TRUE(told_by_numbers_finding(found, "table_end"));
+  EXPECT_EQ(told_by_numbers_finding(found, "table_end")->severity, Severity::error);
 }
 
 TEST(LogNumbers, HeadsOfAnotherWidthAreNamed) {
   const auto found =
-      beside("qwen3-8b", "RuntimeError: shape '[1, 1, 32, 64]' is invalid for input of size 4096");
-  ASSERT_TRUE(with(found, "heads"));
-  EXPECT_EQ(with(found, "heads")->expected, "128");
+      beside_log("qwen3-8b", "RuntimeError: shape '[1, 1, 32, 64]' is invalid for input of size 4096");
+  ASSERT_TRUE(told_by_numbers_finding(found, "heads"));
+  EXPECT_EQ(told_by_numbers_finding(found, "heads")->expected, "128");
 }
 
 TEST(LogNumbers, KeysWithTheQueriesHeadsAreNamed) {
   const auto found =
-      beside("qwen3-8b", "RuntimeError: shape '[1, 7, 32, 128]' is invalid for input of size 7168");
-  ASSERT_TRUE(with(found, "kv_heads"));
-  EXPECT_EQ(with(found, "kv_heads")->expected, "8");
+      beside_log("qwen3-8b", "RuntimeError: shape '[1, 7, 32, 128]' is invalid for input of size 7168");
+  ASSERT_TRUE(told_by_numbers_finding(found, "kv_heads"));
+  EXPECT_EQ(told_by_numbers_finding(found, "kv_heads")->expected, "8");
 }
 
 TEST(LogNumbers, AScalingThatTheProgramLacksIsNamed) {
-  EXPECT_TRUE(with(beside("llama-3.1-8b", "KeyError: 'llama3'"), "engine_too_old"));
-  EXPECT_TRUE(with(beside("phi-3.5-mini", "ValueError: Unknown RoPE scaling type longrope"),
+  EXPECT_TRUE(told_by_numbers_finding(beside_log("llama-3.1-8b", "KeyError: 'llama3'"), "engine_too_old"));
+  EXPECT_TRUE(told_by_numbers_finding(beside_log("phi-3.5-mini", "ValueError: Unknown RoPE scaling type longrope"),
                    "engine_too_old"));
 }
 

@@ -11,13 +11,13 @@
 namespace posenc::detail {
 namespace {
 
-std::vector<Finding> of(const char* name, std::string_view settings) {
+std::vector<Finding> judged(const char* name, std::string_view settings) {
   const auto model = read_model(name);
   EXPECT_TRUE(model);
   return judge_roles(&*model, roles_in(settings));
 }
 
-const Finding* with(const std::vector<Finding>& findings, std::string_view code) {
+const Finding* told_by_roles_finding(const std::vector<Finding>& findings, std::string_view code) {
   const auto at = std::ranges::find(findings, code, &Finding::code);
   return at == findings.end() ? nullptr : &*at;
 }
@@ -60,43 +60,43 @@ TEST(Roles, ValuesAreReadInAnyForm) {
 }
 
 TEST(Roles, MoreThanTheModelIsMadeForIsTold) {
-  const auto found = of("qwen3-8b", "python serve.py --context-size 131072");
-  ASSERT_TRUE(with(found, "beyond_context"));
-  EXPECT_EQ(with(found, "beyond_context")->expected, "40,960");
-  EXPECT_TRUE(of("qwen3-8b", "contextSize: 32768").empty());
+  const auto found = judged("qwen3-8b", "python serve.py --context-size 131072");
+  ASSERT_TRUE(told_by_roles_finding(found, "beyond_context"));
+  EXPECT_EQ(told_by_roles_finding(found, "beyond_context")->expected, "40,960");
+  EXPECT_TRUE(judged("qwen3-8b", "contextSize: 32768").empty());
 }
 
 TEST(Roles, AScalingThatReachesSoFarIsNoFault) {
-  const auto found = of("llama-2-7b", "python server.py --n_ctx 16384 --compress_pos_emb 4");
-  EXPECT_FALSE(with(found, "beyond_context"));
-  ASSERT_TRUE(with(found, "rope_scaling"));
-  EXPECT_EQ(with(found, "rope_scaling")->severity, Severity::note);
+  const auto found = judged("llama-2-7b", "python server.py --n_ctx 16384 --compress_pos_emb 4");
+  EXPECT_FALSE(told_by_roles_finding(found, "beyond_context"));
+  ASSERT_TRUE(told_by_roles_finding(found, "rope_scaling"));
+  EXPECT_EQ(told_by_roles_finding(found, "rope_scaling")->severity, Severity::note);
 }
 
 TEST(Roles, AScalingThatNobodyNeedsIsAWarning) {
-  const auto found = of("llama-2-7b", "n_ctx: 4096\ncompress_pos_emb: 2");
-  ASSERT_TRUE(with(found, "rope_scaling"));
-  EXPECT_EQ(with(found, "rope_scaling")->severity, Severity::warning);
+  const auto found = judged("llama-2-7b", "n_ctx: 4096\ncompress_pos_emb: 2");
+  ASSERT_TRUE(told_by_roles_finding(found, "rope_scaling"));
+  EXPECT_EQ(told_by_roles_finding(found, "rope_scaling")->severity, Severity::warning);
 }
 
 TEST(Roles, ASmallerBaseIsAnError) {
-  const auto found = of("llama-3.1-8b", "rope_freq_base: 10000");
-  ASSERT_TRUE(with(found, "rope_theta"));
-  EXPECT_EQ(with(found, "rope_theta")->severity, Severity::error);
-  EXPECT_TRUE(of("llama-3.1-8b", "rope_freq_base: 500000").empty());
+  const auto found = judged("llama-3.1-8b", "rope_freq_base: 10000");
+  ASSERT_TRUE(told_by_roles_finding(found, "rope_theta"));
+  EXPECT_EQ(told_by_roles_finding(found, "rope_theta")->severity, Severity::error);
+  EXPECT_TRUE(judged("llama-3.1-8b", "rope_freq_base: 500000").empty());
 }
 
 TEST(Roles, TheTrainedLengthIsNotTheOneThatIsWanted) {
-  const auto found = of("qwen3-8b", "yarn_orig_ctx: 131072");
-  ASSERT_TRUE(with(found, "original_beyond"));
-  EXPECT_TRUE(of("qwen3-8b", "yarn_orig_ctx: 32768").empty());
+  const auto found = judged("qwen3-8b", "yarn_orig_ctx: 131072");
+  ASSERT_TRUE(told_by_roles_finding(found, "original_beyond"));
+  EXPECT_TRUE(judged("qwen3-8b", "yarn_orig_ctx: 32768").empty());
 }
 
 TEST(Roles, SettingsContradictEachOtherWithoutAModel) {
   const auto found =
       judge_roles(nullptr, roles_in("ctx_size=131072 rope_scale=2 yarn_orig_ctx=32768"));
-  ASSERT_TRUE(with(found, "beyond_context"));
-  EXPECT_EQ(with(found, "beyond_context")->expected, "65,536");
+  ASSERT_TRUE(told_by_roles_finding(found, "beyond_context"));
+  EXPECT_EQ(told_by_roles_finding(found, "beyond_context")->expected, "65,536");
 }
 
 TEST(Roles, TheDoctorSaysHowItTookThem) {
