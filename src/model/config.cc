@@ -180,10 +180,9 @@ const Family* stated_scheme(const Section& text) {
 // Whether a key's name speaks of what layers do with positions, and not of their perceptrons.
 bool speaks_of_attention(std::string_view key) {
   constexpr std::string_view read = "layer_types layers_block_type block_types";
-  constexpr std::string_view words[] = {"attn",   "attention",  "rope",      "rotary",
-                                        "window", "slid",       "hybrid",    "mixer",
-                                        "layout", "block_type", "layer_type",
-                                        "heads"};
+  constexpr std::string_view words[] = {"attn",   "attention",  "rope",       "rotary",
+                                        "window", "slid",       "hybrid",     "mixer",
+                                        "layout", "block_type", "layer_type", "heads"};
   return !contains_word(read, key) && !key.contains("mlp") &&
          std::ranges::any_of(words, [&](std::string_view word) { return key.contains(word); });
 }

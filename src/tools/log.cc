@@ -34,6 +34,7 @@ class LogDifferences {
     of_request();
     of_table();
     of_sizes();
+    of_trained_length();
     of_keys();
     of_arguments();
     of_windows();
@@ -277,6 +278,27 @@ class LogDifferences {
         one.cure +=
             "; its rows come with the weights: a larger number in the config.json adds none, and "
             "the checkpoint's own number is the end";
+    }
+  }
+
+  // Older checks of transformers do not know YaRN's own trained length, and count from the context.
+  void of_trained_length() {
+    const Rope* rope = first_rope();
+    const Yarn* yarn = rope ? std::get_if<Yarn>(&rope->scaling) : nullptr;
+    for (Finding& one : findings_) {
+      if (one.code != "unknown_key" || one.found != "{'original_max_position_embeddings'}" || !yarn)
+        continue;
+      const std::int64_t trained = yarn->original_max_position_embeddings;
+      const bool same = trained == model_.context;
+      one.severity = same ? Severity::note : Severity::warning;
+      one.message =
+          "this transformers (before 4.51) takes max_position_embeddings, " +
+          grouped(model_.context) + ", for YaRN's trained length" +
+          (same ? ", which is the same number: nothing is lost; vLLM and SGLang read the key by "
+                  "themselves"
+                : " and not the " + grouped(trained) +
+                      " of the file: it stretches otherwise; vLLM and SGLang read the key");
+      one.cure = same ? "" : "pip install -U transformers (4.51 or later)";
     }
   }
 

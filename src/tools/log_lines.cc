@@ -386,8 +386,8 @@ class LogReader {
 
   // A table of scalings that lacks the file's: "KeyError: 'llama3'", "Unknown RoPE type yarn".
   void scaling_without_code(std::string_view line) {
-    constexpr std::string_view types[] = {"llama3", "longrope", "yarn", "proportional", "su",
-                                          "dynamic", "linear",  "mrope"};
+    constexpr std::string_view types[] = {"llama3", "longrope", "yarn",   "proportional",
+                                          "su",     "dynamic",  "linear", "mrope"};
     const std::string text = in_small_letters(line);
     const auto is_told = [&](std::string_view type) {
       if (text.contains("keyerror: '" + std::string(type) + "'")) return true;
@@ -403,7 +403,9 @@ class LogReader {
              (at + type.size() == text.size() || !is_of_word(text[at + type.size()]));
     };
     const auto* const type = std::ranges::find_if(types, is_told);
-    if (type == std::end(types)) return;
+    if (type == std::end(types) || text.contains("unrecognized keys") ||
+        text.contains("unrecognized argument"))
+      return;
     for (const Finding& one : log_.remarks)
       if (one.line == line_) return;
     remark({.code = "engine_too_old",

@@ -31,18 +31,18 @@ std::vector<double> lengths_in(std::string_view line) {
     const std::size_t start = i;
     double number = 0;
     while (i < line.size() &&
-           (is_digit(line[i]) || ((line[i] == ',' || line[i] == '_') && i + 3 < line.size() &&
-                                  is_digit(line[i + 1]) && is_digit(line[i + 2]) &&
-                                  is_digit(line[i + 3]) &&
-                                  (i + 4 == line.size() || !is_digit(line[i + 4]))))) {
+           (is_digit(line[i]) ||
+            ((line[i] == ',' || line[i] == '_') && i + 3 < line.size() && is_digit(line[i + 1]) &&
+             is_digit(line[i + 2]) && is_digit(line[i + 3]) &&
+             (i + 4 == line.size() || !is_digit(line[i + 4]))))) {
       if (is_digit(line[i])) number = 10 * number + (line[i] - '0');
       ++i;
     }
     const char before = start > 0 ? line[start - 1] : ' ', behind = i < line.size() ? line[i] : ' ';
     const char next = i + 1 < line.size() ? line[i + 1] : ' ';
-    const bool alone = std::string_view(" =([{'\"`><,|").contains(before) ||
-                       (before == ':' && start > 1 && line[start - 2] != 'y' &&
-                        !is_digit(line[start - 2]));
+    const bool alone =
+        std::string_view(" =([{'\"`><,|").contains(before) ||
+        (before == ':' && start > 1 && line[start - 2] != 'y' && !is_digit(line[start - 2]));
     const bool ends = std::string_view(" )]}'\"`,;<>|").contains(behind) ||
                       ((behind == '.' || behind == ':') && (next == ' ' || i + 1 == line.size()));
     if (alone && ends && number >= least && number <= most) numbers.push_back(number);
@@ -94,14 +94,29 @@ std::optional<Finding> compared_lengths(std::string_view line) {
   // A limit, and what was left below it: "truncating from 50000 to 40956 of 40960".
   constexpr double nearby = 64;
   if (numbers.size() == 3 && numbers[1] - numbers[0] <= nearby) numbers.erase(numbers.begin());
-  const bool of_length =
-      has_one(text, {"token", "prompt", "context", "length", "seq", "position", "rope", "ctx",
-                     "max_len", "model_len"});
-  const bool compares =
-      has_one(text, {"exceed", "greater than", "larger than", "longer than", "more than", "beyond",
-                     " > ", "must be <", "must be less", "must not be", "less than or equal",
-                     "at most", "too long", "too large", "too many", "over the", "cannot be",
-                     "truncat", "does not fit", "up to", "only support"});
+  const bool of_length = has_one(text, {"token", "prompt", "context", "length", "seq", "position",
+                                        "rope", "ctx", "max_len", "model_len"});
+  const bool compares = has_one(text, {"exceed",
+                                       "greater than",
+                                       "larger than",
+                                       "longer than",
+                                       "more than",
+                                       "beyond",
+                                       " > ",
+                                       "must be <",
+                                       "must be less",
+                                       "must not be",
+                                       "less than or equal",
+                                       "at most",
+                                       "too long",
+                                       "too large",
+                                       "too many",
+                                       "over the",
+                                       "cannot be",
+                                       "truncat",
+                                       "does not fit",
+                                       "up to",
+                                       "only support"});
   // A warning that all of the model is not used says the opposite.
   const bool is_shorter = !text.contains("must") && !text.contains("exceed") &&
                           has_one(text, {"smaller than", "shorter than", "less than the", " < "});
@@ -155,6 +170,22 @@ void name_numbers(const Model& model, Finding& finding) {
     return;
   }
   if (finding.code != "lengths_differ" && finding.code != "channels_differ") return;
+  // A window's slots, and a few tokens that came on top.
+  constexpr double few = 64;
+  for (const LayerGroup& group : model.groups) {
+    const double window = group.window ? static_cast<double>(*group.window) : 0;
+    if (is_tower(group.stack) || window < 128 || most <= window || most - window > few ||
+        least > few)
+      continue;
+    finding.message = told_length(most) + " is the sliding window of this model, " +
+                      told_length(window) + ", and " + told_length(most - window) +
+                      " tokens more: its cache is a ring buffer, and was cut or joined as if it "
+                      "were flat";
+    finding.cure =
+        "update the program; until then no prompt cache and no drafts for models with sliding "
+        "layers";
+    return;
+  }
   for (const double one : {least, most}) {
     const std::string what = size_of_model(model, one);
     if (!what.empty() && !finding.message.contains(what))
@@ -183,8 +214,8 @@ std::optional<Finding> heads_of_view(const Model& model, std::string_view shape,
                               " (head_dim): it divides hidden_size by the heads, and cos and sin "
                               "are for the wrong width as well",
                    .cure = "update the program: it must read head_dim of the config.json"};
-  if (axes.back() == width && heads != kv_heads &&
-      std::ranges::find(axes, heads) != axes.end() && all / heads * kv_heads == size)
+  if (axes.back() == width && heads != kv_heads && std::ranges::find(axes, heads) != axes.end() &&
+      all / heads * kv_heads == size)
     return Finding{.code = "kv_heads",
                    .expected = number_text(kv_heads),
                    .found = number_text(heads),

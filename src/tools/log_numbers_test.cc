@@ -17,7 +17,8 @@ std::vector<Finding> beside_log(const char* name, const std::string& log) {
   return log_differences(*model, log).value_or(std::vector<Finding>{});
 }
 
-const Finding* told_by_numbers_finding(const std::vector<Finding>& findings, std::string_view code) {
+const Finding* told_by_numbers_finding(const std::vector<Finding>& findings,
+                                       std::string_view code) {
   const auto at = std::ranges::find(findings, code, &Finding::code);
   return at == findings.end() ? nullptr : &*at;
 }
@@ -46,42 +47,84 @@ TEST(LogNumbers, AnIndexBehindTheModelsLengthIsItsTablesEnd) {
         "thread 'main' panicked: index out of bounds: the len is 40960 but the index is 40961"}) {
     const auto found = beside_log("qwen3-8b", line);
     ASSERT_TRUE(told_by_numbers_finding(found, "table_end")) << line;
-    EXPECT_TRUE(told_by_numbers_finding(found, "table_end")->message.contains("max_position_embeddings")) << line;
+    EXPECT_TRUE(
+        told_by_numbers_finding(found, "table_end")->message.contains("max_position_embeddings"))
+        << line;
   }
 }
 
 TEST(LogNumbers, AnIndexOfSomethingElseIsNotTheModelsLength) {
-  const auto found = beside_log("qwen3-8b", "index 50257 is out of bounds for axis 0 with size 50257");
+  const auto found =
+      beside_log("qwen3-8b", "index 50257 is out of bounds for axis 0 with size 50257");
   ASSERT_TRUE(told_by_numbers_finding(found, "table_end"));
-  EXPECT_TRUE(told_by_numbers_finding(found, "table_end")->message.contains("none of this model's lengths"));
+  EXPECT_TRUE(told_by_numbers_finding(found, "table_end")
+                  ->message.contains("none of this model's lengths"));
 }
 
 TEST(LogNumbers, TheModelsLengthIsNamedInSizesThatDiffer) {
-  const auto found =
-      beside_log("qwen3-8b",
-             "RuntimeError: The size of tensor a (41000) must match the size of tensor b (40960)");
+  const auto found = beside_log(
+      "qwen3-8b",
+      "RuntimeError: The size of tensor a (41000) must match the size of tensor b (40960)");
   ASSERT_TRUE(told_by_numbers_finding(found, "table_end"));
   EXPECT_EQ(told_by_numbers_finding(found, "table_end")->severity, Severity::error);
 }
 
 TEST(LogNumbers, HeadsOfAnotherWidthAreNamed) {
-  const auto found =
-      beside_log("qwen3-8b", "RuntimeError: shape '[1, 1, 32, 64]' is invalid for input of size 4096");
+  const auto found = beside_log(
+      "qwen3-8b", "RuntimeError: shape '[1, 1, 32, 64]' is invalid for input of size 4096");
   ASSERT_TRUE(told_by_numbers_finding(found, "heads"));
   EXPECT_EQ(told_by_numbers_finding(found, "heads")->expected, "128");
 }
 
 TEST(LogNumbers, KeysWithTheQueriesHeadsAreNamed) {
-  const auto found =
-      beside_log("qwen3-8b", "RuntimeError: shape '[1, 7, 32, 128]' is invalid for input of size 7168");
+  const auto found = beside_log(
+      "qwen3-8b", "RuntimeError: shape '[1, 7, 32, 128]' is invalid for input of size 7168");
   ASSERT_TRUE(told_by_numbers_finding(found, "kv_heads"));
   EXPECT_EQ(told_by_numbers_finding(found, "kv_heads")->expected, "8");
 }
 
 TEST(LogNumbers, AScalingThatTheProgramLacksIsNamed) {
-  EXPECT_TRUE(told_by_numbers_finding(beside_log("llama-3.1-8b", "KeyError: 'llama3'"), "engine_too_old"));
-  EXPECT_TRUE(told_by_numbers_finding(beside_log("phi-3.5-mini", "ValueError: Unknown RoPE scaling type longrope"),
-                   "engine_too_old"));
+  EXPECT_TRUE(
+      told_by_numbers_finding(beside_log("llama-3.1-8b", "KeyError: 'llama3'"), "engine_too_old"));
+  EXPECT_TRUE(told_by_numbers_finding(
+      beside_log("phi-3.5-mini", "NotImplementedError: rope_type longrope is not supported"),
+      "engine_too_old"));
+}
+
+TEST(LogNumbers, KeysThatAreNotRecognizedAreNoMissingScaling) {
+  const auto found = beside_log("qwen2.5-7b-yarn4",
+                                "Unrecognized keys in `rope_scaling` for 'rope_type'='yarn': "
+                                "{'original_max_position_embeddings'}");
+  EXPECT_FALSE(told_by_numbers_finding(found, "engine_too_old"));
+  ASSERT_TRUE(told_by_numbers_finding(found, "unknown_key"));
+  EXPECT_EQ(told_by_numbers_finding(found, "unknown_key")->severity, Severity::note);
+}
+
+TEST(LogNumbers, AWindowsSlotsAndAFewTokensAreARingBuffer) {
+  const auto found = beside_log("gemma-3-4b",
+                                "ValueError: [broadcast_shapes] Shapes (1,8,4,256) and "
+                                "(1,8,1029,256) cannot be broadcast");
+  ASSERT_TRUE(told_by_numbers_finding(found, "lengths_differ"));
+  EXPECT_TRUE(told_by_numbers_finding(found, "lengths_differ")->message.contains("sliding window"));
+}
+
+TEST(LogNumbers, LatentsOfAVideoAreToldInFrames) {
+  const auto found = beside_log(
+      "qwen3-8b",
+      "  File \"ComfyUI-WanVideoWrapper/nodes_sampler.py\", line 1430\n"
+      "RuntimeError: Sizes of tensors must match except in dimension 0. Expected size 21 but got "
+      "size 22 for tensor number 1 in the list.");
+  ASSERT_TRUE(told_by_numbers_finding(found, "grid_rounded"));
+  EXPECT_TRUE(told_by_numbers_finding(found, "grid_rounded")->message.contains("81 frames"));
+}
+
+TEST(LogNumbers, AnAxisTooManyIsNoShortTable) {
+  const auto found = beside_log(
+      "qwen3-8b",
+      "    q_embed = (q * cos) + (rotate_half(q) * sin)\n"
+      "RuntimeError: The size of tensor a (128) must match the size of tensor b (1698) at "
+      "non-singleton dimension 4");
+  EXPECT_TRUE(told_by_numbers_finding(found, "position_rows"));
 }
 
 }  // namespace

@@ -63,17 +63,20 @@ constexpr std::string_view
     of_rotation = "rope rotary yarn ntk longrope rot freq frequency",
     of_texts = "ctx context seq sequence seqlen position positions model",
     of_sizes = "len length size window max tokens num n limit embeddings seqlen",
-    in_one = "nctx numctx ctxsize ctxlen contextsize contextlength contextlen contextwindow "
-             "maxseqlen maxmodellen maxcontextlength maxcontextlen seqlen maxctx",
+    in_one =
+        "nctx numctx ctxsize ctxlen contextsize contextlength contextlen contextwindow "
+        "maxseqlen maxmodellen maxcontextlength maxcontextlen seqlen maxctx",
     // Lengths of something else: of an answer, a batch, a picture, a file.
-    of_others = "new batch batches micro batched ubatch output response answer completion generate "
-                "generation gen prefill chunk chunked chunks min draft overlap hidden vocab stride "
-                "keep reserve reserved image images frame frames file path name log lora gpu cpu "
-                "tensor pipeline parallel data dim head heads layer layers sliding local word id "
-                "ids file files steps epochs requests seqs concurrent summary rerank embed shift "
-                "checkpoint checkpoints buffer",
-    no_factor = "attn attention mscale ext beta low high short long partial fraction pct percent "
-                "dim channels fast slow";
+    of_others =
+        "new batch batches micro batched ubatch output response answer completion generate "
+        "generation gen prefill chunk chunked chunks min draft overlap hidden vocab stride "
+        "keep reserve reserved image images frame frames file path name log lora gpu cpu "
+        "tensor pipeline parallel data dim head heads layer layers sliding local word id "
+        "ids file files steps epochs requests seqs concurrent summary rerank embed shift "
+        "checkpoint checkpoints buffer",
+    no_factor =
+        "attn attention mscale ext beta low high short long partial fraction pct percent "
+        "dim channels fast slow";
 
 // "131072", "131_072", "128k", "1e6"; nothing: no number alone.
 std::optional<double> number_of(std::string_view value) {
@@ -172,9 +175,10 @@ class Settings {
     }
     if (at < text_.size() && (text_[at] == '"' || text_[at] == '\'')) ++at;
     const std::size_t start = at;
-    while (at < text_.size() && (is_of_name(text_[at]) || text_[at] == '+' ||
-                                 (text_[at] == ',' && at + 1 < text_.size() &&
-                                  is_digit(text_[at + 1]) && at > start && is_digit(text_[at - 1]))))
+    while (at < text_.size() &&
+           (is_of_name(text_[at]) || text_[at] == '+' ||
+            (text_[at] == ',' && at + 1 < text_.size() && is_digit(text_[at + 1]) && at > start &&
+             is_digit(text_[at - 1]))))
       ++at;
     if (at == start) return std::nullopt;
     at_ = at;
@@ -305,8 +309,9 @@ class Told {
         finding.cure = base->key + " " + number_text(main_->rope_theta) + ", or leave it out";
       } else if (is_scaled() && !is_base) {
         finding.severity = Severity::warning;
-        finding.message += "; the file has a scaling of its own, which this takes the place of, or "
-                           "comes on top of";
+        finding.message +=
+            "; the file has a scaling of its own, which this takes the place of, or "
+            "comes on top of";
         finding.cure = "leave the scaling to the file";
       } else if (!longer) {
         finding.severity = Severity::warning;
@@ -383,7 +388,8 @@ std::optional<Role> role_of(std::string_view name) {
   const Name words(name);
   if (words.count() == 0 || words.count() > 8) return std::nullopt;
   const bool rotates = words.has(of_rotation);
-  if (words.has("orig original pretrained") && words.has("ctx context seq len length max positions"))
+  if (words.has("orig original pretrained") &&
+      words.has("ctx context seq len length max positions"))
     return Role::original;
   if (words.has("alpha") && (rotates || words.has("value"))) return Role::alpha;
   if (rotates && words.has("theta base") && !words.has("local swa sliding")) return Role::base;

@@ -100,7 +100,8 @@ TEST(Roles, SettingsContradictEachOtherWithoutAModel) {
 }
 
 TEST(Roles, TheDoctorSaysHowItTookThem) {
-  const Exhibit one = text_exhibit("values.yaml", "server:\n  contextSize: 131072\n  replicas: 2\n");
+  const Exhibit one =
+      text_exhibit("values.yaml", "server:\n  contextSize: 131072\n  replicas: 2\n");
   EXPECT_EQ(one.kind, ExhibitKind::command);
   EXPECT_TRUE(one.as.ends_with("contextSize 131,072")) << one.as;
 }

@@ -17,7 +17,8 @@ constexpr Family tower{.read = read_vit};
 constexpr Family unknown_with_alibi{.read = read_bloom};
 constexpr Family unknown_with_table{.read = read_learned, .causal = false};
 // What diffusers' transformers of channels by axis have in common.
-constexpr Family unknown_with_axes{.read = read_diffusion, .sizes = {3072, 24, 24},
+constexpr Family unknown_with_axes{.read = read_diffusion,
+                                   .sizes = {3072, 24, 24},
                                    .rope = {.theta = 10000, .theta_keys = "rope_theta theta"},
                                    .picture = {.keys = axes_of_pictures}};
 

@@ -167,8 +167,7 @@ bool speaks_of_rotation(std::string_view name) {
 }
 
 // Whether a value asks for anything: a number that is no neutral one, a scaling's word, a flag.
-bool asks_for_something(std::string_view key, const Json& value,
-                        const std::vector<double>& held) {
+bool asks_for_something(std::string_view key, const Json& value, const std::vector<double>& held) {
   if (const bool* flag = value.get<bool>()) return *flag && has_part(key, {"yarn", "ntk"});
   if (const std::string* word = value.get<std::string>())
     return has_part(*word, {"yarn", "linear", "dynamic", "ntk", "longrope", "llama3"});
@@ -196,9 +195,8 @@ void lint_unasked(const Section& config, bool own_code) {
     if (reading.asked.contains(key) || !speaks_of_rotation(key)) continue;
     if (!asks_for_something(key, value, held)) continue;
     // Said already, or of a family whose rule has no rotation to change.
-    const bool told = std::ranges::any_of(reading.model.warnings, [&](const Warning& one) {
-      return one.message.contains(key);
-    });
+    const bool told = std::ranges::any_of(
+        reading.model.warnings, [&](const Warning& one) { return one.message.contains(key); });
     if (told || held.empty()) continue;
     const std::string said = config.where(key) + " is " + printable(value.text(), 80);
     if (own_code)

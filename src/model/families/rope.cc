@@ -313,6 +313,12 @@ class RopeReader {
     // Published files have these beside what they read, and nobody reads them there.
     if (key == "finetuned" && std::holds_alternative<Yarn>(rope_.scaling)) return;  // YaRN's own
     if (family_.rope.alpha && contains_word(deepseek_keys, key)) return;            // HunYuan's
+    // Trainers keep the trained length beside a linear factor that it explains.
+    if (key == "original_max_position_embeddings") {
+      const auto trained = p.number(key, positive), factor = p.number("factor", positive),
+                 whole = config_.number("max_position_embeddings");
+      if (trained && whole && factor && trained->value * factor->value == whole->value) return;
+    }
     if (key == "attn_factor") {
       reading_.warn("attn_factor",
                     p.where(key) +
@@ -458,7 +464,9 @@ class RopeReader {
     // Files that are older than the key, whose trained length is one that 10000 is for.
     constexpr double usual = 10000, longest = 4096;
     const auto original = number_of(rope_.scaling, "original_max_position_embeddings");
-    if (rope_.rope_theta == usual && original && *original <= longest) return;
+    if (std::holds_alternative<Yarn>(rope_.scaling) && rope_.rope_theta == usual && original &&
+        *original <= longest)
+      return;
     reading_.warn("base_from_default", config_.where("rope_theta") + " is missing beside " +
                                            std::string(info(rope_.scaling).name) +
                                            " scaling: the default of " + reading_.family + ", " +
