@@ -67,7 +67,8 @@ std::optional<Finding> compared_lengths(std::string_view line) {
   constexpr std::size_t longest = 400;
   const std::string text = in_small_letters(line.substr(0, longest));
   if (has_one(text, {"memory", " gib", " mib", " gb", " mb", "bytes", "vocab", "num_seqs", "seed",
-                     "port ", "timeout", "width", "height", "pixel", "num_blocks"}))
+                     "port ", "timeout", "width", "height", "pixel", "num_blocks", "stepping",
+                     "\xe2\x86\x92", "->"}))  // an arrow is a change, no comparison
     return std::nullopt;
   std::vector<double> numbers = of_numbers::lengths_in(text);
   const bool of_index =

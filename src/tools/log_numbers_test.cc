@@ -37,6 +37,7 @@ TEST(LogNumbers, ALengthBeyondALimitIsToldInAnyWords) {
 TEST(LogNumbers, OtherNumbersAreNone) {
   for (const char* line :
        {"context length 4096 is smaller than 131072", "KV cache memory 65536 exceeds 4096 MiB",
+        "Context length exceeded, stepping down: 1,000,000 -> 256,000 tokens",
         "2025-10-01 12:00:01 context too long", "main.py:1234: prompt exceeds 4096"})
     EXPECT_FALSE(compared_lengths(line)) << line;
 }

@@ -7,12 +7,13 @@
 namespace posenc::detail {
 namespace {
 
-constexpr Family unknown{.reads_bidirectional = true,
-                         .rope = {.theta_keys = any_theta, .by_layer_type = true},
-                         .slice = {.partial_keys = any_partial, .reads_rotary_dim = true},
-                         .layers = {.types = true, .every_keys = any_every},
-                         .window = {.keys = any_window},
-                         .local = {.theta_keys = any_local_theta}};
+constexpr Family unknown{
+    .reads_bidirectional = true,
+    .rope = {.theta_keys = any_theta, .by_layer_type = true, .ratio_key = "rope_ratio"},
+    .slice = {.partial_keys = any_partial, .reads_rotary_dim = true},
+    .layers = {.types = true, .every_keys = any_every},
+    .window = {.keys = any_window},
+    .local = {.theta_keys = any_local_theta}};
 constexpr Family tower{.read = read_vit};
 constexpr Family unknown_with_alibi{.read = read_bloom};
 constexpr Family unknown_with_table{.read = read_learned, .causal = false};

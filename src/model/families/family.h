@@ -132,6 +132,8 @@ struct FamilyRope {
   // key of the factor by which the code published with the weights grows the base (dynamic NTK)
   // past max_trained_positions, and transformers' class does not
   std::string_view stretch = {};
+  // its own key for a factor of the base
+  std::string_view ratio_key = {};
   // dynamic with alpha is NTK-aware (HunYuan)
   bool alpha = false;
   // ntk also divides every frequency by s^(2/d), over the base b·s (GTE)

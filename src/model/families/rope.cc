@@ -524,8 +524,7 @@ class RopeReader {
 
   // ChatGLM stretches its base by a key of its own, which no class of others reads.
   void ratio() {
-    if (reading_.model.known_family && !reading_.family.starts_with("chatglm")) return;
-    const auto stretch = config_.number("rope_ratio", positive);
+    const auto stretch = config_.number(family_.rope.ratio_key, positive);
     if (!stretch || stretch->value == 1) return;
     rope_.rope_theta *= stretch->value;
     note(notes_, "rope_theta", number_text(rope_.rope_theta), Origin::derived,
