@@ -18,7 +18,8 @@ namespace posenc::detail {
 namespace by_name {
 namespace {
 
-constexpr std::size_t largest_settings = std::size_t{1} << 20, longest_name = 64;
+constexpr std::size_t largest_settings = std::size_t{1} << 20, longest_name = 64,
+                      longest_line = 400, most_settings = 64;
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
@@ -146,14 +147,16 @@ class Settings {
     while (at_ < text_.size() && is_of_name(text_[at_])) ++at_;
     std::string_view path = text_.substr(start, at_ - start);
     const std::string_view name = path.substr(std::min(path.rfind('.') + 1, path.size()));
-    // "# max_seq_len: 4096" says nothing.
-    const std::size_t line = text_.rfind('\n', start) + 1;  // 0 where there is none
-    const std::string_view before = text_.substr(line, start - line);
-    if (name.size() > longest_name || before.contains("# ") || before.starts_with('#') ||
-        before.contains("// ") || before.starts_with("//"))
-      return;
+    if (name.size() > longest_name || told_.size() == most_settings) return;
     const auto role = role_of(name);
     if (!role) return;
+    // "# max_seq_len: 4096" says nothing.
+    std::string_view before = text_.substr(0, start);
+    before = before.substr(before.size() - std::min(before.size(), longest_line));
+    before = before.substr(before.rfind('\n') + 1);  // all of it where there is none
+    if (before.contains("# ") || before.starts_with('#') || before.contains("// ") ||
+        before.starts_with("//"))
+      return;
     const bool is_flag = before.ends_with("--");
     const auto value = value_behind(is_flag);
     if (!value) return;

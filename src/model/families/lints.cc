@@ -191,13 +191,16 @@ void lint_unasked(const Section& config, bool own_code) {
         for (const char* field : {"factor", "alpha", "original_max_position_embeddings"})
           if (const auto number = number_of(rope->scaling, field)) held.push_back(*number);
       }
+  int left = 8;  // of more somebody has made a game
   for (const auto& [key, value] : config.members()) {
+    if (left == 0) return;
     if (reading.asked.contains(key) || !speaks_of_rotation(key)) continue;
     if (!asks_for_something(key, value, held)) continue;
     // Said already, or of a family whose rule has no rotation to change.
     const bool told = std::ranges::any_of(
         reading.model.warnings, [&](const Warning& one) { return one.message.contains(key); });
     if (told || held.empty()) continue;
+    --left;
     const std::string said = config.where(key) + " is " + printable(value.text(), 80);
     if (own_code)
       reading.warn("ignored_key", said +
