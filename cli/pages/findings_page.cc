@@ -77,8 +77,22 @@ std::string engines_page(std::span<const EngineDifferences> engines, const Termi
   for (const EngineDifferences& one : engines)
     label_width = std::max(label_width, columns(label(one.reading.engine)) + 2);
   const std::string indent(label_width, ' ');
+  // What is not known of an unknown family holds of every engine, and is said once.
+  const auto is_unknown = [](const EngineDifferences& one) {
+    return !one.findings.empty() && one.findings.front().code == "not_known";
+  };
+  const bool once = std::ranges::count_if(engines, is_unknown) > 2;
+  bool said = false;
+  std::string others;
   std::string out;
   for (const EngineDifferences& one : engines) {
+    if (once && is_unknown(one) && said) {
+      others += (others.empty() ? "" : ", ") + label(one.reading.engine);
+      for (const Finding& finding : one.findings)
+        if (finding.code == "no_class") others += " (no class for it)";
+      continue;
+    }
+    said = said || is_unknown(one);
     std::string line = padded(label(one.reading.engine), label_width);
     const auto add = [&](std::string_view lead, std::string_view text) {
       out += line + std::string(lead) + wrapped(text, label_width, label_width) + "\n";
@@ -97,6 +111,8 @@ std::string engines_page(std::span<const EngineDifferences> engines, const Termi
     for (const EngineNote& note : one.reading.notes)
       add("", term.dim(fmt::format("{}: {}", name(note.kind), note.what)));
   }
+  if (!others.empty())
+    out += padded("the same of", label_width) + wrapped(others, label_width, label_width) + "\n";
   return out;
 }
 

@@ -10,6 +10,8 @@
 #include "src/engines/onnx.h"
 #include "src/engines/spell.h"
 #include "src/engines/typed.h"
+#include "src/explain/text.h"
+#include "src/model/compare.h"
 #include "src/text/json_writer.h"
 
 namespace posenc {
@@ -225,7 +227,19 @@ Expected<Translation> in_words(const Model& model, std::string_view engine, std:
 Expected<Translation> translate(const Model& model, std::string_view engine, std::int64_t length) {
   const detail::TypedTarget* typed = detail::find_typed(engine);
   POSENC_TRY(out, in_words(model, typed ? typed->engine : engine, length));
-  if (typed) detail::type_in(*typed, model, out);
+  if (typed) {
+    detail::type_in(*typed, model, out);
+    return out;
+  }
+  const std::int64_t made_for = std::max(model.context, detail::reach(model));
+  if (made_for > 0 && length > made_for)
+    out.notes.push_back({EngineNote::Kind::lost,
+                         detail::grouped(length) + " tokens are beyond the " +
+                             detail::grouped(made_for) +
+                             " that the file is made for, and nothing here stretches them: posenc "
+                             "extend MODEL --to " +
+                             std::to_string(length) + " --engine " + std::string(out.engine.name) +
+                             " writes a scaling"});
   return out;
 }
 

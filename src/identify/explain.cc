@@ -192,14 +192,47 @@ class Explanation {
       best = FrequencyFit{.base = *base, .misfit = misfit};
       odd = k;
     }
-    if (!best) return;
+    if (!best) return try_several_odd(measured, fits);
     fits = {*best};
-    const Measured& m = measured[odd];
+    tell_odd(measured[odd], best->base);
+  }
+
+  // A few pairs that other rules made: the base is that which most of the pairs have alone.
+  void try_several_odd(const std::vector<Measured>& measured, std::vector<FrequencyFit>& fits) {
+    constexpr double alike = 1e-3;
+    const std::size_t most_odd = measured.size() / 6;
+    std::vector<Measured> best;
+    for (const Measured& one : measured) {
+      if (one.pair < 2 || one.frequency <= 0) continue;
+      const double base = std::pow(one.frequency, -static_cast<double>(out_.rotary_dim) /
+                                                      (2 * static_cast<double>(one.pair)));
+      std::vector<Measured> rest;
+      for (const Measured& m : measured)
+        if (std::abs(of_base(base, m.pair) / m.frequency - 1) < alike) rest.push_back(m);
+      if (rest.size() > best.size()) best = std::move(rest);
+    }
+    const std::size_t odd = measured.size() - best.size();
+    if (odd < 2 || odd > most_odd) return;
+    const auto base = base_of(best, out_.rotary_dim, 1);
+    if (!base) return;
+    double sum = 0;
+    for (const Measured& m : best) {
+      const double off = (of_base(*base, m.pair) - m.frequency) / m.resolution;
+      sum += off * off;
+    }
+    const double misfit = std::sqrt(sum / static_cast<double>(best.size()));
+    if (misfit > explains) return;
+    fits = {FrequencyFit{.base = *base, .misfit = misfit}};
+    for (const Measured& m : measured)
+      if (std::ranges::find(best, m.pair, &Measured::pair) == best.end()) tell_odd(m, *base);
+  }
+
+  void tell_odd(const Measured& m, double base) {
     out_.findings.push_back(
         {.code = "odd_pair",
          .severity = Severity::warning,
          .pair = m.pair,
-         .expected = shown(of_base(best->base, m.pair), 5),
+         .expected = shown(of_base(base, m.pair), 5),
          .found = shown(m.frequency, 5),
          .message = "pair " + std::to_string(m.pair) +
                     " rotates at another speed than the base gives it, all others at theirs: "

@@ -31,12 +31,19 @@ Section text_part(const Section& whole) {
 
 namespace {
 
-// The first of architectures; "" where there is none.
+// The first of architectures, or the model's own class in auto_map; "" where there is none.
 std::string first_class(const Section& whole) {
   const Json* list = whole.raw("architectures");
   const auto* names = list ? list->get<Json::Array>() : nullptr;
   const auto* name = names && !names->empty() ? names->front().get<std::string>() : nullptr;
-  return name ? *name : std::string();
+  if (name) return *name;
+  const Json* map = whole.raw("auto_map");
+  for (const char* key : {"AutoModelForCausalLM", "AutoModel"}) {
+    const Json* entry = map ? map->find(key) : nullptr;
+    if (const std::string* path = entry ? entry->get<std::string>() : nullptr)
+      return path->substr(std::min(path->rfind('.') + 1, path->size()));
+  }
+  return {};
 }
 
 std::string type_of(const Section& whole, const Section& text) {
@@ -82,6 +89,7 @@ std::string type_by_class(Reading& reading, const Section& whole) {
     return {};
   }
   const std::string name = first_class(whole);
+  if (name.empty() && whole.integers(axes_of_pictures)) return "a transformer of pictures";
   if (name.empty() || name.size() > 100) {
     reading.refuse("model_type", "is missing", "",
                    "add it: pairing and defaults follow from the family");
@@ -172,11 +180,22 @@ const Family* stated_scheme(const Section& text) {
 // Whether a key's name speaks of what layers do with positions, and not of their perceptrons.
 bool speaks_of_attention(std::string_view key) {
   constexpr std::string_view read = "layer_types layers_block_type block_types";
-  constexpr std::string_view words[] = {"attn",   "attention",  "rope",      "rotary",
-                                        "window", "slid",       "hybrid",    "mixer",
-                                        "layout", "block_type", "layer_type"};
+  constexpr std::string_view words[] = {"attn",   "attention",  "rope",       "rotary",
+                                        "window", "slid",       "hybrid",     "mixer",
+                                        "layout", "block_type", "layer_type", "heads"};
   return !contains_word(read, key) && !key.contains("mlp") &&
          std::ranges::any_of(words, [&](std::string_view word) { return key.contains(word); });
+}
+
+// Numbers of layers, each once and in order.
+bool are_layers(const Json::Array& list, std::size_t layers) {
+  std::int64_t before = -1;
+  for (const Json& each : list) {
+    const auto* number = each.get<std::int64_t>();
+    if (!number || *number <= before || *number >= static_cast<std::int64_t>(layers)) return false;
+    before = *number;
+  }
+  return list.size() < layers;
 }
 
 // A list with an entry for each layer, of two kinds or more, that the generic rule passes over: in
@@ -187,7 +206,16 @@ void warn_of_layer_lists(Reading& reading, const Section& text) {
     if (group.stack == Stack::text) layers += group.layers.size();
   for (const auto& [key, value] : text.members()) {
     const auto* list = value.get<Json::Array>();
-    if (!list || list->size() != layers || layers < 2 || !speaks_of_attention(key)) continue;
+    if (!list || list->empty() || layers < 2 || !speaks_of_attention(key)) continue;
+    if (list->size() != layers) {
+      if (are_layers(*list, layers) && key.contains("layer") && !reading.asked.contains(key))
+        reading.warn("layer_list_unread", text.where(key) + " names " +
+                                              std::to_string(list->size()) + " of " +
+                                              std::to_string(layers) +
+                                              " layers and is not read: it may say which of them "
+                                              "rotate, attend or slide");
+      continue;
+    }
     const bool alike = std::ranges::all_of(
         *list, [&](const Json& each) { return each.text() == list->front().text(); });
     if (alike) continue;
@@ -217,6 +245,24 @@ void read_text(Reading& reading, const Section& whole, const Section& text) {
     return;
   }
   reading.model.known_family = false;
+  if (text.integers(axes_of_pictures)) {
+    unknown_family_with_axes().read(text, unknown_family_with_axes());
+    reading.warn("unknown_family",
+                 "'" + type +
+                     "' is not a known family: read by what diffusers' transformers have in "
+                     "common: the axes' channels of the file, neighbours paired" +
+                     (text.has("rope_theta theta") ? "" : ", base 10000"));
+    mark_assumed(reading.model);
+    return;
+  }
+  if (whole.has("_class_name")) {
+    reading.refuse("_class_name",
+                   "is a class of pictures or sound that posenc does not know, and no key says "
+                   "which channels each axis has",
+                   "'" + type + "'",
+                   "the class's own code says it; posenc rotate --scheme axial computes it");
+    return;
+  }
   if (const Family* stated = stated_scheme(text)) {
     reading.warn(
         "unknown_family",
@@ -328,6 +374,8 @@ Expected<Model> read_config_json(const Json& json, std::string_view name) {
     read_tower(vision, inner ? inner->value : "");
   if (const Section audio = model.section("audio_config"); audio && !has_parts) read_audio(audio);
   lint_ignored(text, family ? *family : unknown_family());
+  if (!whole.has("_class_name"))
+    lint_unasked(text, !family || family->own_code || whole.has("auto_map"));
   compile_all(reading);
   if (reading.error) return std::unexpected(*reading.error);
   return std::move(reading.model);

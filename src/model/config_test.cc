@@ -426,6 +426,10 @@ TEST(ConfigWarning, ABaseLostBesideAScaling) {
   EXPECT_FALSE(
       warns(small(R"("rope_scaling": {"type": "linear", "factor": 2})"), "base_from_default"));
   EXPECT_FALSE(warns(small(), "base_from_default"));
+  // A file of Llama 2, whose base is the default.
+  EXPECT_FALSE(warns(small(R"("rope_scaling": {"type": "yarn", "factor": 32,
+                              "original_max_position_embeddings": 4096})"),
+                     "base_from_default"));
 }
 
 TEST(ConfigWarning, KeysOfOtherFamilies) {

@@ -351,6 +351,12 @@ class ParamsReader {
 bool is_params(const Json& json) {
   // diffusers' transformer/config.json has keys of the same names, and its class.
   if (said(json.find("_class_name"))) return false;
+  // Transformers of pictures and sound, and recurrences, are spelled with the same words.
+  for (const std::string_view key : {"patch_size", "in_channels", "in_dim", "sample_rate",
+                                     "frame_rate", "quantizer", "n_mels", "ssm_cfg", "d_state"})
+    if (said(json.find(key))) return false;
+  for (const std::string_view key : split(axes_of_pictures))
+    if (said(json.find(key))) return false;
   const Json* type = json.find("model_type");
   const auto* word = type ? type->get<std::string>() : nullptr;
   return said(json.find("dim")) && said(json.find("n_layers")) &&

@@ -195,8 +195,8 @@ Expected<std::vector<Finding>> adapter_differences(const Model& base, std::strin
     if (told.whole) {
       finding.severity = Severity::note;
       finding.message =
-          "LLaMA-Factory trains with this scaling, and writes it into the "
-          "configuration that it saves: " +
+          "the trainer trains with this scaling, and writes it into the configuration that it "
+          "saves: " +
           finding.message;
       finding.cure = "serve the saved model as it is";
     } else {

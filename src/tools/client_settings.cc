@@ -1,10 +1,13 @@
 #include "src/tools/client_settings.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "src/explain/text.h"
 #include "src/tools/log_lines.h"
+#include "src/tools/roles.h"
 
 namespace posenc::detail {
 namespace {
@@ -22,6 +25,31 @@ constexpr Client clients[] = {
     {"LiteLLM", "max_output_tokens", "\"max_input_tokens\":", ""},
     {"LiteLLM", "model_info", "max_input_tokens:", ""},
 };
+
+// A client that nobody here knows: it names a server that it asks, and a length.
+std::optional<Finding> any_client(std::string_view text) {
+  constexpr std::size_t longest = std::size_t{1} << 16;
+  constexpr std::string_view marks[] = {
+      "baseUrl",  "base_url",  "baseURL",     "apiBase",  "apiKey", "api_key",
+      "\"api\":", "provider:", "provider\":", "endpoint", "/v1\""};
+  if (text.size() > longest || text.contains("Traceback") || text.contains("Error")) return {};
+  if (std::ranges::none_of(marks, [&](std::string_view mark) { return text.contains(mark); }))
+    return std::nullopt;
+  const std::vector<RoleTold> roles = roles_in(text);
+  const auto length = std::ranges::find(roles, Role::length, &RoleTold::role);
+  if (length == roles.end() || length->key == "num_ctx") return std::nullopt;
+  return Finding{
+      .code = "client_context",
+      .severity = Severity::warning,
+      .found = grouped(std::llround(length->number)),
+      .message = length->key +
+                 " is of a client, which keeps books by it (when to shorten a talk); few hand it "
+                 "on to a server (Continue does to Ollama, as num_ctx): the server's own context "
+                 "counts, and where it has slots each has a part of it",
+      .cure =
+          "the number that the server runs (/props of llama-server, ollama ps, /v1/models of "
+          "vLLM), or start it with as many, for each slot: give posenc its line or its log"};
+}
 
 }  // namespace
 
@@ -49,7 +77,7 @@ std::optional<Finding> client_settings(std::string_view text) {
             "PARAMETER num_ctx of Ollama, --max-model-len of vLLM; and give posenc that line "
             "or its log"};
   }
-  return std::nullopt;
+  return any_client(text);
 }
 
 }  // namespace posenc::detail

@@ -353,10 +353,21 @@ bool tell_as_omitted(const Model& told, std::vector<Finding>& differ) {
   return true;
 }
 
+// Whether a flag speaks of the rotation: else what differs is the engine's reading of the file.
+bool asks_for_a_rotation(std::string_view command) {
+  const auto line = detail::read_command_line(command);
+  return line && std::ranges::any_of(line->flags, [](const CommandFlag& flag) {
+           for (const std::string_view word :
+                {"rope", "yarn", "override", "rotary", "scaling", "grp-attn"})
+             if (flag.name.contains(word)) return true;
+           return false;
+         });
+}
+
 // A scaling that the line asks for is one finding with what follows from it, and no cure undoes it.
 // It is good to know where the text that is asked for needs it, and deserves a look where none
 // does.
-void tell_as_asked(const Model& model, const Model& told, std::int64_t length,
+void tell_as_asked(const Model& model, const Model& told, std::int64_t length, bool asks,
                    std::vector<Finding>& differ) {
   const auto scaling = std::ranges::find_if(differ, [](const Finding& one) {
     return one.code == "rope_scaling" || one.code == "rope_factors";
@@ -385,7 +396,7 @@ void tell_as_asked(const Model& model, const Model& told, std::int64_t length,
   else if (recipe && length > model.context)
     consequences += "; " + std::string(recipe->source) + " publish factor " +
                     number_text(recipe->factor) + " of " + detail::grouped(recipe->trained);
-  if (length > 0 && length <= model.context)
+  if (asks && length > 0 && length <= model.context)
     consequences +=
         "; texts of " + detail::grouped(length) + " tokens are within the context, and lose by it";
   std::erase_if(differ,
@@ -393,7 +404,9 @@ void tell_as_asked(const Model& model, const Model& told, std::int64_t length,
   for (Finding& one : differ) {
     if (one.code != code) continue;
     one.severity = needed || as_published ? Severity::note : Severity::warning;
-    one.message = "as the line asks: " + one.message + consequences;
+    one.message =
+        (asks ? "as the line asks: " : "no flag asks for it, the engine reads the file so: ") +
+        one.message + consequences;
     one.cure.clear();
   }
 }
@@ -477,7 +490,8 @@ Expected<std::vector<Finding>> command_differences(const Model& model, std::stri
     const bool omitted =
         read.reading.engine.name == "megatron-core" && tell_as_omitted(read.reading.model, differ);
     if (!omitted && std::ranges::find(findings, "flag_dropped", &Finding::code) == findings.end())
-      tell_as_asked(model, read.reading.model, length > 0 ? length : read.length, differ);
+      tell_as_asked(model, read.reading.model, length > 0 ? length : read.length,
+                    asks_for_a_rotation(command), differ);
     tell_base_as_asked(model, read.reading.model, length > 0 ? length : read.length, differ);
     findings.insert(findings.end(), differ.begin(), differ.end());
     for (const EngineNote& note : read.reading.notes)

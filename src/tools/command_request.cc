@@ -102,7 +102,8 @@ class Request {
     const bool whole = reached > 0 && asked_ >= reached;
     say("slots", Severity::note, grouped(all), grouped(asked_),
         "each of " + std::to_string(slots) + " slots has " + grouped(asked_) + " tokens" +
-            (whole ? ", all that the model is made for"
+            (whole ? asked_ == reached ? ", all that the model is made for"
+                                       : ", no fewer than the model is made for"
                    : ": a longer prompt is refused, or loses its beginning"),
         whole ? ""
               : "-c " + std::to_string(all * slots) + " gives each slot " + grouped(all) +

@@ -542,5 +542,16 @@ TEST(EngineCommand, SlotsThatHaveTheWholeContextNeedNoCure) {
   EXPECT_TRUE(found->cure.empty());
 }
 
+TEST(EngineCommand, WhatNoFlagAsksForIsTheEnginesReadingOfTheFile) {
+  const auto model = read_model("gpt-oss-20b");
+  ASSERT_TRUE(model);
+  const auto found = command_differences(*model, "llama-server -m m.gguf --ctx-size 131072");
+  ASSERT_TRUE(found);
+  const auto at = std::ranges::find(*found, "rope_factors", &Finding::code);
+  ASSERT_NE(at, found->end());
+  EXPECT_TRUE(at->message.starts_with("no flag asks for it")) << at->message;
+  EXPECT_FALSE(at->message.contains("lose by it"));
+}
+
 }  // namespace
 }  // namespace posenc

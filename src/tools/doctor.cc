@@ -20,6 +20,7 @@
 #include "src/tools/foreign_lines.h"
 #include "src/tools/log_lines.h"
 #include "src/tools/recipes.h"
+#include "src/tools/roles.h"
 #include "src/tools/training.h"
 
 namespace posenc {
@@ -357,7 +358,19 @@ class Doctor {
     add_all(std::move(found), one.name, {}, "read");
   }
 
+  // A program that nobody knows, whose settings say by their names what they are.
+  void of_roles(Exhibit& one) {
+    const std::vector<detail::RoleTold> roles = detail::roles_in(one.text);
+    for (Finding& finding : detail::judge_roles(intent_ ? &intent() : nullptr, roles))
+      add(std::move(finding), one.name, "", "", "by the names of the settings");
+    if (!intent_) return need_model(one);
+    for (const detail::RoleTold& told : roles)
+      if (told.role == detail::Role::length && out_.length == 0)
+        out_.length = std::llround(told.number);
+  }
+
   void of_command(Exhibit& one) {
+    if (one.as.starts_with(detail::settings_by_name)) return of_roles(one);
     of_errors_below(one);
     if (!intent_) {
       of_slots_alone(one);

@@ -37,9 +37,9 @@ Finding shorter_draft(std::int64_t target, std::int64_t draft) {
           .expected = grouped(target),
           .found = grouped(draft),
           .message =
-              "the draft is made for fewer tokens than its target runs: its table of cos "
-              "and sin ends there, and the target's positions run past it, which ends in "
-              "a failed assertion or in guesses that are refused",
+              "the draft is made for fewer tokens than its target runs: the target's positions run "
+              "past what it knows, which ends in guesses that are refused, or, where a table of "
+              "cos and sin ends there (vLLM, SGLang), in a failed assertion",
           .cure = "start the target for at most " + std::to_string(draft) +
                   " tokens, raise max_position_embeddings in the draft's config.json (its weights "
                   "were not trained there), or take a draft that is made for more"};

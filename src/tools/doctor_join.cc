@@ -4,12 +4,14 @@
 #include <cmath>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "src/explain/text.h"
 #include "src/model/compare.h"
 #include "src/tools/command_line.h"
 #include "src/tools/doctor_parts.h"
 #include "src/tools/log_lines.h"
+#include "src/tools/roles.h"
 #include "src/tools/training.h"
 
 namespace posenc::detail {
@@ -26,7 +28,7 @@ class Joined {
     for (const Exhibit& one : out_.evidence)
       if (one.model) table_of(one);
     for (const Exhibit& one : out_.evidence) {
-      if (one.kind == ExhibitKind::training) parts_of_ranks(one);
+      if (one.kind == ExhibitKind::training) parts_of_ranks(one), lengths_of_settings(one);
       if (one.kind == ExhibitKind::command) runs_with(one);
     }
     if (!with("request_too_long")) return std::move(found_);
@@ -240,6 +242,37 @@ class Joined {
                      " 1; or update the trainer and transformers together, whose patch of this "
                      "model's class no longer fits";
     }
+  }
+
+  // A size that is one of the settings' own, or one token more.
+  void lengths_of_settings(const Exhibit& settings) {
+    const std::vector<RoleTold> told_there = answers_and_lengths(settings.text);
+    for (Diagnosed& one : out_.findings) {
+      Finding& finding = one.finding;
+      if (finding.code != "lengths_differ" && finding.code != "mrope_mask") continue;
+      for (const std::string& size : {finding.expected, finding.found})
+        for (const RoleTold& length : told_there) {
+          const double number = number_after(size, "").value_or(0);
+          if (number != length.number && number != length.number + 1) continue;
+          finding.message += "; " + size + " is " + length.key + " of " + settings.name +
+                             (number == length.number ? "" : " and one token");
+          if (finding.code == "lengths_differ")
+            finding.message +=
+                ": the one tensor is of the answer or the cut text, and the other "
+                "of something longer, packed or shared among ranks";
+          return;
+        }
+    }
+  }
+
+  static std::vector<RoleTold> answers_and_lengths(std::string_view text) {
+    std::vector<RoleTold> all;
+    for (const char* key : {"max_completion_length", "max_response_length", "max_prompt_length",
+                            "cutoff_len", "max_length", "max_seq_length", "sequence_len"})
+      if (const auto number = number_after(text, std::string(key) + ": ");
+          number && *number > 1 && *number < 0x1p40)
+        all.push_back({.role = Role::length, .key = key, .number = *number});
+    return all;
   }
 
   void limit_of_settings(const Exhibit& settings) {

@@ -12,6 +12,7 @@
 #include "src/tools/command_line.h"
 #include "src/tools/log_lines.h"
 #include "src/tools/printed_settings.h"
+#include "src/tools/roles.h"
 #include "src/tools/serving_settings.h"
 #include "src/tools/training.h"
 
@@ -125,6 +126,19 @@ std::string arguments_on_lines(std::string_view text) {
   return lines;
 }
 
+bool is_of_a_model(std::string_view text) {
+  for (const std::string_view key : {"hidden_size", "num_attention_heads", "model_type",
+                                     "architectures", "_class_name", "n_head", "num_layers"})
+    if (text.contains(key)) return true;
+  return false;
+}
+
+std::optional<std::string> told_by_roles(std::string_view text) {
+  const std::vector<detail::RoleTold> roles = detail::roles_in(text);
+  if (roles.empty()) return std::nullopt;
+  return std::string(detail::settings_by_name) + roles_text(roles);
+}
+
 std::string first_line(std::string_view text) {
   return printable(text.substr(0, text.find('\n')), 60);
 }
@@ -175,7 +189,11 @@ Exhibit text_exhibit(std::string name, std::string text) {
   }
   if (no_model) {  // what a server answered is JSON as well
     const auto answer = detail::read_log(text);
-    if (!answer || answer->known == 0) return unusable_exhibit(std::move(name), *no_model);
+    if (!answer || answer->known == 0) {
+      if (auto settings = is_of_a_model(trimmed) ? std::nullopt : told_by_roles(trimmed))
+        return as(ExhibitKind::command, *std::move(settings));
+      return unusable_exhibit(std::move(name), *no_model);
+    }
   }
   const std::vector<std::string> versions = versions_in(trimmed);
   if (versions.empty() && is_of_numbers(trimmed))
@@ -212,7 +230,14 @@ Exhibit text_exhibit(std::string name, std::string text) {
     text = all;
     return as(ExhibitKind::versions, all);
   }
-  // A program that nobody knows, with a length that its engine is to serve.
+  // A program that nobody knows, whose settings say by their names what they are.
+  const bool is_known = !line && line.error().rule.starts_with("posenc has no profile of ");
+  const std::vector<detail::RoleTold> roles = detail::roles_in(trimmed);
+  const bool rotates = std::ranges::any_of(
+      roles, [](const detail::RoleTold& one) { return one.role != detail::Role::length; });
+  if (!line && !is_known && rotates)
+    return as(ExhibitKind::command, std::string(detail::settings_by_name) + roles_text(roles));
+  // A length alone that its engine is to serve.
   for (const char* key : {"max_model_length", "max_model_len", "max-model-len", "max_seq_len"})
     for (const char* between : {"=", " ", ": "})
       if (const auto tokens = detail::number_after(trimmed, key + std::string(between));
@@ -221,6 +246,8 @@ Exhibit text_exhibit(std::string name, std::string text) {
         return as(ExhibitKind::training, "a line of a program that asks for " +
                                              grouped(std::llround(*tokens)) + " tokens");
       }
+  if (!line && !is_known && !roles.empty())
+    return as(ExhibitKind::command, std::string(detail::settings_by_name) + roles_text(roles));
   // A line with flags, however it is broken.
   if (!line && (trimmed.starts_with('-') || trimmed.contains(" --"))) {
     const Error& error = line.error();

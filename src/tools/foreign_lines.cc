@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "posenc/explain.h"
 #include "src/explain/text.h"
@@ -13,6 +14,7 @@
 #include "src/tools/command_line.h"
 #include "src/tools/log_lines.h"
 #include "src/tools/programs.h"
+#include "src/tools/roles.h"
 
 namespace posenc::detail {
 namespace {
@@ -60,33 +62,6 @@ std::optional<Finding> beyond_frames(std::string_view line, std::string_view pro
   return std::nullopt;
 }
 
-// Beyond what the model is made for: such a program scales by its file alone.
-std::optional<Finding> beyond_its_model(std::string_view line, const Model& model, bool& judged) {
-  const std::int64_t reached = std::max(model.context, reach(model));
-  if (reached <= 0) return std::nullopt;
-  for (const char* flag : {"context_window_size", "--context-window-size", "--max-kv-size",
-                           "--max_seq_len", "--max-seq-len", "--max-seqlen", "--max-model-len",
-                           "--ctx-size", "--context-length", "--max-input-length"}) {
-    const auto asked = number_of_word(line, flag);
-    if (!asked || *asked > 0x1p40) continue;
-    judged = true;
-    if (*asked <= static_cast<double>(reached)) return std::nullopt;
-    return Finding{.code = "beyond_context",
-                   .severity = Severity::warning,
-                   .position = reached,
-                   .expected = grouped(reached),
-                   .found = grouped(std::llround(*asked)),
-                   .message =
-                       "the line asks for more tokens than the model is made for, and no "
-                       "scaling: angles that training has not shown, and nonsense there",
-                   .cure = "ask for up to " + std::to_string(reached) +
-                           ", take a model that is made for more, or write a scaling into the "
-                           "config.json before converting: posenc extend MODEL --to " +
-                           std::to_string(std::llround(*asked))};
-  }
-  return std::nullopt;
-}
-
 // mlx-vlm's class of three axes makes plain frequencies, whatever rope_type says.
 std::optional<Finding> scaling_of_pictures(const Model& model) {
   for (const LayerGroup& group : model.groups) {
@@ -122,7 +97,9 @@ ForeignLine foreign_line(std::string_view line, const Model* model) {
   };
   keep(beyond_frames(line, program.word, program.title, out.judged));
   if (!model) return out;
-  keep(beyond_its_model(line, *model, out.judged));
+  const std::vector<RoleTold> roles = roles_in(line);
+  out.judged = out.judged || !roles.empty();
+  for (Finding& one : judge_roles(model, roles)) keep(std::move(one));
   if (program.word == "mlx_vlm") keep(scaling_of_pictures(*model));
   return out;
 }

@@ -15,6 +15,7 @@
 #include "src/model/compare.h"
 #include "src/text/json.h"
 #include "src/tools/log_lines.h"
+#include "src/tools/log_numbers.h"
 #include "src/tools/told_rope.h"
 
 namespace posenc {
@@ -32,6 +33,8 @@ class LogDifferences {
     of_tokenizer();
     of_request();
     of_table();
+    of_sizes();
+    of_trained_length();
     of_keys();
     of_arguments();
     of_windows();
@@ -265,12 +268,48 @@ class LogDifferences {
                    "no VLLM_ALLOW_LONG_MAX_MODEL_LEN), or posenc extend MODEL --to LENGTH";
         continue;
       }
+      if (end > 0 && one.message.starts_with("an index is beyond the")) {
+        const std::string what = detail::size_of_model(model_, static_cast<double>(end));
+        one.message += what.empty() ? "; " + grouped(end) + " is none of this model's lengths"
+                                    : "; " + grouped(end) + " is " + what;
+      }
       one.message += "; this model takes " + grouped(reached) + " tokens, special ones counted";
       if (has_learned_table())
         one.cure +=
             "; its rows come with the weights: a larger number in the config.json adds none, and "
             "the checkpoint's own number is the end";
     }
+  }
+
+  // Older checks of transformers do not know YaRN's own trained length, and count from the context.
+  void of_trained_length() {
+    const Rope* rope = first_rope();
+    const Yarn* yarn = rope ? std::get_if<Yarn>(&rope->scaling) : nullptr;
+    for (Finding& one : findings_) {
+      if (one.code != "unknown_key" || one.found != "{'original_max_position_embeddings'}" || !yarn)
+        continue;
+      const std::int64_t trained = yarn->original_max_position_embeddings;
+      const bool same = trained == model_.context;
+      one.severity = same ? Severity::note : Severity::warning;
+      one.message =
+          "this transformers (before 4.51) takes max_position_embeddings, " +
+          grouped(model_.context) + ", for YaRN's trained length" +
+          (same ? ", which is the same number: nothing is lost; vLLM and SGLang read the key by "
+                  "themselves"
+                : " and not the " + grouped(trained) +
+                      " of the file: it stretches otherwise; vLLM and SGLang read the key");
+      one.cure = same ? "" : "pip install -U transformers (4.51 or later)";
+    }
+  }
+
+  // Numbers that are the model's own.
+  void of_sizes() {
+    for (Finding& one : findings_) detail::name_numbers(model_, one);
+    if (const LogSaid* view = log_.find("view"))
+      if (auto heads = detail::heads_of_view(model_, view->text, view->number)) {
+        heads->line = view->line;
+        findings_.push_back(*std::move(heads));
+      }
   }
 
   bool has_learned_table() const {

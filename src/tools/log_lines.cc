@@ -16,6 +16,7 @@
 #include "src/text/json.h"
 #include "src/tools/client_settings.h"
 #include "src/tools/log_loaders.h"
+#include "src/tools/log_numbers.h"
 
 namespace posenc::detail {
 namespace {
@@ -282,6 +283,8 @@ class LogReader {
     } else if (auto message = message_of(line)) {
       remark(ollama_.in_its_words(with_next_lines(*std::move(message), line)));
     }
+    view_of_heads(line);
+    scaling_without_code(line);
     null_dictionary(line);
     ollama_.read(line, line_, log_);
     suspicious(line);
@@ -381,6 +384,49 @@ class LogReader {
                                                                          : message;
   }
 
+  // A table of scalings that lacks the file's: "KeyError: 'llama3'", "Unknown RoPE type yarn".
+  void scaling_without_code(std::string_view line) {
+    constexpr std::string_view types[] = {"llama3", "longrope", "yarn",   "proportional",
+                                          "su",     "dynamic",  "linear", "mrope"};
+    const std::string text = in_small_letters(line);
+    const auto is_told = [&](std::string_view type) {
+      if (text.contains("keyerror: '" + std::string(type) + "'")) return true;
+      const bool of_rope = text.contains("rope") || text.contains("rotary");
+      const bool refuses = text.contains("unknown") || text.contains("unsupported") ||
+                           text.contains("not supported") || text.contains("not implemented") ||
+                           text.contains("unrecognized") || text.contains("invalid");
+      const std::size_t at = text.find(type);
+      const auto is_of_word = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+      };
+      return of_rope && refuses && at != text.npos && (at == 0 || !is_of_word(text[at - 1])) &&
+             (at + type.size() == text.size() || !is_of_word(text[at + type.size()]));
+    };
+    const auto* const type = std::ranges::find_if(types, is_told);
+    if (type == std::end(types) || text.contains("unrecognized keys") ||
+        text.contains("unrecognized argument"))
+      return;
+    for (const Finding& one : log_.remarks)
+      if (one.line == line_) return;
+    remark({.code = "engine_too_old",
+            .found = std::string(*type),
+            .message = "the program looks the scaling " + std::string(*type) +
+                       " up among those that it has, and has none of this name: it is older than "
+                       "the file, which is right, or has no code for this scaling at all",
+            .cure = "update the program and transformers; another type in its place, or none, is "
+                    "another rotation"});
+  }
+
+  // "shape '[1, 1, 32, 64]' is invalid for input of size 4096": the model knows its heads.
+  void view_of_heads(std::string_view line) {
+    constexpr std::string_view shape = "shape '[", size = "is invalid for input of size ";
+    const std::size_t at = line.find(shape);
+    const auto numbers = number_after(line, size);
+    if (at == line.npos || !numbers) return;
+    log_.said["view"] = {*numbers, printable(line.substr(at, 100)), line_};
+    ++log_.known;
+  }
+
   // Code for transformers 5, where every model has the dictionary, on a file or a version in which
   // none means no scaling.
   void null_dictionary(std::string_view line) {
@@ -409,7 +455,14 @@ class LogReader {
 
   // An error that speaks of position and that nobody here knows is better said than passed over.
   void suspicious(std::string_view line) {
-    if (suspect_.line) return;
+    const bool is_plain = suspect_.line && suspect_.code == "line_unknown";
+    if (suspect_.line && !is_plain) return;
+    if (auto compared = compared_lengths(line)) {
+      suspect_ = *std::move(compared);
+      suspect_.line = line_;
+      return;
+    }
+    if (is_plain) return;
     const std::string text = in_small_letters(line);
     const auto has = [&](std::initializer_list<std::string_view> words) {
       return std::ranges::any_of(words, [&](std::string_view word) { return text.contains(word); });
@@ -436,7 +489,7 @@ class LogReader {
     constexpr std::size_t longest = 1 << 14;
     // Numbers alone say nothing of the error beside them.
     if (log_.known > 0 && log_.remarks.empty() && suspect_.line &&
-        in_small_letters(suspect_.found).contains("error")) {
+        (suspect_.code != "line_unknown" || in_small_letters(suspect_.found).contains("error"))) {
       line_ = *suspect_.line;
       remark(suspect_);
     }

@@ -219,6 +219,11 @@ constexpr Message messages[] = {
      "tabbyAPI made a cache of so many tokens, all jobs' together: without max_seq_len and "
      "cache_size in its settings it takes 4,096, whatever the model reaches",
      "max_seq_len and cache_size in config.yml, both"},
+    {"is too close to contextLength", "maxTokens (", "client_context", warning,
+     "a client's own settings: its longest answer (maxTokens) leaves no room in the length that it "
+     "takes for the model's (contextLength); the server is not asked",
+     "a smaller maxTokens, or contextLength in the client's settings as large as the server runs",
+     "contextLength ("},
     {"for '--rope-scaling", "", "flag_refused", error,
      "the program does not take this value of its flag, and stops",
      "the line below lists what it takes; another scaling must stand in the config.json"},

@@ -175,9 +175,12 @@ std::optional<Sizes> sizes_in(std::string_view line) {
   }
   if (!line.contains("broadcast")) return std::nullopt;
   std::size_t at = std::min(line.find("hapes"), line.size());
-  const std::vector<double> first = numbers_between(line, at, "(", ')'),
-                            second = numbers_between(line, at, "(", ')');
-  if (first.size() < 2 || first.size() != second.size()) return std::nullopt;
+  std::vector<double> first = numbers_between(line, at, "(", ')'),
+                      second = numbers_between(line, at, "(", ')');
+  if (std::min(first.size(), second.size()) < 2) return std::nullopt;
+  // The last axes stand below each other.
+  first.insert(first.begin(), std::max(first.size(), second.size()) - first.size(), 1);
+  second.insert(second.begin(), first.size() - second.size(), 1);
   for (std::size_t i = 0; i < first.size(); ++i)
     if (first[i] != second[i] && first[i] != 1 && second[i] != 1)
       return Sizes{first[i], second[i], i == 3 && are_channels(first[i], second[i]),
@@ -349,7 +352,26 @@ bool tells_sizes(std::string_view line) {
   return sizes_in(line).has_value() || is_of_parts(line) || is_in_place(line);
 }
 
+// Latents of a video: each stands for four frames, the first for one.
+std::optional<Finding> frames_that_differ(std::string_view line, std::string_view context) {
+  const auto one = number_after(line, "xpected size "), other = number_after(line, "but got size ");
+  constexpr double most_latents = 128;
+  if (!one || !other || std::min(*one, *other) < 2 || std::max(*one, *other) > most_latents ||
+      *one == *other || !has_any(context, {"wanvideo", "/wan", "\\wan", "hunyuanvideo", "latent"}))
+    return std::nullopt;
+  const auto frames = [](double latents) { return number_text(4 * (latents - 1) + 1); };
+  return Finding{.code = "grid_rounded",
+                 .expected = number_text(*one),
+                 .found = number_text(*other),
+                 .message = number_text(*one) + " and " + number_text(*other) +
+                            " are latents of a video, four frames each and the first for one: " +
+                            frames(*one) + " frames against " + frames(*other) +
+                            ": what it is made from (a picture, a mask, a pose) has another length",
+                 .cure = "the same number of frames for both, of the form 4k + 1"};
+}
+
 std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view context) {
+  if (auto frames = frames_that_differ(line, context)) return frames;
   if (is_of_parts(line) || is_in_place(line)) {
     if (!has_any(context, {"rotary", "rope", "cos", "q_embed", "q_pass"})) return std::nullopt;
     return is_in_place(line) ? of_rotation_in_place(line) : of_parts_of_heads(line);
@@ -392,6 +414,24 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
     out.cure = "cut texts to " + told(*b) +
                " tokens (max_length, max_seq_length, truncation=True), special ones counted, or "
                "take a model of longer texts";
+  } else if (line.contains("non-singleton dimension 4") &&
+             has_any(context, {"rotary", "rotate_half", "* cos"})) {
+    // Queries have four axes.
+    out.code = "position_rows";
+    out.message =
+        "queries of four axes meet cos and sin of one more: position_ids have an axis too many "
+        "([1, batch, tokens], or rows of M-RoPE), and " +
+        told(std::min(*a, *b)) + " channels of a head meet " + told(std::max(*a, *b)) + " tokens";
+    out.cure =
+        "position_ids of [batch, tokens] (squeeze the rest), or the transformers that the trainer "
+        "was made for";
+  } else if (has_any(context, {"rotatingkvcache", "rotating_kv", "ring buffer"})) {
+    out.message =
+        "a cache of a sliding window is a ring buffer, and was cut or joined as if it were flat: "
+        "its slots are in no order of the text, so what did not stop here was wrong in silence";
+    out.cure =
+        "update the program; until then no prompt cache and no drafts for models with sliding "
+        "layers (posenc explain MODEL says which layers slide)";
   } else if (sizes->of_channels) {
     out.code = "channels_differ";
     out.message =
@@ -499,6 +539,10 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
     out.message =
         "two tensors of one text have different lengths: where the smaller is a context "
         "or a cache, the text is longer than that; else position has no part in it";
+    if (const int k = times(least, most); k > 0)
+      out.message += "; " + told(most) + " is just " + std::to_string(k) + " times " + told(least) +
+                     ": a rank's part of a text (sequence or context parallelism) beside all of "
+                     "it, or one text of a batch beside all";
     out.cure = "give the lines above as well (the traceback): they say what was added to what";
   }
   return out;

@@ -668,7 +668,7 @@ TEST(LogDifferences, OneTokenMoreIsNoChannelAndNoGrid) {
         "dimension 3",
         "The expanded size of the tensor (2049) must match the existing size (2048) at "
         "non-singleton dimension 3."})
-    EXPECT_TRUE(with(beside("llama-2-7b", line), "lengths_differ").message.contains("next token"))
+    EXPECT_TRUE(with(beside("qwen3-8b", line), "lengths_differ").message.contains("next token"))
         << line;
 }
 

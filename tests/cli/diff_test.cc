@@ -34,6 +34,17 @@ TEST_F(DiffCommand, TwoModelsInOneEngineAreComparedAsItRunsEach) {
   EXPECT_EQ(json.at("findings").at(0).at("code"), "rope_theta");
 }
 
+TEST_F(DiffCommand, WhatNoEngineIsKnownToDoIsSaidOnce) {
+  write("zork.json",
+        R"({"model_type":"zork","hidden_size":64,"num_hidden_layers":2,"num_attention_heads":2,)"
+        R"("rope_theta":10000.0,"max_position_embeddings":128})");
+  const Outcome all = posenc("diff zork.json --engines all");
+  const std::size_t first = all.out.find("not_known");
+  EXPECT_NE(first, all.out.npos) << all.out << all.err;
+  EXPECT_EQ(all.out.find("not_known", first + 1), all.out.npos) << all.out;
+  EXPECT_TRUE(has(all.out, "the same of")) << all.out;
+}
+
 TEST_F(DiffCommand, WhatAnEngineRefusesOfTwoModelsIsNamed) {
   const std::string qwen = posenc::test::data_path("doctor/deepseek-r1-0528-qwen3-8b.json");
   const Outcome refused = posenc("diff llama-3.1-8b " + qwen + " --engines onnxruntime-genai");

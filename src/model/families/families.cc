@@ -7,15 +7,21 @@
 namespace posenc::detail {
 namespace {
 
-constexpr Family unknown{.reads_bidirectional = true,
-                         .rope = {.theta_keys = any_theta, .by_layer_type = true},
-                         .slice = {.partial_keys = any_partial, .reads_rotary_dim = true},
-                         .layers = {.types = true, .every_keys = any_every},
-                         .window = {.keys = any_window},
-                         .local = {.theta_keys = any_local_theta}};
+constexpr Family unknown{
+    .reads_bidirectional = true,
+    .rope = {.theta_keys = any_theta, .by_layer_type = true, .ratio_key = "rope_ratio"},
+    .slice = {.partial_keys = any_partial, .reads_rotary_dim = true},
+    .layers = {.types = true, .every_keys = any_every},
+    .window = {.keys = any_window},
+    .local = {.theta_keys = any_local_theta}};
 constexpr Family tower{.read = read_vit};
 constexpr Family unknown_with_alibi{.read = read_bloom};
 constexpr Family unknown_with_table{.read = read_learned, .causal = false};
+// What diffusers' transformers of channels by axis have in common.
+constexpr Family unknown_with_axes{.read = read_diffusion,
+                                   .sizes = {3072, 24, 24},
+                                   .rope = {.theta = 10000, .theta_keys = "rope_theta theta"},
+                                   .picture = {.keys = axes_of_pictures}};
 
 }  // namespace
 
@@ -33,6 +39,7 @@ const Family* find_family(std::string_view model_type) {
 const Family& unknown_family() { return unknown; }
 const Family& unknown_family_with_alibi() { return unknown_with_alibi; }
 const Family& unknown_family_with_table() { return unknown_with_table; }
+const Family& unknown_family_with_axes() { return unknown_with_axes; }
 
 void read_no_attention(const Section& config, const Family& family) {
   config.reading.refuse(config.where("model_type"),

@@ -132,6 +132,8 @@ struct FamilyRope {
   // key of the factor by which the code published with the weights grows the base (dynamic NTK)
   // past max_trained_positions, and transformers' class does not
   std::string_view stretch = {};
+  // its own key for a factor of the base
+  std::string_view ratio_key = {};
   // dynamic with alpha is NTK-aware (HunYuan)
   bool alpha = false;
   // ntk also divides every frequency by s^(2/d), over the base b·s (GTE)
@@ -369,6 +371,11 @@ std::string_view type_of_misnamed(std::string_view class_name);  // "": it is as
 const Family& unknown_family();
 const Family& unknown_family_with_alibi();
 const Family& unknown_family_with_table();
+const Family& unknown_family_with_axes();
+
+// How transformers of pictures spell the channels of each axis.
+constexpr std::string_view axes_of_pictures =
+    "axes_dims axes_dim axes_dim_rope axes_dims_rope rope_axes_dim axis_dims rope_dim_list";
 
 // model_type of the text part, where the model around it is of another type and the part does not
 // say.

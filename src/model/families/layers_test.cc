@@ -311,5 +311,21 @@ TEST(LayersGenericRule, TellsOfLayersWhatTheFileSays) {
   EXPECT_TRUE(told(mixed, "is what the file says"));
 }
 
+TEST(LayersWarnings, KeysThatSpeakOfTheRotationAndThatNobodyReads) {
+  for (const char* key : {R"("rope_scaling_factor": 16)", R"("rotary_interpolation_factor": 8)",
+                          R"("use_yarn": true)", R"("position_interpolation_scale": 0.25)",
+                          R"("rope_scaling_type": "yarn")", R"("rope_ratio": 8)"})
+    EXPECT_TRUE(layers_warn(layers_model("llama", key), "unread_key", "does not read")) << key;
+  for (const char* key : {R"("rope_scaling_factor": 1)", R"("use_yarn": false)",
+                          R"("rope_scaling_type": "default")", R"("rope_attention_factor": 2)"})
+    EXPECT_TRUE(layers_model("llama", key).warnings.empty()) << key;
+}
+
+TEST(LayersWarnings, ListsThatNameLayersAreSaid) {
+  EXPECT_TRUE(
+      layers_warn(layers_model("zork", R"("rope_theta": 1e4, "sliding_window_layers": [1, 3])"),
+                  "layer_list_unread", "names 2 of"));
+}
+
 }  // namespace
 }  // namespace posenc

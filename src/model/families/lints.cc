@@ -8,8 +8,12 @@
 //   betas_reversed      YaRN: beta_fast below beta_slow
 //   attention_factor_given   replaces the rule's own; engines differ in whether they read it
 //   mscale_alone        one of DeepSeek's pair without the other has no effect
+//   unread_key          a key whose name says that it changes the rotation, and that nobody reads
 //   ignored_key         a key that changes positions in the model's own code and not in the plan
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
+#include <vector>
 
 #include "src/model/families/rope.h"
 
@@ -139,6 +143,72 @@ void lint_ignored(const Section& config, const Family& family) {
     if (value->get<bool>()) continue;          // GPT-J's "rotary": true
     config.reading.warn("ignored_key", config.where(key) + ": the model's own code " +
                                            std::string(effect) + "; the plan is that without it");
+  }
+}
+
+namespace {
+
+bool has_part(std::string_view key, std::initializer_list<std::string_view> parts) {
+  return std::ranges::any_of(parts, [&](std::string_view part) { return key.contains(part); });
+}
+
+// Whether a key's name says that it changes a rotation, by its words alone.
+bool speaks_of_rotation(std::string_view name) {
+  std::string key(name);
+  for (char& c : key)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  const bool rotates =
+      has_part(key, {"rope", "rotary", "yarn", "ntk", "longrope"}) ||
+      (key.contains("position") && has_part(key, {"interpol", "scale", "scaling", "factor"}));
+  return rotates && !has_part(key, {"europe", "property", "attn", "attention", "mscale"}) &&
+         (has_part(key, {"factor", "scale", "scaling", "ratio", "interpol", "theta", "base",
+                         "fraction", "pct", "percent", "alpha", "condense", "type", "method"}) ||
+          has_part(key, {"yarn", "ntk"}));
+}
+
+// Whether a value asks for anything: a number that is no neutral one, a scaling's word, a flag.
+bool asks_for_something(std::string_view key, const Json& value, const std::vector<double>& held) {
+  if (const bool* flag = value.get<bool>()) return *flag && has_part(key, {"yarn", "ntk"});
+  if (const std::string* word = value.get<std::string>())
+    return has_part(*word, {"yarn", "linear", "dynamic", "ntk", "longrope", "llama3"});
+  const double* real = value.get<double>();
+  const auto* whole = value.get<std::int64_t>();
+  if (!real && !whole) return value.get<Json::Object>() != nullptr;
+  const double number = real ? *real : static_cast<double>(*whole);
+  return number > 0 && number != 1 && std::ranges::find(held, number) == held.end();
+}
+
+}  // namespace
+
+void lint_unasked(const Section& config, bool own_code) {
+  Reading& reading = config.reading;
+  std::vector<double> held;  // by the plan anyway
+  for (const LayerGroup& group : reading.model.groups)
+    for (const Scheme& scheme : group.schemes)
+      if (const Rope* rope = std::get_if<Rope>(&scheme)) {
+        held.push_back(rope->rope_theta);
+        held.push_back(rope->partial_rotary_factor);
+        for (const char* field : {"factor", "alpha", "original_max_position_embeddings"})
+          if (const auto number = number_of(rope->scaling, field)) held.push_back(*number);
+      }
+  int left = 8;  // of more somebody has made a game
+  for (const auto& [key, value] : config.members()) {
+    if (left == 0) return;
+    if (reading.asked.contains(key) || !speaks_of_rotation(key)) continue;
+    if (!asks_for_something(key, value, held)) continue;
+    // Said already, or of a family whose rule has no rotation to change.
+    const bool told = std::ranges::any_of(
+        reading.model.warnings, [&](const Warning& one) { return one.message.contains(key); });
+    if (told || held.empty()) continue;
+    --left;
+    const std::string said = config.where(key) + " is " + printable(value.text(), 80);
+    if (own_code)
+      reading.warn("ignored_key", said +
+                                      ", and posenc knows no code that reads it: the model's own "
+                                      "may, and then rotates otherwise than the plan");
+    else
+      reading.warn("unread_key", said + ", which Hugging Face's code for " + reading.family +
+                                     " does not read; it has no effect");
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +26,8 @@ struct Reading {
   // Where the file is of another dialect: a path as Hugging Face spells it, and as the file does. A
   // path stands for all below it too.
   std::vector<std::pair<std::string, std::string>> spelled = {};
+  // Keys of the file that anything has looked at, by name.
+  std::set<std::string, std::less<>> asked = {};
   // transformers_version of the file, {major, minor}: rules that moved hold as they were when it
   // was saved. Without it they are the newest.
   std::pair<int, int> saved_by = {1000, 0};
@@ -71,7 +74,11 @@ class Section {
                                                     Range range = any_number) const;
   std::optional<Found<std::vector<std::string>>> words(std::string_view names) const;
   Section section(std::string_view names) const;  // false if there is none
-  const Json* raw(std::string_view key) const { return object_ ? object_->find(key) : nullptr; }
+  const Json* raw(std::string_view key) const {
+    const Json* value = object_ ? object_->find(key) : nullptr;
+    if (value) reading.asked.emplace(key);
+    return value;
+  }
 
   // The value with its provenance noted: the file's, else the family's default (0: refused as
   // missing).

@@ -313,6 +313,12 @@ class RopeReader {
     // Published files have these beside what they read, and nobody reads them there.
     if (key == "finetuned" && std::holds_alternative<Yarn>(rope_.scaling)) return;  // YaRN's own
     if (family_.rope.alpha && contains_word(deepseek_keys, key)) return;            // HunYuan's
+    // Trainers keep the trained length beside a linear factor that it explains.
+    if (key == "original_max_position_embeddings") {
+      const auto trained = p.number(key, positive), factor = p.number("factor", positive),
+                 whole = config_.number("max_position_embeddings");
+      if (trained && whole && factor && trained->value * factor->value == whole->value) return;
+    }
     if (key == "attn_factor") {
       reading_.warn("attn_factor",
                     p.where(key) +
@@ -455,6 +461,12 @@ class RopeReader {
     if (!base_from_default_ || !counts_turns || unscaled_layer() || defaults_ ||
         family_.rope.theta_before != 0)
       return;
+    // Files that are older than the key, whose trained length is one that 10000 is for.
+    constexpr double usual = 10000, longest = 4096;
+    const auto original = number_of(rope_.scaling, "original_max_position_embeddings");
+    if (std::holds_alternative<Yarn>(rope_.scaling) && rope_.rope_theta == usual && original &&
+        *original <= longest)
+      return;
     reading_.warn("base_from_default", config_.where("rope_theta") + " is missing beside " +
                                            std::string(info(rope_.scaling).name) +
                                            " scaling: the default of " + reading_.family + ", " +
@@ -510,9 +522,9 @@ class RopeReader {
     }
   }
 
-  // ChatGLM stretches its base by a key of its own.
+  // ChatGLM stretches its base by a key of its own, which no class of others reads.
   void ratio() {
-    const auto stretch = config_.number("rope_ratio", positive);
+    const auto stretch = config_.number(family_.rope.ratio_key, positive);
     if (!stretch || stretch->value == 1) return;
     rope_.rope_theta *= stretch->value;
     note(notes_, "rope_theta", number_text(rope_.rope_theta), Origin::derived,

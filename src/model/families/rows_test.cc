@@ -600,5 +600,31 @@ TEST(FamilyRows, WrappersOf524NameTheirTextModels) {
   }
 }
 
+TEST(UnknownPictures, ChannelsByAxisAreReadWhateverTheClass) {
+  const auto model = read_config(R"({"_class_name": "ZorkTransformer2DModel",
+      "axes_dim_rope": [40, 40, 40], "hidden_size": 2520, "num_attention_heads": 21,
+      "num_layers": 2})");
+  ASSERT_TRUE(model) << model.error().message();
+  const auto* axial = std::get_if<Axial>(&model->groups.front().schemes.front());
+  ASSERT_TRUE(axial);
+  EXPECT_EQ(axial->axes_dim, (std::vector<std::int64_t>{40, 40, 40}));
+  EXPECT_FALSE(model->known_family);
+}
+
+TEST(UnknownPictures, AClassWithoutAxesIsNoModelOfTexts) {
+  const auto model = read_config(R"({"_class_name": "ZorkTransformer3DModel", "dim": 4096,
+      "n_heads": 32, "n_layers": 2, "rope_theta": 10000.0})");
+  ASSERT_FALSE(model);
+  EXPECT_TRUE(model.error().rule.contains("pictures or sound"));
+}
+
+TEST(UnknownPictures, PatchesAreNoParamsOfMistral) {
+  const std::string text =
+      R"({"dim": 4096, "n_layers": 2, "n_heads": 32, "patch_size": 2, "axes_dims": [32, 48, 48]})";
+  const auto model = read_model_bytes(std::as_bytes(std::span(text)), "config.json");
+  ASSERT_TRUE(model) << model.error().message();
+  EXPECT_TRUE(std::holds_alternative<Axial>(model->groups.front().schemes.front()));
+}
+
 }  // namespace
 }  // namespace posenc
