@@ -600,5 +600,52 @@ TEST(FamilyRows, WrappersOf524NameTheirTextModels) {
   }
 }
 
+// Reaches measured on the modules of transformers with random weights: a frame of the input moves
+// what is added to frames from 63 before it to 64 behind.
+TEST(FamilyRows, ConvolutionsCarryTheOrderOfSounds) {
+  const auto carried = [](std::string_view type) {
+    const Model model = read_model_text(R"({"model_type": ")" + std::string(type) + "\"}");
+    EXPECT_TRUE(std::holds_alternative<NoPe>(model.groups.at(0).schemes.at(0)));
+    EXPECT_TRUE(rows_warn(model, "family_remark"));
+    return model.groups.at(0).carried;
+  };
+  for (const std::string_view type : {"wav2vec2", "hubert", "unispeech-sat", "omniasr_audio"})
+    EXPECT_TRUE(carried(type).contains("64 frames before each and 63 frames behind it")) << type;
+  EXPECT_TRUE(carried("data2vec-audio").contains("5 convolutions"));
+  EXPECT_TRUE(carried("data2vec-audio").contains("45 frames before each and 45 frames behind"));
+  EXPECT_TRUE(carried("sew").contains("of which a token is 2"));
+}
+
+// Each of LongCat's layers has two attentions, and a cache for each.
+TEST(FamilyRows, LongCatsLayersAttendTwice) {
+  const Model model = read_model_text(R"({"model_type": "longcat_flash", "num_layers": 3})");
+  ASSERT_EQ(model.groups.size(), 1u);
+  EXPECT_EQ(model.groups[0].layers.size(), 6u);
+  EXPECT_EQ(model.groups[0].cache_elements, 512 + 64);
+  EXPECT_EQ(first_rope(model).pairing, Pairing::interleaved);
+  EXPECT_EQ(first_rope(model).rope_theta, 1e7);
+  EXPECT_EQ(read_model_text(R"({"model_type": "longcat_flash"})").groups[0].layers.size(), 56u);
+}
+
+TEST(FamilyRows, GemmasSoundsSeeTwelveFramesBefore) {
+  for (const std::string_view type : {"gemma3n_audio", "gemma4_audio"}) {
+    const Model model = read_model_text(R"({"model_type": ")" + std::string(type) + "\"}");
+    const LayerGroup& group = model.groups.at(0);
+    const auto* const scheme = std::get_if<TransformerXl>(&group.schemes.at(0));
+    ASSERT_TRUE(scheme);
+    EXPECT_FALSE(scheme->biases || scheme->bidirectional);
+    EXPECT_EQ(scheme->spacing, WaveSpacing::ends);
+    EXPECT_EQ(group.window, 13);
+    EXPECT_TRUE(group.causal);
+    EXPECT_EQ(group.logits.softcap, 50);
+    EXPECT_NEAR(group.logits.multiplier, 1.4427, 1e-4);
+  }
+  const Model ahead = read_model_text(
+      R"({"model_type": "gemma3n_audio", "conf_attention_context_right": 2})");
+  EXPECT_EQ(ahead.groups.at(0).window, 15);
+  EXPECT_EQ(ahead.groups.at(0).behind, 12);
+  EXPECT_FALSE(ahead.groups.at(0).causal);
+}
+
 }  // namespace
 }  // namespace posenc
