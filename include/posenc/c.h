@@ -765,6 +765,107 @@ POSENC_API posenc_status posenc_rekey(const posenc_plan* from,
                                       posenc_side side, const posenc_tensor* out,
                                       int32_t threads) POSENC_NOTHROW;
 
+/* Where several sequences have their tokens in a pool of pages: token t of sequence s is token
+   t % page_size of page table[s * columns + t / page_size], a block table as engines have it. */
+typedef struct posenc_page_table {
+  uint32_t struct_size; /* sizeof(posenc_page_table) */
+  const int32_t* pages; /* [sequences][columns] */
+  int64_t sequences;
+  int64_t columns;
+  const int64_t* tokens; /* [sequences]: what stands behind them is not read */
+} posenc_page_table;
+
+/* The same in place, of keys [page, kv_head, token of the page, head_dim]; NHD pages with two axes
+   of shape and stride swapped. Positions are as many as the longest sequence has tokens, a row for
+   each sequence or one for all. Errors besides: pages that the pool does not have, a page of two
+   sequences, more tokens than pages. */
+POSENC_API posenc_status posenc_rekey_pages(
+    const posenc_plan* from, const posenc_positions* from_positions, const posenc_plan* to,
+    const posenc_positions* to_positions, const posenc_tensor* keys, const posenc_page_table* table,
+    posenc_side side, int32_t threads) POSENC_NOTHROW;
+
+/* How the numbers of cached keys are kept: one of posenc_dtype, or one of these. */
+typedef int32_t posenc_key_type;
+enum {
+  POSENC_E4M3 = 4, /* a float of 8 bits by OCP, without infinities, up to 448 */
+  POSENC_INT8 = 5, /* -127 to 127 */
+  POSENC_Q8_0 = 6  /* llama.cpp's blocks of 32 integers behind a float16 */
+};
+
+/* Keys of 8 bits, [batch, kv_head, seq, head_dim], or pages of them: a number is its code times the
+   scale of its block of channels. */
+typedef struct posenc_key_codes {
+  uint32_t struct_size; /* sizeof(posenc_key_codes) */
+  posenc_key_type type; /* POSENC_E4M3 or POSENC_INT8 */
+  void* codes;
+  int64_t shape[4];
+  int64_t stride[4];    /* bytes; that of channels is within a block */
+  int64_t block;        /* channels that share a scale; 0: all of a head */
+  int64_t block_stride; /* bytes between blocks; 0: block * stride[3] */
+  posenc_tensor scales; /* [batch, kv_head, seq, block], an extent of 1 shared; data NULL: all 1 */
+  int32_t new_scales;   /* nonzero: each is made anew, so that the largest number has the largest
+                           code; 0: kept, and what is beyond the largest code becomes that */
+} posenc_key_codes;
+
+/* Fills *out: llama.cpp's rows of q8_0, for each token [kv_head][head_dim], whose scales are made
+   anew. Errors: negative sizes, a head_dim that is no multiple of 32. */
+POSENC_API posenc_status posenc_key_codes_q8_0(void* blocks, int64_t batch, int64_t kv_heads,
+                                               int64_t seq, int64_t head_dim,
+                                               posenc_key_codes* out) POSENC_NOTHROW;
+
+/* The same in place, of keys of 8 bits: read as floats, turned, and written once, to nearest even.
+   table: where they are pages of a pool; NULL: they are [batch, kv_head, seq, head_dim]. Errors
+   besides: blocks that do not divide head_dim, scales of another shape, scales anew or codes that
+   several tokens share. */
+POSENC_API posenc_status posenc_rekey_codes(
+    const posenc_plan* from, const posenc_positions* from_positions, const posenc_plan* to,
+    const posenc_positions* to_positions, const posenc_key_codes* keys,
+    const posenc_page_table* table, posenc_side side, int32_t threads) POSENC_NOTHROW;
+
+/* The 64 bytes that travel with cached keys and say by which rotation, and where, they stand
+   (spec/position.md, C3 to C5). */
+enum { POSENC_KEY_HEADER_BYTES = 64 };
+
+/* What they say. */
+typedef struct posenc_key_header {
+  uint32_t struct_size; /* sizeof(posenc_key_header) */
+  posenc_key_type type;
+  int32_t pairing; /* 0 halves, 1 interleaved, 255 not rotated */
+  posenc_side side;
+  int32_t axes;        /* of positions */
+  int32_t consecutive; /* nonzero: positions are first, first + 1, ... on every axis */
+  int64_t first;       /* position of the first token, on the first axis */
+  uint64_t tokens;     /* of a sequence */
+  int64_t layer;       /* -1: nobody said which */
+  int64_t kv_heads;
+  int64_t head_dim;
+  int64_t first_dim; /* the channels that rotate */
+  int64_t rotary_dim;
+  uint64_t rotation;  /* fingerprint of frequencies and amplitude */
+  uint64_t positions; /* fingerprint of all ids */
+} posenc_key_header;
+
+/* Writes the header of keys [batch, kv_head, seq, head_dim] that stand rotated by the plan at these
+   positions. layer: -1 for any. Errors: a rotation that has no header, which is named; queries;
+   sizes beyond the header's fields; positions that are not as many as the keys. */
+POSENC_API posenc_status posenc_key_header_make(const posenc_plan* plan,
+                                                const posenc_positions* positions,
+                                                const int64_t* shape, posenc_key_type type,
+                                                posenc_side side, int64_t layer,
+                                                unsigned char* header) POSENC_NOTHROW;
+
+/* What a header of `size` bytes says; more bytes may follow. name is the file's, which errors begin
+   with; NULL: "header". Errors: fewer bytes, no such header, another version or unknown fields. */
+POSENC_API posenc_status posenc_key_header_read(const void* header, size_t size, const char* name,
+                                                posenc_key_header* out) POSENC_NOTHROW;
+
+/* Whether keys that came with the header `found` are those of the header `expected`, which
+   posenc_key_header_make() wrote of what their reader takes them for. Errors: those of both, and
+   the first member that differs, both values, and what to do. */
+POSENC_API posenc_status posenc_key_header_check(const void* found, size_t size,
+                                                 const unsigned char* expected,
+                                                 const char* name) POSENC_NOTHROW;
+
 /* The plan of the indexer that picks a group's keys: of its own heads and channels (explain's
    "indexer"). Errors besides those of posenc_model_plan: a group without one. */
 POSENC_API posenc_status posenc_model_indexer_plan(const posenc_model* model, int64_t group,

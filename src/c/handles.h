@@ -78,8 +78,9 @@ struct TensorArgument {
   const posenc_tensor* tensor;
   bool optional = false;  // NULL: absent
 };
-// POSENC_MISUSE for a negative number.
+// POSENC_MISUSE for a negative number, and for none of posenc_side.
 posenc_status need_threads(std::string_view function, std::int32_t threads);
+posenc_status need_side(std::string_view function, posenc_side side);
 
 // What the functions that act on tensors do: act(tensor, ...) of those given, once all that they
 // need is there.

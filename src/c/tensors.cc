@@ -155,6 +155,12 @@ posenc_status need_threads(std::string_view function, std::int32_t threads) {
   return misuse(function, "threads must not be negative", std::to_string(threads));
 }
 
+posenc_status need_side(std::string_view where, posenc_side side) {
+  return side >= POSENC_QUERY && side <= POSENC_VALUE
+             ? POSENC_OK
+             : misuse(where, "side must be one of posenc_side", std::to_string(side));
+}
+
 namespace {
 
 // Out of `count` numbers that a product of sizes says; nothing if it is negative or overflows.
@@ -172,12 +178,6 @@ Expected<std::size_t> product(std::string_view function,
 
 using Rotation = Expected<void> (*)(const Plan&, const Tensor&, const Positions&, Side,
                                     const Tensor&, Threads);
-
-posenc_status need_side(std::string_view where, posenc_side side) {
-  return side >= POSENC_QUERY && side <= POSENC_VALUE
-             ? POSENC_OK
-             : misuse(where, "side must be one of posenc_side", std::to_string(side));
-}
 
 posenc_status rotated(std::string_view where, Rotation rotation, const posenc_plan* plan,
                       const posenc_tensor* x, const posenc_positions* positions, posenc_side side,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/cache/rekey_parts.h"
+#include "src/core/addressable.h"
 #include "src/core/float8.h"
 #include "src/core/try.h"
 #include "src/kernels/threads.h"
@@ -55,6 +56,10 @@ Expected<Coded> coded(const CodedKeys& keys) {
     return fail("rekey", "blocks must divide head_dim",
                 std::to_string(block) + " of " + std::to_string(shape[3]),
                 "pad the head, or give the channels that share a scale");
+  // A number lies within a block, whose channels are apart by the last stride.
+  const Tensor bytes{.dtype = DType::f16, .rank = 4, .shape = shape, .stride = keys.stride};
+  if (!detail::addressable(bytes))
+    return fail("rekey", "codes must fit in memory", "", "give their true shape and strides");
   for (std::size_t axis = 0; axis < 3; ++axis)
     if (shape[axis] > 1 && keys.stride[axis] == 0)
       return fail("rekey", "each token must have codes of its own", "a stride of 0", "copy them");
@@ -209,6 +214,7 @@ Expected<void> rekey(const Stand& from, const Stand& to, const CodedKeys& keys, 
   POSENC_TRY(in, coded(keys));
   const auto& shape = keys.shape;
   POSENC_CHECK(detail::check_positions(from, to, shape[0], shape[2]));
+  if (std::ranges::count(shape, 0) > 0) return {};
   const std::int64_t part = tokens_at_once(in);
   const std::int64_t parts = (shape[2] + part - 1) / part;  // of a sequence
   std::vector<Part> work;

@@ -168,42 +168,6 @@ static void angles_are_given_and_made_of_real_positions(void) {
   posenc_plan_free(plan);
 }
 
-static void keys_move(void) {
-  posenc_plan* plan = plan_of("{\"type\": \"rope\"}", (posenc_geometry){.head_dim = 8});
-  posenc_plan* other =
-      plan_of("{\"type\": \"rope\", \"rope_theta\": 500}", (posenc_geometry){.head_dim = 8});
-  posenc_positions *old_ids, *new_ids, *fewer;
-  OK(posenc_positions_range(100, 2, &old_ids));
-  OK(posenc_positions_range(3, 2, &new_ids));
-  OK(posenc_positions_range(3, 1, &fewer));
-  double rotated[16], fresh[16];
-  OK(posenc_normals(7, 0, 16, rotated));
-  OK(posenc_normals(7, 0, 16, fresh));
-  posenc_tensor x = dense(rotated, POSENC_FLOAT64, 1, 1, 2, 8),
-                y = dense(fresh, POSENC_FLOAT64, 1, 1, 2, 8);
-  OK(posenc_rotate(plan, &x, old_ids, POSENC_KEY, &x, 1));
-  OK(posenc_rekey(plan, old_ids, other, new_ids, &x, POSENC_KEY, &x, 1));
-  OK(posenc_rotate(other, &y, new_ids, POSENC_KEY, &y, 1));
-  for (int i = 0; i < 16; i++) CHECK(fabs(rotated[i] - fresh[i]) < 1e-14);
-  MISUSE("to_positions", posenc_rekey(plan, old_ids, plan, NULL, &x, POSENC_KEY, &x, 0));
-  MISUSE("posenc_side", posenc_rekey(plan, old_ids, plan, new_ids, &x, 7, &x, 0));
-  REFUSED("queries", posenc_rekey(plan, old_ids, plan, new_ids, &x, POSENC_QUERY, &x, 0));
-  REFUSED("each token", posenc_rekey(plan, old_ids, plan, fewer, &x, POSENC_KEY, &x, 0));
-  posenc_positions_free(old_ids);
-  posenc_positions_free(new_ids);
-  posenc_positions_free(fewer);
-  posenc_plan_free(plan);
-  posenc_plan_free(other);
-  posenc_model* model;
-  char* json;
-  OK(posenc_model_open("gpt2", &model));
-  OK(posenc_model_reuse_json(model, &json));
-  CHECK(strstr(json, "\"verdict\":\"never\"") != NULL);
-  posenc_string_free(json);
-  MISUSE("model", posenc_model_reuse_json(NULL, &json));
-  posenc_model_free(model);
-}
-
 static void vectors_are_added_at_real_positions(void) {
   posenc_plan* plan =
       plan_of("{\"type\": \"sinusoidal\", \"cosine_first\": true}", (posenc_geometry){.width = 2});
@@ -559,7 +523,6 @@ void test_answers(void) {
   angles_add_up();
   angles_are_said_by_tokens();
   angles_are_given_and_made_of_real_positions();
-  keys_move();
   vectors_are_added_at_real_positions();
   tables_of_a_grid_are_resampled();
   grids_and_signed_ids_are_positions();

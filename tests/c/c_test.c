@@ -8,6 +8,7 @@ int main(void) {
   CHECK(strcmp(posenc_last_error(), "") == 0);
   test_answers();
   test_attention();
+  test_moving_keys();
   test_refusals();
   if (failures) fprintf(stderr, "%d failures\n", failures);
   return failures != 0;

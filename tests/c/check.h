@@ -59,4 +59,5 @@ static inline posenc_positions* range(int64_t first, int64_t count) {
 /* The tests of a file each. */
 void test_answers(void);
 void test_attention(void);
+void test_moving_keys(void);
 void test_refusals(void);

@@ -253,6 +253,54 @@ void act(Bytes& bytes, posenc_plan* plan, const posenc_positions* positions) {
   }
 }
 
+// Keys that move: dense, in pages, in 8 bits; and their header, written and read.
+void rekey(Bytes& bytes, const posenc_plan* plan, const posenc_positions* from,
+           const posenc_positions* to) {
+  const auto x = any_view(bytes, 4);
+  if (!x) return;
+  const posenc_side side = bytes.byte() % 4;
+  const std::int32_t count = threads(bytes);
+  const std::int32_t pages[] = {bytes.byte() % 3, bytes.byte() % 3, bytes.byte() - 1, 0};
+  const std::int64_t tokens[] = {bytes.byte() % 6, bytes.integer()};
+  const posenc_page_table table = {.struct_size = sizeof table,
+                                   .pages = pages,
+                                   .sequences = bytes.byte() % 3,
+                                   .columns = bytes.byte() % 3,
+                                   .tokens = tokens};
+  posenc_key_codes codes = {.struct_size = sizeof codes,
+                            .type = POSENC_E4M3 + bytes.byte() % 2,
+                            .codes = x->tensor.data,
+                            .block = bytes.byte() % 5,
+                            .new_scales = bytes.byte() % 2};
+  const std::int64_t size = x->tensor.dtype == POSENC_FLOAT64   ? 8
+                            : x->tensor.dtype == POSENC_FLOAT32 ? 4
+                                                                : 2;
+  for (int axis = 0; axis < 4; ++axis) {  // the first byte of each number of the view
+    codes.shape[axis] = x->tensor.shape[axis];
+    if (__builtin_mul_overflow(x->tensor.stride[axis], size, &codes.stride[axis])) return;
+  }
+  const auto scales = bytes.byte() % 2 ? any_view(bytes, 4) : std::nullopt;
+  if (scales) codes.scales = scales->tensor;
+  unsigned char header[POSENC_KEY_HEADER_BYTES];
+  posenc_key_header said = {};
+  switch (bytes.byte() % 5) {
+    case 0:
+      return check_status(posenc_rekey(plan, from, plan, to, &x->tensor, side, &x->tensor, count));
+    case 1:
+      return check_status(
+          posenc_rekey_pages(plan, from, plan, to, &x->tensor, &table, side, count));
+    case 2:
+      return check_status(posenc_rekey_codes(plan, from, plan, to, &codes, nullptr, side, count));
+    case 3:
+      return check_status(posenc_rekey_codes(plan, from, plan, to, &codes, &table, side, count));
+    default:
+      check_status(posenc_key_header_make(plan, from, x->tensor.shape, bytes.byte() % 8, side,
+                                          bytes.byte() % 4 - 1, header));
+      const auto rest = bytes.rest();
+      check_status(posenc_key_header_read(rest.data(), rest.size(), nullptr, &said));
+  }
+}
+
 // Two sequences of a cache, and calls in any order.
 void cache(Bytes& bytes, const posenc_plan* plan, const posenc_positions* positions) {
   posenc_cache_options options = {.struct_size = sizeof options,
@@ -323,14 +371,15 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const PlanHandle plan = any_plan(bytes);
   const PositionsHandle queries = any_positions(bytes), keys = any_positions(bytes);
   for (int call = 0; call < 4 && !bytes.rest().empty(); ++call) {
-    switch (bytes.byte() % 5) {
+    switch (bytes.byte() % 6) {
       case 0:
         if (const auto table = any_view(bytes, 2))
           check_status(posenc_plan_set_table(plan.get(), bytes.byte() % 7, &table->tensor));
         break;
       case 1: act(bytes, plan.get(), queries.get()); break;
       case 2: cache(bytes, plan.get(), queries.get()); break;
-      case 3: {
+      case 3: rekey(bytes, plan.get(), queries.get(), keys.get()); break;
+      case 4: {
         const ContentHandle content = any_content(bytes);
         attention(bytes, plan.get(), content.get(), queries.get(), keys.get());
         break;
