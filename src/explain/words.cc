@@ -78,9 +78,19 @@ std::string say_compressed(const LayerGroup& group) {
          ", at the position of the first.";
 }
 
-std::string say_picked(const Picked& picked) {
+// Layers without an indexer of their own take the picks of one before.
+bool others_pick(const Subject& subject) {
+  return !subject.group.indexer &&
+         std::ranges::any_of(subject.model.groups,
+                             [](const LayerGroup& each) { return each.indexer.has_value(); });
+}
+
+std::string say_picked(const Subject& subject) {
+  const Picked& picked = *subject.group.picked;
   std::string text = "Of what came before it each token sees at most " + picked_text(picked) +
-                     ", which an indexer picks by what they say";
+                     ", which " +
+                     (others_pick(subject) ? "the indexer of a layer before" : "an indexer") +
+                     " picks by what they say";
   if (picked.local > 0)
     text +=
         ", always among them " +
@@ -300,9 +310,9 @@ struct Say {
     const std::string carried = carriers(subject);
     const bool causal = subject.group.causal;
     if (!subject.group.carried.empty())
-      out.push_back("No positional encoding in attention: " + subject.group.carried +
-                    " tells the order of tokens, reading what they say" +
-                    (causal ? ", and so does what the causal mask hides." : "."));
+      out.push_back("No positional encoding in attention: what tells the order of tokens is " +
+                    subject.group.carried +
+                    (causal ? ", beside what the causal mask hides." : "."));
     else if (carried.empty())
       out.push_back(causal ? "No positional encoding: these layers tell order only by what the "
                              "causal mask hides."
@@ -738,7 +748,7 @@ std::vector<std::string> sentences(const Subject& subject) {
   if (subject.group.compressed > 0)
     out.push_back(say_compressed(subject.group));
   else if (subject.group.picked)
-    out.push_back(say_picked(*subject.group.picked));
+    out.push_back(say_picked(subject));
   if (subject.group.indexer) out.push_back(say_indexer(subject));
   if (subject.group.sink_logits)
     out.push_back(

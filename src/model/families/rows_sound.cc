@@ -80,8 +80,8 @@ void add_convolved(const Section& config, const Family& family, std::string_view
   group.carried =
       times == 1 ? std::string("a convolution") : std::to_string(times) + " convolutions";
   group.carried += " before the first layer, over " + frames(kernel / 2) + " before each and " +
-                   frames((kernel - 1) / 2) + " behind it,";
-  if (squeeze > 1) group.carried += " of which a token is " + std::to_string(squeeze) + ",";
+                   frames((kernel - 1) / 2) + " behind it";
+  if (squeeze > 1) group.carried += ", of which a token is " + std::to_string(squeeze);
   config.reading.warn("family_remark",
                       config.reading.family +
                           ": a convolution gives frames their positions, which no plan says; the "
