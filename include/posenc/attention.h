@@ -19,13 +19,13 @@ namespace [[gnu::visibility("default")]] posenc {
 //   #####.    ..###.     ..####         ...##.     ...###         ##..#.         #..###
 //   ######    ...###     ...###         ...###     ...###         ##..##         #...##
 //
-// A key is seen where causal, window and chunk all let it be, or where it belongs to the prefix or
-// to the query's own block, which overrule these three; `keep`, `keys` and the bounds of packed
-// sequences overrule both. Causal, window, chunk and prefix compare positions, wherever in memory a token
-// stands and however many queries there are. Padding counts by the position that it has, -1 of
-// from_mask() as one that is in no prefix and in no token's chunk: `keep` is what hides it. With
-// positions of several axes (pictures among text) order stands for position: keys count from 0, and
-// the last query stands at the last key.
+// A key is seen where causal, window and chunk all let it be, or where it belongs to the prefix
+// or to the query's own block, which overrule these three; `keep`, `keys` and the bounds of
+// packed sequences overrule both. Causal, window, chunk and prefix compare positions, wherever
+// in memory a token stands and however many queries there are. Padding counts by the position
+// that it has, -1 of from_mask() as one that is in no prefix and in no token's chunk: `keep` is
+// what hides it. With positions of several axes (pictures among text) order stands for position:
+// keys count from 0, and the last query stands at the last key.
 struct Mask {
   bool causal = true;       // hides keys behind the query
   std::int64_t window = 0;  // 0: none; w: hides keys that are w or more away

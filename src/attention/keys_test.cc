@@ -12,6 +12,7 @@
 #include "posenc/content.h"
 #include "posenc/gradients.h"
 #include "posenc/layout.h"
+#include "posenc/schemes.h"
 #include "tests/kernel_memory.h"
 #include "tests/random.h"
 
@@ -19,6 +20,12 @@ namespace posenc {
 namespace {
 
 using Ids = std::vector<std::int32_t>;
+
+std::vector<double> listed_values(const Tensor& x) {
+  std::vector<double> all;
+  for_each_index(x, [&](auto... at) { all.push_back(x.get(x.offset(at...))); });
+  return all;
+}
 
 // Two sequences of four query heads over two key heads.
 struct ListedText {
@@ -42,7 +49,7 @@ struct ListedText {
     Memory out = made(4, queries, 4);
     const auto done = attend(inputs(mask), plan(), out.view());
     EXPECT_TRUE(done) << done.error().message();
-    return values_of(out.view());
+    return listed_values(out.view());
   }
   std::string refused(const Mask& mask) {
     Memory out = made(4, queries, 4);
@@ -160,7 +167,7 @@ TEST(MaskKeys, ACacheCountsItsOwnTokens) {
     Memory out = text.made(4, 1, 4);
     const auto done = cache->attend(both, text.q.view(), text.plan(), mask, out.view());
     ASSERT_TRUE(done) << done.error().message();
-    const auto got = values_of(out.view()), wanted = text.attended(mask);
+    const auto got = listed_values(out.view()), wanted = text.attended(mask);
     for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 1e-13);
     const Ids far = {300, -1, -1, 0, 1, 2};
     const auto beyond = cache->attend(both, text.q.view(), text.plan(),

@@ -442,8 +442,8 @@ TEST(Explain, AnIndexerHasAPlanOfItsOwn) {
   EXPECT_EQ(own["picked"]["count"], 2048);
   EXPECT_EQ(own["cache_bytes_per_token"], 4 * 128 * 4);
   EXPECT_EQ(own["scheme"]["type"], "rope");
-  EXPECT_EQ(own["plan"]["rotate"]["slice"]["first_dim"], 64);
-  EXPECT_EQ(own["plan"]["rotate"]["frequencies"]["radians"].size(), 32u);
+  EXPECT_EQ(own["plan"]["rotate"]["first_dim"], 64);
+  EXPECT_EQ(own["plan"]["rotate"]["rotary_dim"], 64);
   EXPECT_TRUE(json_of(model_of(Rope{}))["groups"][0]["indexer"].is_null());
 }
 

@@ -135,16 +135,19 @@ TEST(BesideModel, ALayerMustBeThere) {
 TEST(BesideModel, AnIndexersTensorsAreHeldAgainstItsOwnRotation) {
   const auto model = read_config(R"({"model_type": "deepseek_v32"})");
   ASSERT_TRUE(model);
-  const Shown halves = vectors().fill(1).rotate_by(Rope{.rotary_dim = 64}),
-              neighbours = vectors().fill(1).rotate_by(
-                  Rope{.pairing = Pairing::interleaved, .rotary_dim = 64});
-  const auto findings = beside_model(halves.identified(), *model);
+  const Identified halves = vectors().fill(1).rotate_by(Rope{.rotary_dim = 64}).identified(),
+                   neighbours =
+                       vectors()
+                           .fill(1)
+                           .rotate_by(Rope{.pairing = Pairing::interleaved, .rotary_dim = 64})
+                           .identified();
+  const auto findings = beside_model(halves, *model);
   ASSERT_TRUE(findings);
   ASSERT_EQ(findings->size(), 1u);
   EXPECT_EQ(findings->front().code, "indexer");
   EXPECT_EQ(findings->front().severity, Severity::note);
-  EXPECT_TRUE(beside_model(halves.identified(), *model, 0, 0, DumpedPart::indexer)->empty());
-  EXPECT_EQ(beside(neighbours.identified(), *model), "indexer_pairing");
+  EXPECT_TRUE(beside_model(halves, *model, 0, 0, DumpedPart::indexer)->empty());
+  EXPECT_EQ(beside(neighbours, *model), "indexer_pairing");
   const auto other =
       vectors().fill(1).rotate_by(Rope{.rope_theta = 5e5, .rotary_dim = 64}).identified();
   EXPECT_EQ(beside(other, *model), "rope_theta");

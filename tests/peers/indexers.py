@@ -57,6 +57,12 @@ def numbers(x):
     return [float(f"{number:.10g}") for number in x.detach().flatten().tolist()]
 
 
+def neighbours(x, channels):
+    """The first channels, whose code moves the first of each pair before the second, in the order of the checkpoint."""
+    pairs, rest = x[..., :channels].unflatten(-1, (2, channels // 2)), x[..., channels:]
+    return torch.cat((pairs.transpose(-1, -2).flatten(-2), rest), -1)
+
+
 class Products:
     """What a run multiplies first: queries [batch, heads, token, channel] and keys [batch, token, channel]."""
 
@@ -135,6 +141,9 @@ def record(family, given):
         rotary = rotaries[0](config) if rotaries and family != "deepseek_v4" else None
         q, k, picked = run(family, config, layer, indexer, rotary, False)
         plain_q, plain_k, _ = run(family, config, layer, indexer, rotary, True)
+        rotates = family != "mistral_large4_text" or given["no_rope_layers"][layer]
+        if family in ("glm_moe_dsa", "mistral_large4_text") and rotates:
+            q, k, plain_q, plain_k = (neighbours(x, given["qk_rope_head_dim"]) for x in (q, k, plain_q, plain_k))
         yield {
             "family": family, "config": {"model_type": family, **given}, "layer": layer,
             "heads": q.shape[0], "tokens": q.shape[1], "keys": k.shape[0], "head_dim": q.shape[2],

@@ -193,7 +193,7 @@ constexpr Family latent[] = {
      .axes = {.sections = "12 10 10", .interleaved = true}, .layers = {.types = true},
      .attention = {.mla = {192, 64, 512}, .indexer = indexed_beside_pictures, .sinks = Sinks::all,
        .scale_logits = true}},
-    {.types = "longcat_flash", .read = read_twice, .context = 128 * K, .sizes = {6144, 56, 64, 64},
+    {.types = "longcat_flash", .read = read_twice, .context = 128 * K, .sizes = {6144, 56, 64},
      .rope = {.pairing = interleaved, .theta = 1e7}, .heads = {.dim_rotates = true},
      .attention = {.mla = {128, 64, 512}, .scale_logits = true},
      .remark = "longcat_flash: layers 2i and 2i + 1 are the two attentions of the model's layer i"},
