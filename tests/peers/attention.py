@@ -347,7 +347,7 @@ def longcat_flash():
             "q_lora_rank": 8, "kv_lora_rank": 8, "qk_nope_head_dim": 4, "qk_rope_head_dim": 4, "head_dim": 4, "v_head_dim": 6,
             "rope_parameters": {
                 "rope_type": "yarn", "rope_theta": 10000.0, "factor": 8.0, "original_max_position_embeddings": 4,
-                "mscale": 1.0, "mscale_all_dim": 0.7,
+                "mscale": 0.7, "mscale_all_dim": 0.7,
             },
         },
         reordered=4,

@@ -114,7 +114,9 @@ void read_twice(const Section& config, const Family& family) {
   const auto layers = config.integer("num_layers", Range{.least = 1, .most = most_layers / 2.0});
   if (config.reading.error) return;
   Json::Object whole = config.members();
-  std::erase_if(whole, [](const JsonMember& member) { return member.key == "num_hidden_layers"; });
+  std::erase_if(whole, [](const JsonMember& member) {
+    return member.key == "num_hidden_layers" || member.key == "num_layers";
+  });
   whole.push_back({"num_hidden_layers", {layers ? 2 * layers->value : family.sizes.layers}});
   const Json json{std::move(whole)};
   read_decoder(Section(config.reading, &json, config.path()), family);

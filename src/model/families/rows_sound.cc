@@ -139,7 +139,8 @@ constexpr Family sound[] = {
     // --- convolutions ----------------------------------------------------------------------------
     {.types = "wav2vec2 hubert unispeech unispeech-sat", .read = read_convolved,
      .sizes = {768, 12, 12}, .causal = false},
-    {.types = "omniasr_audio omniasr_ctc", .read = read_convolved, .sizes = {1024, 24, 16}, .causal = false},
+    {.types = "omniasr_audio", .read = read_convolved, .sizes = {1024, 24, 16}, .causal = false},
+    {.types = "omniasr_ctc", .read = read_parts},
     {.types = "sew", .read = read_squeezed, .sizes = {768, 12, 12}, .causal = false},
     {.types = "data2vec-audio", .read = read_data2vec_sound, .sizes = {768, 12, 12},
      .causal = false},
