@@ -33,11 +33,13 @@ inline void spoil(const Tensor& x, std::int64_t i, std::int64_t which) {
 
 // The keys and values that no query sees.
 inline void spoil_hidden(const AttentionInputs& in) {
+  const auto listed = detail::check_keys("", in.mask, in.q.shape[0], in.q.shape[2], in.k.shape[2]);
+  const Mask& mask = listed && *listed ? **listed : in.mask;
   for (std::int64_t b = 0; b < in.k.shape[0]; ++b) {
     for (std::int64_t j = 0; j < in.k.shape[2]; ++j) {
       bool hidden = true;
       for (std::int64_t i = 0; i < in.q.shape[2] && hidden; ++i)
-        hidden = !detail::visible(in.mask, in.queries, in.keys, b, i, j);
+        hidden = !detail::visible(mask, in.queries, in.keys, b, i, j);
       for (std::int64_t h = 0; h < in.k.shape[1] && hidden; ++h) {
         for (std::int64_t c = 0; c < in.k.shape[3]; ++c)
           spoil(in.k, in.k.offset(b, h, j, c), j + c);

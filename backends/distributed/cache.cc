@@ -219,6 +219,9 @@ Expected<void> DistributedKvCache::attend(std::span<const Sequence> sequences, c
   std::vector<double> log_sums(static_cast<std::size_t>(to.shape[0] * to.shape[1] * to.shape[2]),
                                -std::numeric_limits<double>::infinity());
   const auto attend_own = [&]() -> Expected<void> {
+    if (mask.keys != nullptr)
+      return fail(where, "the mask must show keys by position", "mask.keys",
+                  "each rank has some of the keys: lists of ids need them all on one");
     std::vector<std::int64_t> ids;
     for (const Sequence sequence : sequences) {
       POSENC_TRY(kept, state.find(where, sequence));

@@ -45,6 +45,9 @@ Expected<void> check_own(const AttentionInputs& in, const Plan& plan, const Tens
                 "the plan must hold for the whole text's length " + std::to_string(length),
                 "one for lengths up to " + std::to_string(plan.valid->to),
                 "compile the scheme for DistributedText::length()");
+  if (in.mask.keys != nullptr)
+    return fail("attend", "the mask must show keys by position", "mask.keys",
+                "each rank has some of the keys: lists of ids need the whole text on one");
   AttentionInputs without = in;
   without.q = no_queries(in.q);
   without.queries = in.queries.slice(0, 0, 0);

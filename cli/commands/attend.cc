@@ -171,8 +171,26 @@ std::int32_t block_of(std::int64_t number) {
   return static_cast<std::int32_t>(std::clamp<std::int64_t>(number, -1, 0x7fffffff));
 }
 
+// Ids of the keys that each query may see, a row for each query of one sequence or of all.
+Expected<void> give_lists(const std::string& text, std::int64_t batch, std::int64_t queries,
+                          std::vector<std::int32_t>& lists, Mask& mask) {
+  if (text.empty()) return {};
+  POSENC_TRY(given, integer_rows(text, "--keys"));
+  if (given.rows < 1 || (given.rows != queries && given.rows != batch * queries))
+    return fail("--keys",
+                "must have a row for each of " + std::to_string(queries) + " queries, or of " +
+                    std::to_string(batch * queries) + " of all sequences",
+                std::to_string(given.rows) + " rows", "-1 fills a shorter row");
+  const std::int64_t times = given.rows == queries ? batch : 1;
+  for (std::int64_t b = 0; b < times; ++b)
+    for (const std::int64_t id : given.values) lists.push_back(block_of(id));
+  mask.key_count = static_cast<std::int64_t>(given.values.size()) / given.rows;
+  mask.keys = lists.data();
+  return {};
+}
+
 struct AttendOptions {
-  std::string out, q, k, v, positions, key_positions, packed, keep, blocks, dtype, logits,
+  std::string out, q, k, v, positions, key_positions, packed, keep, blocks, picked, dtype, logits,
       sink_logits, temperature, query_profiles, key_profiles;
   std::optional<double> softcap;
   std::string relative_query, relative_key, relative_value;
@@ -192,7 +210,7 @@ struct Call {
   Plan plan;
   const ContentScheme* content = nullptr;
   std::vector<std::uint8_t> keep;
-  std::vector<std::int32_t> blocks;
+  std::vector<std::int32_t> blocks, lists;
   Mask mask;
   Table sinks, query_profiles, key_profiles;
 
@@ -236,7 +254,7 @@ Expected<void> set_mask(const AttendOptions& options, Call& call) {
   call.mask = mask;
   if (!call.keep.empty()) call.mask.keep = call.keep.data();
   if (!call.blocks.empty()) call.mask.blocks = call.blocks.data();
-  return {};
+  return give_lists(options.picked, batch, call.q.view.shape[2], call.lists, call.mask);
 }
 
 Expected<Call> prepared(AttendOptions& options) {
@@ -353,6 +371,9 @@ constexpr AttendFlag token_flags[] = {
      "FILE", true},
     {"--blocks", &AttendOptions::blocks,
      "Pictures among text, [batch][key]: tokens of a block see each other both ways; -1: none",
+     "ROWS", true},
+    {"--keys", &AttendOptions::picked,
+     "Keys that each query may see, [query][count] as an indexer picks them: 0,-1;0,1; -1: none",
      "ROWS", true},
 };
 

@@ -27,7 +27,8 @@ namespace posenc::cli {
 namespace {
 
 struct IdentifyOptions {
-  std::string after, before, tensor, before_tensor, positions, cos, sin, table, dtype, model, how;
+  std::string after, before, tensor, before_tensor, positions, cos, sin, table, dtype, model, how,
+      part = "by_width";
   std::int64_t heads = 0, layer = 0;
   bool repeated = false, values = false, json = false;
 };
@@ -77,7 +78,10 @@ Expected<Positions> positions_of(const IdentifyOptions& options, const DumpedLay
 Expected<void> compare(const IdentifyOptions& options, const std::optional<Model>& model,
                        std::int64_t layer, Identified& found) {
   if (model) {
-    POSENC_TRY(findings, beside_model(found, *model, layer));
+    const DumpedPart part = options.part == "attention" ? DumpedPart::attention
+                            : options.part == "indexer" ? DumpedPart::indexer
+                                                        : DumpedPart::by_width;
+    POSENC_TRY(findings, beside_model(found, *model, layer, 0, part));
     // Said already without the model.
     std::erase_if(findings, [&](const Finding& finding) {
       return std::ranges::find(found.findings, finding.code, &Finding::code) !=
@@ -203,6 +207,11 @@ Run define_identify(CLI::App& app) {
   app.add_option("--layer", options->layer,
                  "Layer of the model that a tensor without a number in its name is of")
       ->check(CLI::NonNegativeNumber);
+  app.add_option("--part", options->part,
+                 "Whose queries or keys they are: attention, or indexer, what picks the keys; "
+                 "default: as their width tells")
+      ->check(CLI::IsMember({"attention", "indexer"}))
+      ->default_str("");
   app.add_option("--positions", options->positions,
                  "Of the tokens: 0:64 (64 not included), or ids.npy; default: from 0 on")
       ->type_name("IDS");

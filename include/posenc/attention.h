@@ -19,13 +19,13 @@ namespace [[gnu::visibility("default")]] posenc {
 //   #####.    ..###.     ..####         ...##.     ...###         ##..#.         #..###
 //   ######    ...###     ...###         ...###     ...###         ##..##         #...##
 //
-// A key is seen where causal, window and chunk all let it be, or where it belongs to the prefix or
-// to the query's own block, which overrule these three; `keep` and the bounds of packed sequences
-// overrule both. Causal, window, chunk and prefix compare positions, wherever in memory a token
-// stands and however many queries there are. Padding counts by the position that it has, -1 of
-// from_mask() as one that is in no prefix and in no token's chunk: `keep` is what hides it. With
-// positions of several axes (pictures among text) order stands for position: keys count from 0, and
-// the last query stands at the last key.
+// A key is seen where causal, window and chunk all let it be, or where it belongs to the prefix
+// or to the query's own block, which overrule these three; `keep`, `keys` and the bounds of
+// packed sequences overrule both. Causal, window, chunk and prefix compare positions, wherever
+// in memory a token stands and however many queries there are. Padding counts by the position
+// that it has, -1 of from_mask() as one that is in no prefix and in no token's chunk: `keep` is
+// what hides it. With positions of several axes (pictures among text) order stands for position:
+// keys count from 0, and the last query stands at the last key.
 struct Mask {
   bool causal = true;       // hides keys behind the query
   std::int64_t window = 0;  // 0: none; w: hides keys that are w or more away
@@ -40,6 +40,12 @@ struct Mask {
   const std::int32_t* blocks = nullptr;
   // [batch][query], those of the queries, where these are not the last of the keys. Null: they are.
   const std::int32_t* query_blocks = nullptr;
+  // [batch][query][key_count], ids of the keys that each query may see, as an indexer (2512.02556),
+  // NSA (2502.11089) or MoBA (2502.13189) picks them: counted from 0 in the order of k, in any
+  // order, each once; below 0: none, where a list is shorter than others. Of those it sees what the
+  // rest of the mask shows. Heads that pick on their own stand as a batch. Null: all keys.
+  const std::int32_t* keys = nullptr;
+  std::int64_t key_count = 0;
 
   bool sees(std::int64_t query, std::int64_t key) const {
     if (0 <= key && key < prefix) return true;

@@ -409,8 +409,8 @@ POSENC_API posenc_status posenc_bias(const posenc_plan* plan, const posenc_posit
                                      int32_t threads) POSENC_NOTHROW;
 
 /* Which keys a query sees, by position: where causal, window and chunk all let it, or where the key
-   is of the prefix or of the query's own block, which overrule these three; keep and the bounds of
-   packed sequences overrule both (attention.h draws them). What is hidden is of no effect, whatever
+   is of the prefix or of the query's own block, which overrule these three; keep, keys and the
+   bounds of packed sequences overrule both (attention.h draws them). What is hidden is of no effect, whatever
    its memory holds. */
 typedef struct posenc_mask {
   uint32_t struct_size; /* sizeof(posenc_mask) */
@@ -422,6 +422,10 @@ typedef struct posenc_mask {
   /* [batch][key], tokens of a block (a picture) see each other both ways; below 0: of none. Queries
      are the last of the keys. NULL: no blocks */
   const int32_t* blocks;
+  /* [batch][query][key_count], ids of the keys that each query may see, in any order, each once;
+     below 0: none. NULL: all keys */
+  const int32_t* keys;
+  int64_t key_count;
 } posenc_mask;
 
 /* Small tensors made of the tokens, which a plan's tables by distance meet in place of q and k (its
@@ -861,6 +865,12 @@ POSENC_API posenc_status posenc_key_header_read(const void* header, size_t size,
 POSENC_API posenc_status posenc_key_header_check(const void* found, size_t size,
                                                  const unsigned char* expected,
                                                  const char* name) POSENC_NOTHROW;
+
+/* The plan of the indexer that picks a group's keys: of its own heads and channels (explain's
+   "indexer"). Errors besides those of posenc_model_plan: a group without one. */
+POSENC_API posenc_status posenc_model_indexer_plan(const posenc_model* model, int64_t group,
+                                                   int64_t length, posenc_angles angles,
+                                                   posenc_plan** out) POSENC_NOTHROW;
 
 /* [{"stack", "layers", "verdict", "why", "moves"}]: whether cached keys of each group of layers may
    stand elsewhere, as `posenc explain --reuse --json` has it (docs/json.md). */

@@ -76,10 +76,11 @@ class KvCache {
   // The attention of the newest tokens of each sequence over all its tokens, as posenc::attend: one
   // token each while decoding, or a chunk of a prefill. q [sequence, heads, tokens, head_dim],
   // unrotated, and out [sequence, heads, tokens, value_dim]; append() has recorded the queries'
-  // positions. `mask` depends on position, without keep. sink_logits [heads] or [sequence, heads,
-  // tokens], as AttentionInputs has them. Of a plan with profiles: those of the queries, [sequence,
-  // heads, tokens, u]; those of keys are the caller's to keep, of all cached tokens in their order,
-  // [sequence, heads, tokens of the longest, u].
+  // positions. `mask` depends on position, without keep; its keys [sequence][token][key_count]
+  // count the sequence's tokens in the order of append(), without evicted ones. sink_logits [heads]
+  // or [sequence, heads, tokens], as AttentionInputs has them. Of a plan with profiles: those of
+  // the queries, [sequence, heads, tokens, u]; those of keys are the caller's to keep, of all
+  // cached tokens in their order, [sequence, heads, tokens of the longest, u].
   // Errors: those of append and of posenc::attend, fewer tokens than queries.
   Expected<void> attend(std::span<const Sequence> sequences, const Tensor& q, const Plan& plan,
                         const Mask& mask, const Tensor& out, Threads threads = {},

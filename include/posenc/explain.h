@@ -48,6 +48,7 @@ struct FormulaLine {
 struct GroupExplanation {
   std::size_t group = 0;  // index into model.groups
   Plan plan;
+  std::optional<Plan> indexer;     // of the indexer that picks its keys
   std::string heading;             // "layers 0-31 of text: RoPE, halves, Llama-3 scaling ×8"
   std::vector<std::string> words;  // plain sentences, the most important first
   std::vector<FormulaLine> formulas;

@@ -163,12 +163,20 @@ Expected<Identified> identify(const PrintedRotation& printed);
 // numbers that are not finite.
 Expected<Identified> identify(const RotationDump& dump);
 
+// Whose queries or keys a dump shows: the heads', or those of the indexer that picks keys.
+enum class DumpedPart {
+  by_width,  // the indexer's where it is as wide as they are, and no tensor of the heads is
+  attention,
+  indexer,
+};
+
 // Findings where `found` differs from the model's own plan in a layer of its text, compiled for
 // `length` (0: as constructed): slips that are known (rotated_twice, backwards, other_layers,
-// denominator …) before others. docs/codes.md has every code. Errors: no such layer, what compile()
-// says.
+// denominator …) before others. docs/codes.md has every code. Errors: no such layer, no indexer
+// there where its tensors are told, what compile() says.
 Expected<std::vector<Finding>> beside_model(const Identified& found, const Model& model,
-                                            std::int64_t layer = 0, std::int64_t length = 0);
+                                            std::int64_t layer = 0, std::int64_t length = 0,
+                                            DumpedPart part = DumpedPart::by_width);
 
 // Where tokens really stand: the position that explains each one's rotation.
 struct SolvedPositions {

@@ -52,6 +52,20 @@ struct Picked {
 struct CachePart {
   std::int64_t elements = 0, every = 1;
   std::string note = {};  // "keys of the indexer"
+  bool operator==(const CachePart&) const = default;
+};
+
+// What picks the keys that a query sees (DeepSeek's lightning indexer, 2512.02556): queries of its
+// own meet one key a token, and what they score ranks keys and weighs no value. Its frequencies are
+// the group's; which channels of its heads rotate, and in which pairs, is its own.
+struct Indexer {
+  std::int64_t heads = 0, head_dim = 0;  // of its queries; heads 0: the file does not say
+  std::int64_t rotary_dim = 0;           // channels that rotate; 0: none
+  Pairing pairing = Pairing::halves;
+  SliceEnd slice = SliceEnd::leading;
+  Logits logits = {};   // of its scores; the multiplier scales all alike and picks no other key
+  CachePart keys = {};  // what it caches, one of the group's cache_beside
+  bool operator==(const Indexer&) const = default;
 };
 
 // One value of a group, and where it came from.
@@ -85,9 +99,14 @@ struct LayerGroup {
   std::int64_t compressed =
       0;  // tokens that each key beyond the window summarizes (DeepSeek-V4); 0: there are none
   std::optional<Picked> picked = {};  // from the compressed keys, else from all
-  std::vector<Scheme> schemes = {};   // the main one first; several act at different places
-  Logits logits = {};                 // the attention's own scale, merged into the plan
-  std::string logits_note = {};       // who asks for it: "query_pre_attn_scalar 144"
+  // of layers that pick for themselves; where `picked` stands alone, a layer before has picked
+  std::optional<Indexer> indexer = {};
+  std::vector<Scheme> schemes = {};  // the main one first; several act at different places
+  // what tells these layers the order of tokens beside the plan, where it reads the tokens and no
+  // plan says it: "a convolution before the first layer, over 64 frames before each …"
+  std::string carried = {};
+  Logits logits = {};            // the attention's own scale, merged into the plan
+  std::string logits_note = {};  // who asks for it: "query_pre_attn_scalar 144"
   bool sink_logits =
       false;  // each head has a learned one (AttentionInputs::sink_logits), among the weights
   bool learned_factors =
@@ -140,6 +159,10 @@ struct Model {
 // A group's schemes and logits as one plan for a length (0: as constructed).
 Expected<Plan> compile(const LayerGroup& group, std::int64_t length = 0,
                        Angles angles = Angles::exact);
+
+// A group's indexer as a group of the same layers, whose schemes are its own: compile() makes its
+// plan. nullopt: the group has none.
+std::optional<LayerGroup> indexer_group(const LayerGroup& group);
 
 // Bytes of a number in the model's dtype, 2 where the file does not say it.
 std::int64_t bytes_of_number(const Model& model);

@@ -3,9 +3,13 @@
 #include "src/attention/arguments.h"
 
 #include <algorithm>
+#include <bit>
+#include <memory>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "src/attention/visible.h"
 #include "src/core/try.h"
@@ -68,7 +72,93 @@ bool reaches(const DistanceRows& rows, const Mask& mask, const Positions& querie
   return least >= rows.first && most <= rows.last();
 }
 
+// A mask and the lists that it points to.
+struct SortedMask {
+  Mask mask;
+  std::vector<std::int32_t> lists;
+};
+
+// Lists one after the other, through a bit for each key: as fast as they are read.
+class KeySorter {
+ public:
+  KeySorter(std::string_view where, std::int64_t keys)
+      : where_(where), keys_(keys), bits_(static_cast<std::size_t>((keys + 63) / 64)) {}
+
+  Expected<void> operator()(std::span<const std::int32_t> from, std::span<std::int32_t> to,
+                            std::int64_t query) {
+    std::size_t count = 0;
+    bool ascending = true;
+    for (const std::int32_t id : from) {
+      if (id < 0) continue;
+      if (id >= keys_)
+        return fail(where_, "mask.keys must be below the " + std::to_string(keys_) + " keys",
+                    std::to_string(id) + " of query " + std::to_string(query),
+                    "keys count from 0 in the order of k; below 0 is none");
+      ascending = ascending && (count == 0 || id > to[count - 1]);
+      to[count++] = id;
+    }
+    std::ranges::fill(to.subspan(count), no_key);
+    if (!ascending) sort(to.first(count));
+    for (std::size_t n = 1; n < count; ++n)
+      if (to[n] == to[n - 1])
+        return fail(where_, "mask.keys must name a key once for each query",
+                    std::to_string(to[n]) + " of query " + std::to_string(query),
+                    "drop it: a key has one weight, however often it was picked");
+    return {};
+  }
+
+ private:
+  void sort(std::span<std::int32_t> ids) {
+    constexpr std::size_t few = 64;
+    if (ids.size() < few || ids.size() * few < bits_.size()) return void(std::ranges::sort(ids));
+    std::ranges::fill(bits_, 0);
+    std::int32_t twice = -1;
+    for (const std::int32_t id : ids) {
+      std::uint64_t& word = bits_[static_cast<std::size_t>(id / 64)];
+      const std::uint64_t bit = std::uint64_t{1} << (id % 64);
+      if ((word & bit) != 0) twice = id;
+      word |= bit;
+    }
+    if (twice >= 0) return void(std::ranges::fill(ids, twice));  // told by who looks for neighbours
+    std::size_t next = 0;
+    for (std::size_t w = 0; w < bits_.size(); ++w)
+      for (std::uint64_t word = bits_[w]; word != 0; word &= word - 1)
+        ids[next++] = static_cast<std::int32_t>(w * 64) + std::countr_zero(word);
+  }
+
+  std::string_view where_;
+  std::int64_t keys_;
+  std::vector<std::uint64_t> bits_;
+};
+
 }  // namespace
+
+Expected<std::shared_ptr<const Mask>> check_keys(std::string_view where, const Mask& mask,
+                                                 std::int64_t batch, std::int64_t queries,
+                                                 std::int64_t keys) {
+  if (mask.keys == nullptr) return nullptr;
+  if (mask.key_count < 0)
+    return fail(where, "mask.key_count must be 0 or more", std::to_string(mask.key_count));
+  auto sorted = std::make_shared<SortedMask>(SortedMask{mask, {}});
+  const auto size = static_cast<std::size_t>(mask.key_count);
+  const std::int64_t rows = batch * queries;
+  // A list of none has a place, so that there is something to point to.
+  sorted->lists.resize(std::max<std::size_t>(static_cast<std::size_t>(rows) * size, 1));
+  KeySorter sort(where, keys);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::size_t from = static_cast<std::size_t>(row) * size;
+    POSENC_CHECK(sort({mask.keys + from, size}, std::span(sorted->lists).subspan(from, size),
+                      row % queries));
+  }
+  sorted->mask.keys = sorted->lists.data();
+  return std::shared_ptr<const Mask>(sorted, &sorted->mask);
+}
+
+Expected<void> refuse_keys(std::string_view where, const Mask& mask, std::string_view rule,
+                           std::string_view cure) {
+  if (mask.keys == nullptr) return {};
+  return fail(where, rule, "mask.keys", cure);
+}
 
 Expected<RelativeTables> check_added(std::string_view where, const Plan& plan, std::int64_t heads,
                                      std::int64_t head_dim, std::int64_t value_dim) {
@@ -229,6 +319,14 @@ Expected<AttendArguments> attend_arguments(const Room& room, std::string_view wh
         check_positions(where, *positions, batch, seq, axes == 0 ? positions->axes() : axes));
     POSENC_CHECK(check_length(where, plan, *positions));
   }
+  if (&room == &rooms::attend_content)
+    POSENC_CHECK(refuse_keys(where, in.mask, "a scheme that reads the content must see all keys",
+                             "what it makes of keys that nobody picked is not defined: drop them"));
+  POSENC_TRY(listed, check_keys(where, in.mask, batch, checked.q.shape[2], checked.k.shape[2]));
+  if (listed) {
+    checked.mask = listed.get();
+    checked.lists = std::move(listed);
+  }
   if (in.mask.blocks != nullptr && in.mask.query_blocks == nullptr &&
       checked.q.shape[2] > checked.k.shape[2]) {
     return fail(where, "with blocks the queries must be the last of the keys");
@@ -247,11 +345,15 @@ Expected<AttendArguments> attend_arguments(const Room& room, std::string_view wh
     POSENC_CHECK(check_engine(where, *plan.rotate, in.keys));
   }
   const auto* const slopes = plan.bias ? std::get_if<Slopes>(&*plan.bias) : nullptr;
-  const bool before_scale = plan.relative && plan.relative->profiles == 0;
+  // Vectors by distance meet queries and keys before the scale; a bias beside them, which comes
+  // after a softcap, would have to be told from them.
+  const bool before_scale = plan.relative && plan.relative->profiles == 0 && plan.bias;
   if (plan.logits.softcap != 0 && (before_scale || (slopes != nullptr && slopes->before_scale)))
-    return fail(where, "a softcap must stand beside rotations and biases after the scale alone",
-                before_scale ? "vectors by distance" : "slopes before the scale",
-                "drop logits.softcap");
+    return fail(
+        where,
+        "a softcap must stand beside rotations, vectors by distance or biases after the scale",
+        before_scale ? "vectors by distance and a bias" : "slopes before the scale",
+        "drop logits.softcap");
   if (plan.logits.temperature == Temperature::heads &&
       (std::ssize(plan.logits.head_scale) != heads || std::ssize(plan.logits.head_bias) != heads))
     return fail(where,

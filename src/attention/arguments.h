@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <string_view>
 
 #include "posenc/attention.h"
@@ -36,6 +37,8 @@ struct AttendArguments {
   RegionOf region = {};  // of keys, beside the mask
   Threads threads = {};
   const std::function<void()>* meanwhile = nullptr;  // null: nothing
+  std::shared_ptr<const void> lists =
+      {};                     // that Mask::keys points to, where it is not the caller's
   bool keys_rotated = false;  // k, and v where the plan rotates values, come rotated (a cache's)
 
   std::int64_t group() const { return q.shape[1] / k.shape[1]; }
@@ -48,6 +51,16 @@ struct AttendArguments {
 Expected<AttendArguments> attend_arguments(const Room& room, std::string_view where,
                                            const AttentionInputs& in, const Plan& plan,
                                            const Tensor& out, const Tensor& logits = {});
+
+// A mask whose lists of keys are in ascending order, as the kernels take them; null where it has no
+// lists. Errors: a key that is not there, or twice in a list; a count below 0.
+Expected<std::shared_ptr<const Mask>> check_keys(std::string_view where, const Mask& mask,
+                                                 std::int64_t batch, std::int64_t queries,
+                                                 std::int64_t keys);
+
+// Errors: lists of keys, where what a query sees is more than a softmax over keys.
+Expected<void> refuse_keys(std::string_view where, const Mask& mask, std::string_view rule,
+                           std::string_view cure);
 
 // log_sums, or what else has a number for each query of each head; absent where not wanted.
 Expected<Tensor> number_by_query(std::string_view where, std::string_view name, const Tensor& given,

@@ -222,6 +222,24 @@ std::vector<double> values_of(const Tensor& x) {
 
 constexpr unsigned large_problems = 80;
 
+// Of each query some keys in any order, and places of none among them; `count` of both.
+std::vector<std::int32_t> random_lists(Chance& chance, std::int64_t rows, std::int64_t keys,
+                                       std::int64_t& count) {
+  count = chance.in(8) ? 0 : chance.whole(1, std::max<std::int64_t>(keys, 2));
+  std::vector<std::int32_t> lists, all(static_cast<std::size_t>(keys));
+  std::iota(all.begin(), all.end(), 0);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t n = 0; n < count; ++n) {
+      const bool none = n >= keys || chance.in(6);
+      if (!none)
+        std::swap(all[static_cast<std::size_t>(n)],
+                  all[static_cast<std::size_t>(chance.whole(n, keys - 1))]);
+      lists.push_back(none ? -1 : all[static_cast<std::size_t>(n)]);
+    }
+  }
+  return lists;
+}
+
 // One problem: what attend() gives is what attend_reference() does, to rounding. `worst` grows to
 // the largest difference in units of what is allowed.
 void try_problem(unsigned seed, double& worst) {
@@ -261,6 +279,11 @@ void try_problem(unsigned seed, double& worst) {
                     static_cast<std::int32_t>(chance.whole(-2, 5)));
     mask.blocks = blocks.data();
   }
+  std::vector<std::int32_t> lists;
+  if (chance.in(4)) {
+    lists = random_lists(chance, batch * queries, keys, mask.key_count);
+    mask.keys = lists.data();
+  }
   std::vector<double> sinks;
   const std::int64_t sink_kind = chance.whole(0, 3);
   if (sink_kind == 1) sinks = chance.normals(heads, 3);
@@ -270,7 +293,8 @@ void try_problem(unsigned seed, double& worst) {
                                               : Tensor{};
   const bool caps = std::holds_alternative<Slopes>(plan.bias.value_or(Slopes{})) &&
                     !std::get<Slopes>(plan.bias.value_or(Slopes{})).before_scale;
-  if (caps && !plan.relative && chance.in(3)) plan.logits.softcap = chance.one_of({1.5, 20.0});
+  const bool vectors = plan.relative && (plan.relative->profiles > 0 || plan.bias);
+  if (caps && !vectors && chance.in(3)) plan.logits.softcap = chance.one_of({1.5, 20.0});
   const std::string what = "seed " + std::to_string(seed);
   const std::int64_t profiles = plan.relative ? plan.relative->profiles : 0;
   std::vector<float> of_queries, of_keys;

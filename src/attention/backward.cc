@@ -229,12 +229,15 @@ class Backward {
     const T scale = in_.scale(b_, at_.first_head + g, query);
     const T* const delta = delta_ + i * stride_;
     bias_.take_gradient(g, query, scale, row_seen_[i], delta);
+    // Profiles come after the softcap, vectors that meet q and k go through it with their products.
+    const bool capped = slope_ != nullptr && !in_.profiles();
+    if (capped) through_softcap(row_seen_[i], delta_ + i * stride_);
     if (relative_.present())
       relative_.take_gradient(
           at_.first_head + g, g, query,
           in_.profiles() ? in_.temperature(b_, at_.first_head + g, query) : scale, row_seen_[i],
           weight_ + i * stride_, delta);
-    if (slope_ != nullptr) through_softcap(row_seen_[i], delta_ + i * stride_);
+    if (slope_ != nullptr && !capped) through_softcap(row_seen_[i], delta_ + i * stride_);
   }
 
   // From the gradient by what the softcap gave to that by what it took; what is hidden may be NaN.

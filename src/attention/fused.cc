@@ -129,11 +129,19 @@ class QueryBlock {
     const T* const q = pass.q + first_row * queries_.step;
     const T* plus[gemm_rows];
     const bool added = !short_ && find_sums(tile, rows, first, plus);
+    bool sparse = false;
     if (short_) {
-      for (Index r = 0; r < rows; ++r)
-        dots(q + r * queries_.step, keys_.keys + begin * keys_.step, keys_.step, end - begin, depth,
+      for (Index r = 0; r < rows; ++r) {
+        const T* const row = q + r * queries_.step;
+        T* const logits = weights_ + r * weights_step;
+        if (pass.visibility.has_lists() && sparse_dots(pass, tile[r], row, logits)) {
+          sparse = true;
+          continue;
+        }
+        dots(row, keys_.keys + begin * keys_.step, keys_.step, end - begin, depth,
              r == 0 ? keys_.values + begin * keys_.value_step : nullptr, keys_.value_step,
-             weights_ + r * weights_step + begin);
+             logits + begin);
+      }
     } else {
       gemm(Gemm<T>{.c = weights_ + first,
                    .c_step = weights_step,
@@ -164,7 +172,20 @@ class QueryBlock {
                  .depth = end - begin,
                  .adds = true,
                  // 0 · NaN is NaN: what a row does not see must then be skipped.
-                 .skips_zeros = !alike && !keys_.values_finite()});
+                 .skips_zeros = sparse || (!alike && !keys_.values_finite())});
+  }
+
+  // A row's products with the keys of its list alone, where these are few: the others' memory is
+  // not even read.
+  bool sparse_dots(const RegionPass<T>& pass, const TileRow& row, const T* q, T* logits) {
+    constexpr Index dense = 4;  // of so many keys one listed
+    const auto list = pass.visibility.listed(at_.queries, row.query, at_.keys, row.seen);
+    if (std::ssize(list) * dense > row.seen.end - row.seen.begin) return false;
+    for (const std::int32_t id : list) {
+      const Index j = id - at_.keys.first();
+      dots(q, keys_.keys + j * keys_.step, keys_.step, 1, queries_.depth, nullptr, 0, logits + j);
+    }
+    return true;
   }
 
   // Whether biases may be added to the products as these are stored, before a row is read once
@@ -220,8 +241,14 @@ class QueryBlock {
   void weigh(const RegionPass<T>& pass, Index index, const TileRow& row, Index first, Index last,
              T* logits) {
     const VisibleRange& seen = row.seen;
-    if (plan_.logits.softcap != 0 && !seen.empty())
+    const T* bias = row.bias;
+    if (plan_.logits.softcap != 0 && !seen.empty()) {
+      if (capped_terms_ && bias != nullptr) {
+        for (Index j = seen.begin; j < seen.end; ++j) logits[j] += bias[j] * row.bias_factor;
+        bias = nullptr;
+      }
       softcap(logits + seen.begin, seen.end - seen.begin, static_cast<T>(plan_.logits.softcap));
+    }
     if (seen.holes) {
       pass.visibility.for_holes(
           at_.queries, row.query, at_.keys, seen, at_.sequence,
@@ -232,7 +259,7 @@ class QueryBlock {
                           .last = last,
                           .begin = seen.empty() ? first : seen.begin,
                           .end = seen.empty() ? first : seen.end,
-                          .bias = row.bias,
+                          .bias = bias,
                           .bias_factor = row.bias_factor};
     const T correction = outputs_.fold(index, softmax);
     if (relative_.adds_values())
@@ -252,6 +279,9 @@ class QueryBlock {
   OutputRows<T> outputs_;
   RelativeTerms<T> relative_;
   RelativeRows<T> relative_rows_;
+  // What vectors by distance add goes through the softcap with the products, as they do without
+  // profiles.
+  const bool capped_terms_ = plan_.relative && plan_.relative->profiles == 0;
   BiasBlock at_;                             // what is at work
   typename RowBias<T>::Rows* const biases_;  // [head of the group]
   VisibleRange* const seen_;                 // [query]

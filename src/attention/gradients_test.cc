@@ -294,6 +294,18 @@ TEST(AttendBackwardMask, Blocks) {
                                             -1, -1, -1, -1, 2,  2,  2, 2, 2};
   expect_masked({.window = 2, .blocks = blocks.data()});
 }
+// Queries that see nothing among them, and one key twice as far as the others.
+TEST(AttendBackwardMask, Keys) {
+  std::vector<std::int32_t> lists;
+  for (std::int32_t row = 0; row < 18; ++row)
+    for (const std::int32_t id : {row % 9, (row * 5 + 3) % 9, (row * 7 + 1) % 9})
+      lists.push_back(row % 6 == 5 || std::ranges::find(lists.end() - std::ssize(lists) % 3,
+                                                        lists.end(), id) != lists.end()
+                          ? -1
+                          : id);
+  expect_masked({.keys = lists.data(), .key_count = 3});
+  expect_masked({.causal = false, .window = 6, .keys = lists.data(), .key_count = 3});
+}
 TEST(AttendBackwardMask, Packed) {
   const std::vector<std::int64_t> cu_seqlens = {0, 2, 3, 9};
   expect_masked({}, *Positions::packed(cu_seqlens));

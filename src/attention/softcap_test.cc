@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -85,6 +86,38 @@ TEST_P(Softcap, HasGradients) {
   }
 }
 
+// Of each head vectors for distances −4 to 4, as Gemma's encoders of sound have them behind a
+// window.
+GradientProblem capped_vectors(double cap, bool both) {
+  GradientProblem p = capped_problem(cap);
+  p.key = random(4 * 9 * gradient_dim, 21);
+  if (both) p.query = random(4 * 9 * gradient_dim, 22);
+  std::vector<std::int32_t> row(9);
+  std::iota(row.begin(), row.end(), 0);
+  Relative relative{.rows = {.first = -4, .row = row, .saturates = true},
+                    .row_count = 9,
+                    .uses_query = both,
+                    .uses_key = true};
+  relative.key = Table::borrow(Tensor::dense(p.key.data(), {4, 9, gradient_dim}));
+  if (both) relative.query = Table::borrow(Tensor::dense(p.query.data(), {4, 9, gradient_dim}));
+  p.plan.relative = relative;
+  return p;
+}
+
+TEST_P(Softcap, TakesVectorsByDistanceWithTheirProducts) {
+  for (const double cap : {0.7, 5.0})
+    for (const bool both : {false, true}) {
+      GradientProblem p = capped_vectors(cap, both);
+      p.loss();
+      std::vector<double> out(p.out.size());
+      ASSERT_TRUE(attend(p.inputs(), p.plan, p.tensor(out, p.heads, p.queries)));
+      for (std::size_t e = 0; e < out.size(); ++e) EXPECT_NEAR(out[e], p.out[e], 1e-13);
+      expect_gradients(p);
+      p.mask = {.window = 3};
+      expect_gradients(p);
+    }
+}
+
 TEST_P(Softcap, LeavesWhatIsHiddenUnread) {
   GradientProblem p = capped_problem(2);
   std::vector<std::uint8_t> keep(10, 1);
@@ -106,6 +139,11 @@ TEST(SoftcapErrors, WhatItCannotStandBeside) {
   EXPECT_NE(done.error().message().find("slopes before the scale; drop logits.softcap"),
             std::string::npos)
       << done.error().message();
+  GradientProblem both = capped_vectors(2, false);
+  both.plan.bias = Slopes{.slope = {1, 1, 1, 1}};
+  const auto beside = attend(both.inputs(), both.plan, out);
+  ASSERT_FALSE(beside);
+  EXPECT_TRUE(beside.error().message().contains("vectors by distance and a bias"));
   Plan plan;
   plan.logits.softcap = 2;
   EXPECT_FALSE(attend(p.inputs(), ContentScheme{StickBreaking{}}, plan, out));

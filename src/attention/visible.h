@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
+#include <span>
 
 #include "posenc/attention.h"
 #include "posenc/positions.h"
@@ -15,21 +17,35 @@ namespace posenc::detail {
 bool of_one_block(const Mask& mask, const Positions& queries, const Positions& keys, std::int64_t b,
                   std::int64_t i, std::int64_t j);
 
+// A query's list of Mask::keys, as check_keys() leaves it: ascending, past its end `no_key`.
+inline constexpr std::int32_t no_key = std::numeric_limits<std::int32_t>::max();
+inline std::span<const std::int32_t> key_list(const Mask& mask, std::int64_t queries,
+                                              std::int64_t b, std::int64_t i) {
+  return {mask.keys + (b * queries + i) * mask.key_count, static_cast<std::size_t>(mask.key_count)};
+}
+
 // The order of query 0, where queries are the last of the keys.
 inline std::int64_t first_order(const Positions& queries, const Positions& keys) {
   return queries.selected() ? 0 : keys.size() - queries.size();
 }
 
 // A picture's patches share their position in time, so with several axes the mask compares the
-// order of the tokens, the last query standing at the last key.
-inline bool visible(const Mask& mask, const Positions& queries, const Positions& keys,
-                    std::int64_t b, std::int64_t i, std::int64_t j) {
+// order of the tokens, the last query standing at the last key. Whatever Mask::keys lists.
+inline bool visible_if_listed(const Mask& mask, const Positions& queries, const Positions& keys,
+                              std::int64_t b, std::int64_t i, std::int64_t j) {
   if (mask.keep != nullptr && mask.keep[b * keys.size() + j] == 0) return false;
   if (queries.segment(i) != keys.segment(j)) return false;
   if (mask.blocks != nullptr && of_one_block(mask, queries, keys, b, i, j)) return true;
   const bool by_position = queries.axes() == 1 && keys.axes() == 1;
   return by_position ? mask.sees(queries.at(i, b), keys.at(j, b))
                      : mask.sees(first_order(queries, keys) + queries.order(i), keys.order(j));
+}
+
+inline bool visible(const Mask& mask, const Positions& queries, const Positions& keys,
+                    std::int64_t b, std::int64_t i, std::int64_t j) {
+  return (mask.keys == nullptr ||
+          std::ranges::binary_search(key_list(mask, queries.size(), b, i), j)) &&
+         visible_if_listed(mask, queries, keys, b, i, j);
 }
 
 // Some tokens of a sequence: where they stand, for biases, and their order, for the mask.
@@ -53,6 +69,7 @@ class PositionBlock {
         blocks_(blocks),
         sequence_(sequence),
         first_(first),
+        count_(count),
         by_position_(by_position),
         order_offset_(order_offset) {
     if (count == 0) return;
@@ -79,6 +96,8 @@ class PositionBlock {
   }
   std::int64_t segment(std::int64_t t) const { return positions_->segment(first_ + t); }
   std::int64_t first() const { return first_; }
+  std::int64_t count() const { return count_; }
+  std::int64_t sequence() const { return sequence_; }
   // end[t]: where the run of tokens ends, of the first `count`, whose positions follow t's one by
   // one.
   void find_runs(std::int64_t count, std::int64_t* end) const {
@@ -100,7 +119,7 @@ class PositionBlock {
 
   const Positions* positions_ = nullptr;
   const std::int32_t* blocks_ = nullptr;
-  std::int64_t sequence_ = 0, first_ = 0;
+  std::int64_t sequence_ = 0, first_ = 0, count_ = 0;
   bool by_position_ = true;
   std::int64_t order_offset_ = 0;
 };
@@ -122,7 +141,8 @@ class Visibility {
         queries_(&queries),
         keys_(&keys),
         by_position_(queries.axes() == 1 && keys.axes() == 1),
-        open_(!mask.causal && mask.window <= 0 && mask.chunk <= 0 && mask.keep == nullptr) {}
+        open_(!mask.causal && mask.window <= 0 && mask.chunk <= 0 && mask.keep == nullptr &&
+              mask.keys == nullptr) {}
 
   // From now on what is seen of this region.
   void set(RegionOf region) { region_ = region; }
@@ -139,7 +159,12 @@ class Visibility {
   }
 
   bool pair(std::int64_t b, std::int64_t i, std::int64_t j) const {
-    if (!visible(*mask_, *queries_, *keys_, b, i, j)) return false;
+    return (mask_->keys == nullptr ||
+            std::ranges::binary_search(key_list(*mask_, queries_->size(), b, i), j)) &&
+           pair_if_listed(b, i, j);
+  }
+  bool pair_if_listed(std::int64_t b, std::int64_t i, std::int64_t j) const {
+    if (!visible_if_listed(*mask_, *queries_, *keys_, b, i, j)) return false;
     return region_.all == nullptr ||
            region_.all->of(queries_->at(i, b), keys_->at(j, b)) == region_.which;
   }
@@ -147,6 +172,7 @@ class Visibility {
   // Whether some query of a block may see some key of another; a quick look.
   bool some(const PositionBlock& q, const PositionBlock& k) const {
     if (k.highest_segment < q.lowest_segment || k.lowest_segment > q.highest_segment) return false;
+    if (mask_->keys != nullptr && !lists_some(q, k)) return false;
     // Regions lie behind each other: those of the farthest and of the nearest pair enclose all
     // others'.
     if (region_.all != nullptr &&
@@ -166,6 +192,23 @@ class Visibility {
     VisibleRange seen{0, count};
     if (open_ && region_.all == nullptr && k.lowest_segment == k.highest_segment)
       return k.lowest_segment == q.segment(t) ? seen : VisibleRange{};
+    if (mask_->keys != nullptr) return listed_range(q, t, k, seen, b);
+    return range_if_listed(q, t, k, count, b);
+  }
+
+  // The keys that a query's list has of a range, counted as the list counts.
+  std::span<const std::int32_t> listed(const PositionBlock& q, std::int64_t t,
+                                       const PositionBlock& k, const VisibleRange& range) const {
+    const auto list = key_list(*mask_, queries_->size(), q.sequence(), q.first() + t);
+    const auto from = std::ranges::lower_bound(list, k.first() + range.begin);
+    return {from, std::ranges::lower_bound(from, list.end(), k.first() + range.end)};
+  }
+  bool has_lists() const { return mask_->keys != nullptr; }
+
+  // The same whatever Mask::keys lists.
+  VisibleRange range_if_listed(const PositionBlock& q, std::int64_t t, const PositionBlock& k,
+                               std::int64_t count, std::int64_t b) const {
+    VisibleRange seen{0, count};
     const bool interval = k.ascending && mask_->prefix <= 0 && !q.shares_block(t, k);
     if (interval) {
       if (k.segment(0) != q.segment(t)) return {};
@@ -177,7 +220,7 @@ class Visibility {
     const std::int64_t i = q.first() + t;
     const auto shows = [&](std::int64_t j) {
       return interval ? mask_->keep[b * keys_->size() + k.first() + j] != 0
-                      : pair(b, i, k.first() + j);
+                      : pair_if_listed(b, i, k.first() + j);
     };
     while (seen.begin < seen.end && !shows(seen.begin)) ++seen.begin;
     while (seen.begin < seen.end && !shows(seen.end - 1)) --seen.end;
@@ -189,12 +232,28 @@ class Visibility {
   template <class Act>
   void for_holes(const PositionBlock& q, std::int64_t t, const PositionBlock& k,
                  const VisibleRange& seen, std::int64_t b, const Act& act) const {
+    if (mask_->keys != nullptr) {
+      std::int64_t next = seen.begin;
+      for (const std::int32_t id : listed(q, t, k, seen)) {
+        const std::int64_t j = id - k.first();
+        for (; next < j; ++next) act(next);
+        next = pair_if_listed(b, q.first() + t, id) ? j + 1 : j;
+      }
+      for (; next < seen.end; ++next) act(next);
+      return;
+    }
     for (std::int64_t j = seen.begin; j < seen.end; ++j) {
       if (!pair(b, q.first() + t, k.first() + j)) act(j);
     }
   }
 
  private:
+  // Whether the list of some query of a block has a key of another.
+  bool lists_some(const PositionBlock& q, const PositionBlock& k) const;
+  // What a query's list leaves of `whole`, all keys of a block.
+  VisibleRange listed_range(const PositionBlock& q, std::int64_t t, const PositionBlock& k,
+                            const VisibleRange& whole, std::int64_t b) const;
+
   const std::int32_t* blocks_of(std::int64_t b, std::int64_t token) const {
     return mask_->blocks == nullptr ? nullptr : mask_->blocks + b * keys_->size() + token;
   }

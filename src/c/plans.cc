@@ -174,9 +174,13 @@ posenc_status posenc_model_find_group(const posenc_model* model, const char* sta
   return misuse(where, "stack must be text, encoder, decoder or vision", stack);
 }
 
-posenc_status posenc_model_plan(const posenc_model* model, int64_t group, int64_t length,
-                                posenc_angles angles, posenc_plan** out) noexcept {
-  constexpr std::string_view where = "posenc_model_plan";
+namespace {
+
+// What is the same of every plan of a group; `group_of` chooses whose it is.
+template <class GroupOf>
+posenc_status plan_of_group(std::string_view where, const posenc_model* model, int64_t group,
+                            int64_t length, posenc_angles angles, posenc_plan** out,
+                            const GroupOf& group_of) {
   if (const auto bad = need(where, "out", out, {{"model", model}})) return bad;
   const auto groups = static_cast<std::int64_t>(model->value.groups.size());
   if (group < 0 || group >= groups)
@@ -185,10 +189,32 @@ posenc_status posenc_model_plan(const posenc_model* model, int64_t group, int64_
   if (length < 0) return misuse(where, "length must not be negative", std::to_string(length));
   if (!c::known(angles))
     return misuse(where, "angles must be one of posenc_angles", std::to_string(angles));
-  return hand_out(compile(model->value.groups[static_cast<std::size_t>(group)], length,
-                          static_cast<Angles>(angles)),
-                  out);
+  const Expected<LayerGroup> chosen =
+      group_of(model->value.groups[static_cast<std::size_t>(group)]);
+  if (!chosen) return refused(chosen.error());
+  return hand_out(compile(*chosen, length, static_cast<Angles>(angles)), out);
 }
+
+}  // namespace
+
+posenc_status posenc_model_plan(const posenc_model* model, int64_t group, int64_t length,
+                                posenc_angles angles, posenc_plan** out) noexcept {
+  return plan_of_group("posenc_model_plan", model, group, length, angles, out,
+                       [](const LayerGroup& whole) -> Expected<LayerGroup> { return whole; });
+}
+
+#ifndef __wasm__
+posenc_status posenc_model_indexer_plan(const posenc_model* model, int64_t group, int64_t length,
+                                        posenc_angles angles, posenc_plan** out) noexcept {
+  constexpr std::string_view where = "posenc_model_indexer_plan";
+  return plan_of_group(where, model, group, length, angles, out,
+                       [&](const LayerGroup& whole) -> Expected<LayerGroup> {
+                         if (auto own = indexer_group(whole)) return *std::move(own);
+                         return fail(where, "the group must have an indexer",
+                                     std::to_string(group));
+                       });
+}
+#endif
 
 // --- plans ---------------------------------------------------------------------------------------
 

@@ -49,6 +49,7 @@ ReadMask read_mask(std::string_view function, const posenc_mask* mask) {
   if (mask->struct_size != sizeof *mask)
     return {misuse(function, "mask.struct_size must be " + std::to_string(sizeof *mask),
                    std::to_string(mask->struct_size), "set it to sizeof(posenc_mask)")};
+  if (mask->key_count < 0) return {misuse(function, "key_count must not be negative")};
   if (mask->window < 0 || mask->chunk < 0 || mask->prefix < 0)
     return {misuse(function, "window, chunk and prefix must not be negative")};
   return {POSENC_OK,
@@ -57,7 +58,9 @@ ReadMask read_mask(std::string_view function, const posenc_mask* mask) {
            .chunk = mask->chunk,
            .prefix = mask->prefix,
            .keep = mask->keep,
-           .blocks = mask->blocks}};
+           .blocks = mask->blocks,
+           .keys = mask->keys,
+           .key_count = mask->key_count}};
 }
 
 posenc_status need_table(std::string_view function, std::string_view name, const Tensor& tensor) {

@@ -155,7 +155,8 @@ struct KvCache::State {
                         ProfileTensors profiles, const Tensor& out, const Tensor& log_sums,
                         Threads threads) {
     const std::int64_t count = q.shape[2];
-    const std::int64_t first = queries == nullptr ? cached.first_seen(mask, count) : 0;
+    POSENC_TRY(listed, detail::check_keys(where, mask, 1, count, cached.tokens()));
+    const std::int64_t first = queries == nullptr && !listed ? cached.first_seen(mask, count) : 0;
     POSENC_TRY(kv, cached.read(where, pages, first, keys, values, threads));
     const Positions at =
         queries != nullptr ? *queries : cached.positions(cached.tokens() - count, cached.tokens());
@@ -172,7 +173,7 @@ struct KvCache::State {
                                      .profiles = profiles,
                                      .queries = &at,
                                      .keys = &all,
-                                     .mask = &mask,
+                                     .mask = listed ? listed.get() : &mask,
                                      .threads = threads,
                                      .keys_rotated = static_cast<bool>(rotation_of_keys(plan))};
     POSENC_CHECK(detail::check_reach(plan, in));
@@ -346,7 +347,9 @@ Expected<void> KvCache::State::attend(std::string_view where, std::span<const Se
     const ProfileTensors profiles_of = {
         .query = of_sequence(met.query),
         .key = met.key ? detail::part(met.key, sequence, 0, longest) : met.key};
-    POSENC_CHECK(state.attend(where, each, of_sequence(from), part ? &at : nullptr, plan, mask,
+    Mask own = mask;
+    if (own.keys != nullptr) own.keys += sequence * count * own.key_count;
+    POSENC_CHECK(state.attend(where, each, of_sequence(from), part ? &at : nullptr, plan, own,
                               relative, of_sequence(sinks), profiles_of, of_sequence(to),
                               of_sequence(sums), threads));
   }

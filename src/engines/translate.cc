@@ -158,6 +158,25 @@ Expected<void> compare(const Model& model, const Model& run, std::int64_t length
   return {};
 }
 
+// No key of a file says which channels of an indexer's heads rotate: an engine's code must have it.
+void say_indexers(const Model& model, Translation& out) {
+  for (const LayerGroup& group : model.groups) {
+    const auto own = indexer_group(group);
+    if (!own) continue;
+    const Indexer& indexer = *group.indexer;
+    const std::string channels = std::to_string(indexer.rotary_dim) + " of " +
+                                 std::to_string(indexer.head_dim) + " channels";
+    EngineNote note{EngineNote::Kind::defaulted,
+                    indexer.rotary_dim == 0
+                        ? "nothing rotates in the indexer that picks keys"
+                        : "the indexer that picks keys rotates the " +
+                              std::string(indexer.slice == SliceEnd::leading ? "first " : "last ") +
+                              channels + ", pairing " + std::string(name(indexer.pairing))};
+    note.what += ": no key says it, and the engine's code must";
+    if (std::ranges::find(out.notes, note) == out.notes.end()) out.notes.push_back(std::move(note));
+  }
+}
+
 // In the words of an engine, or of a format.
 Expected<Translation> in_words(const Model& model, std::string_view engine, std::int64_t length) {
   if (length < 0) return fail("translate", "length must be 0 or more", std::to_string(length));
@@ -169,6 +188,7 @@ Expected<Translation> in_words(const Model& model, std::string_view engine, std:
   out.length = length > 0 ? length : model.context > 0 ? model.context : usual;
   if (engine == onnx.name) {
     POSENC_CHECK(check_rotates(model));
+    say_indexers(model, out);
     POSENC_CHECK(detail::translate_to_onnx(model, out));
     return out;
   }
@@ -183,6 +203,7 @@ Expected<Translation> in_words(const Model& model, std::string_view engine, std:
                 spelling == Spelling::rope_scaling;
 
   POSENC_CHECK(check_rotates(model));
+  say_indexers(model, out);
   std::vector<SpelledRope> ropes;
   for (const LayerGroup& group : model.groups)
     if (is_sayable(group))

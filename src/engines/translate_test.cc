@@ -359,5 +359,17 @@ TEST(Translate, ProgramsOfPeopleGetWhatOneTypes) {
   EXPECT_TRUE(made("llama-2-7b", "tabbyapi", 4096).target.contains("max_seq_len: 4096"));
 }
 
+// No format has a key for the channels of an indexer.
+TEST(Translate, AnIndexersPairsAreTheEnginesToKnow) {
+  const auto model = read_config(R"({"model_type": "deepseek_v32", "num_hidden_layers": 2})");
+  ASSERT_TRUE(model);
+  const auto made = translate(*model, "transformers");
+  ASSERT_TRUE(made) << made.error().message();
+  EXPECT_TRUE(std::ranges::any_of(made->notes, [](const EngineNote& note) {
+    return note.kind == EngineNote::Kind::defaulted &&
+           note.what.contains("the first 64 of 128 channels, pairing halves");
+  }));
+}
+
 }  // namespace
 }  // namespace posenc

@@ -93,6 +93,10 @@ Expected<Explanation> explain(Model model, const Ask& ask) {
     GroupExplanation facts;
     facts.group = i;
     facts.plan = std::move(plan);
+    if (const auto indexer = indexer_group(group)) {
+      POSENC_TRY(own, compile(*indexer, length));
+      facts.indexer = std::move(own);
+    }
     if (facts.plan.rotate) {
       const std::optional<Rotate> unscaled = detail::unscaled_rotation(group);
       facts.pairs = detail::pair_facts(*facts.plan.rotate, unscaled, trained,

@@ -420,4 +420,31 @@ TEST(Explain, ATableDoesNotMakeFrequenciesDependOnTheLength) {
   EXPECT_EQ(words_of(explained(model)).find("As constructed"), std::string::npos);
 }
 
+TEST(Explain, AnIndexerHasAPlanOfItsOwn) {
+  Model model = model_of(Rope{});
+  LayerGroup& group = model.groups[0];
+  group.picked = {.count = 2048};
+  group.indexer = {.heads = 32,
+                   .head_dim = 128,
+                   .rotary_dim = 64,
+                   .pairing = Pairing::interleaved,
+                   .slice = SliceEnd::trailing,
+                   .keys = {.elements = 128, .note = "keys of the indexer"}};
+  group.cache_beside = {group.indexer->keys};
+  EXPECT_NE(words_of(explained(model))
+                .find("32 heads of 128 channels, its keys one for all of them: the last 64 "
+                      "channels rotate by the same frequencies, and the pairs are interleaved, "
+                      "where those of the heads are halves. It caches 128 numbers for each token."),
+            std::string::npos)
+      << words_of(explained(model));
+  const Json own = json_of(model)["groups"][0]["indexer"];
+  EXPECT_EQ(own["heads"], 32);
+  EXPECT_EQ(own["picked"]["count"], 2048);
+  EXPECT_EQ(own["cache_bytes_per_token"], 4 * 128 * 4);
+  EXPECT_EQ(own["scheme"]["type"], "rope");
+  EXPECT_EQ(own["plan"]["rotate"]["first_dim"], 64);
+  EXPECT_EQ(own["plan"]["rotate"]["rotary_dim"], 64);
+  EXPECT_TRUE(json_of(model_of(Rope{}))["groups"][0]["indexer"].is_null());
+}
+
 }  // namespace

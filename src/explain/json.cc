@@ -67,6 +67,11 @@ void write(Out& out, const Picked& picked) {
   out.member("local", picked.local).end();
 }
 
+// Lengths for which a plan holds.
+void write(Out& out, const Lengths& valid) {
+  out.object().member("from", valid.from).member("to", ended(valid.to)).end();
+}
+
 template <class Part>
 void write(Out& out, const std::optional<Part>& part) {
   if (part)
@@ -103,6 +108,22 @@ void write(Out& out, const ModelFile& file) {
   out.member("role", name(file.role)).end();
 }
 
+void write_indexer(Out& out, const Model& model, const LayerGroup& group,
+                   const GroupExplanation& facts) {
+  const std::optional<LayerGroup> own = indexer_group(group);
+  if (!own || !facts.indexer) return void(out.null());
+  const CachePart& keys = group.indexer->keys;
+  const std::int64_t bytes = bytes_of_number(model) * std::ssize(group.layers) * keys.elements;
+  out.object().member("heads", known(group.indexer->heads));
+  out.member("head_dim", known(group.indexer->head_dim));
+  write(out.key("picked"), group.picked);
+  out.member("cache_bytes_per_token", bytes / keys.every);
+  write(out.key("scheme"), own->schemes.front());
+  detail::write_plan(out.key("plan"), *facts.indexer, false);
+  write(out.key("valid"), facts.indexer->valid);
+  out.end();
+}
+
 template <class T>
 void write_list(Out& out, std::string_view key, std::span<const T> items) {
   out.key(key).array();
@@ -110,7 +131,8 @@ void write_list(Out& out, std::string_view key, std::span<const T> items) {
   out.end();
 }
 
-void write(Out& out, const LayerGroup& group, const GroupExplanation& facts) {
+void write(Out& out, const Model& model, const GroupExplanation& facts) {
+  const LayerGroup& group = model.groups[facts.group];
   const Geometry& geometry = group.geometry;
   out.object().member("stack", name(group.stack)).member("label", group.label);
   out.member("mixer", name(group.mixer));
@@ -124,11 +146,9 @@ void write(Out& out, const LayerGroup& group, const GroupExplanation& facts) {
   write(out.key("scheme"), schemes.empty() ? Scheme(NoPe{}) : schemes.front());
   write_list(out, "also", schemes.subspan(schemes.empty() ? 0 : 1));
   detail::write_plan(out.key("plan"), facts.plan, false);
-  out.key("valid");
-  if (const std::optional<Lengths>& valid = facts.plan.valid)
-    out.object().member("from", valid->from).member("to", ended(valid->to)).end();
-  else
-    out.null();
+  write(out.key("valid"), facts.plan.valid);
+  write_indexer(out.key("indexer"), model, group, facts);
+  if (!group.carried.empty()) out.member("carried", group.carried);
   out.member("heading", facts.heading).member("words", facts.words);
   write_list(out, "formulas", std::span<const FormulaLine>(facts.formulas));
   write_list(out, "bands", std::span<const Band>(facts.bands));
@@ -156,8 +176,7 @@ std::string to_json(const Explanation& explanation) {
     out.value(model.dtype);
   if (!model.origin.empty()) out.member("origin", model.origin);
   out.member("words", explanation.words).key("groups").array();
-  for (const GroupExplanation& facts : explanation.groups)
-    write(out, model.groups[facts.group], facts);
+  for (const GroupExplanation& facts : explanation.groups) write(out, model, facts);
   out.end().member("cache_bytes_per_token", explanation.cache_bytes_per_token);
   out.member("cache_bytes", explanation.cache_bytes);
   write_list(out, "warnings", std::span<const Warning>(explanation.warnings));

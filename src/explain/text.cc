@@ -48,4 +48,12 @@ std::string layer_list(std::span<const std::int64_t> layers) {
   return list;
 }
 
+std::string picked_text(const Picked& picked) {
+  const auto counted = [](std::int64_t count, const char* noun) {
+    return grouped(count) + " " + noun + (count == 1 ? "" : "s");
+  };
+  if (picked.block == 1) return counted(picked.count, "token");
+  return counted(picked.count, "block") + " of " + counted(picked.block, "token");
+}
+
 }  // namespace posenc::detail

@@ -78,18 +78,50 @@ std::string say_compressed(const LayerGroup& group) {
          ", at the position of the first.";
 }
 
-std::string say_picked(const Picked& picked) {
-  const std::string of = picked.block == 1
-                             ? s(picked.count, "token")
-                             : s(picked.count, "block") + " of " + s(picked.block, "token");
-  std::string text = "Of what came before it each token sees at most " + of +
-                     ", which an indexer picks by what they say";
+// Layers without an indexer of their own take the picks of one before.
+bool others_pick(const Subject& subject) {
+  return !subject.group.indexer &&
+         std::ranges::any_of(subject.model.groups,
+                             [](const LayerGroup& each) { return each.indexer.has_value(); });
+}
+
+std::string say_picked(const Subject& subject) {
+  const Picked& picked = *subject.group.picked;
+  std::string text = "Of what came before it each token sees at most " + picked_text(picked) +
+                     ", which " +
+                     (others_pick(subject) ? "the indexer of a layer before" : "an indexer") +
+                     " picks by what they say";
   if (picked.local > 0)
     text +=
         ", always among them " +
         (picked.local == 1 ? std::string("its own block")
                            : "its own block and the " + s(picked.local - 1, "block") + " before");
   return text + "; the plan is of all.";
+}
+
+// "Its indexer's 64 heads of 128 channels rotate the first 64, pairing halves …"
+std::string say_indexer(const Subject& subject) {
+  const Indexer& own = *subject.group.indexer;
+  const std::string heads = own.heads > 0
+                                ? s(own.heads, "head") + " of " + s(own.head_dim, "channel")
+                                : "heads of " + s(own.head_dim, "channel");
+  std::string text = "The indexer's queries have " + heads + ", its keys one for all of them";
+  const std::optional<Plan>& plan = subject.facts.indexer;
+  if (!plan || !plan->rotate) {
+    text += ": nothing rotates there";
+  } else {
+    const Slice& slice = plan->rotate->slice;
+    text += ": " + std::string(slice.first_dim == 0 ? "the first " : "the last ") +
+            s(slice.rotary_dim, "channel") + " rotate by the same frequencies";
+    const auto& main = subject.facts.plan.rotate;
+    const bool alike = main && main->slice.pairing == slice.pairing;
+    text += ", and the pairs are " + std::string(name(slice.pairing)) +
+            (alike  ? ", as those of the heads"
+             : main ? ", where those of the heads are " + std::string(name(main->slice.pairing))
+                    : "");
+  }
+  return text + ". It caches " + s(own.keys.elements, "number") + " for " +
+         (own.keys.every == 1 ? "each token." : "every " + s(own.keys.every, "token") + ".");
 }
 
 // What carries the order of tokens between layers that attend: recurrences, convolutions.
@@ -277,7 +309,11 @@ struct Say {
   void operator()(const NoPe&) {
     const std::string carried = carriers(subject);
     const bool causal = subject.group.causal;
-    if (carried.empty())
+    if (!subject.group.carried.empty())
+      out.push_back("No positional encoding in attention: what tells the order of tokens is " +
+                    subject.group.carried +
+                    (causal ? ", beside what the causal mask hides." : "."));
+    else if (carried.empty())
       out.push_back(causal ? "No positional encoding: these layers tell order only by what the "
                              "causal mask hides."
                            : "No positional encoding: these layers see their tokens as a set.");
@@ -712,7 +748,8 @@ std::vector<std::string> sentences(const Subject& subject) {
   if (subject.group.compressed > 0)
     out.push_back(say_compressed(subject.group));
   else if (subject.group.picked)
-    out.push_back(say_picked(*subject.group.picked));
+    out.push_back(say_picked(subject));
+  if (subject.group.indexer) out.push_back(say_indexer(subject));
   if (subject.group.sink_logits)
     out.push_back(
         "The softmax of each head counts a learned logit that has no value, a sink: weights sum to "

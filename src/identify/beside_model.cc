@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,15 +36,21 @@ using Slip = std::function<double(double frequency, std::int64_t pair)>;
 class BesideModel {
  public:
   BesideModel(const Identified& found, const Model& model, const LayerGroup& group,
-              const Rotate& rotate)
+              const Rotate& rotate, bool indexer)
       : found_(found),
         model_(model),
         group_(group),
         rotate_(rotate),
+        indexer_(indexer),
         expected_(frequencies_of(rotate)) {}
 
   std::vector<Finding> run() && {
-    if (is_of_the_indexer()) return std::move(findings_);
+    if (indexer_ && found_.pairing != rotate_.slice.pairing) {
+      add("indexer_pairing", name(rotate_.slice.pairing), name(found_.pairing),
+          "the indexer pairs channels in its own way, which need not be that of the heads",
+          "take the pairs that the family's code has for its indexer");
+      return std::move(findings_);
+    }
     if (found_.pairing != rotate_.slice.pairing) {
       add("pairing", name(rotate_.slice.pairing), name(found_.pairing),
           "other channels make a pair; weights of a GGUF and of Hugging Face are permuted for "
@@ -70,24 +77,6 @@ class BesideModel {
                          .found = std::string(found),
                          .message = std::move(message),
                          .cure = std::move(cure)});
-  }
-
-  // Beside latent attention, whose rotated channels are a tensor of their own, the indexer's
-  // queries and keys are wider, and rotate their first channels in halves.
-  bool is_of_the_indexer() {
-    if (!group_.picked || !group_.cache_note.contains("MLA") || found_.first_dim != 0 ||
-        found_.dim <= rotate_.slice.rotary_dim)
-      return false;
-    const bool halves = found_.pairing == Pairing::halves;
-    add(halves ? "indexer" : "indexer_pairing", halves ? "" : "halves",
-        halves ? "" : name(found_.pairing),
-        halves ? "a tensor of the indexer: its first " + std::to_string(found_.rotary_dim) +
-                     " channels rotate in halves, as they should; the main attention's pairs are " +
-                     std::string(name(rotate_.slice.pairing))
-               : "a tensor of the indexer, which rotates in halves and not as the main attention",
-        halves ? "" : "rotate channels (r, r + 32) of the indexer's first 64");
-    if (halves) findings_.back().severity = Severity::note;
-    return true;
   }
 
   // Slow pairs are not seen, so that a shorter slice of neighbours may be the whole one.
@@ -236,34 +225,59 @@ class BesideModel {
   const Model& model_;
   const LayerGroup& group_;
   const Rotate& rotate_;
+  const bool indexer_;
   const std::vector<double> expected_;
   std::vector<Finding> findings_;
 };
 
+// Whether a dump is as wide as the indexer's heads, and as no tensor of the group's: whole heads,
+// or the channels that rotate, which latent attention has apart.
+bool fits_alone(const LayerGroup& indexer, const LayerGroup& group, const Identified& found) {
+  if (found.dim != indexer.geometry.head_dim || found.dim == group.geometry.head_dim) return false;
+  const Expected<Plan> plan = compile(group);
+  return !plan || !plan->rotate || plan->rotate->slice.rotary_dim != found.dim;
+}
+
 }  // namespace
 
 Expected<std::vector<Finding>> beside_model(const Identified& found, const Model& model,
-                                            std::int64_t layer, std::int64_t length) {
+                                            std::int64_t layer, std::int64_t length,
+                                            DumpedPart part) {
   if (found.verdict != Rotated::rotation && found.verdict != Rotated::no_rotation)
     return std::vector<Finding>{};
   const LayerGroup* group = find_group(model, std::max<std::int64_t>(layer, 0), Stack::text);
   if (!group) group = find_group(model, std::max<std::int64_t>(layer, 0), Stack::decoder);
   if (!group)
     return fail("identify", "the model has a layer of that number", std::to_string(layer));
+  std::optional<LayerGroup> own = indexer_group(*group);
+  if (part == DumpedPart::indexer && !own)
+    return fail("identify", "the layer must have an indexer", std::to_string(layer),
+                "posenc explain tells which layers have one");
+  const bool indexer = own && (part == DumpedPart::indexer ||
+                               (part == DumpedPart::by_width && fits_alone(*own, *group, found)));
+  if (indexer) group = &*own;
   const Expected<Plan> plan = compile(*group, length);
   if (!plan) return std::unexpected(plan.error());
   POSENC_CHECK(check_takes(rooms::identify, *plan));
   const bool rotates = found.verdict == Rotated::rotation;
-  if (rotates == plan->rotate.has_value())
-    return rotates ? BesideModel(found, model, *group, *plan->rotate).run()
-                   : std::vector<Finding>{};
-  return std::vector<Finding>{
-      {.code = "scheme",
-       .layers = group->layers,
-       .expected = plan->rotate ? "a rotation" : "none",
-       .found = rotates ? "a rotation" : "none",
-       .message = rotates ? "the model does not rotate in these layers" : "nothing rotates here",
-       .cure = "which layers rotate the file tells: posenc explain"}};
+  std::vector<Finding> findings;
+  if (rotates != plan->rotate.has_value())
+    findings.push_back(
+        {.code = "scheme",
+         .layers = group->layers,
+         .expected = plan->rotate ? "a rotation" : "none",
+         .found = rotates ? "a rotation" : "none",
+         .message = rotates ? "the model does not rotate in these layers" : "nothing rotates here",
+         .cure = "which layers rotate the file tells: posenc explain"});
+  else if (rotates)
+    findings = BesideModel(found, model, *group, *plan->rotate, indexer).run();
+  if (indexer && part == DumpedPart::by_width && findings.empty())
+    findings.push_back({.code = "indexer",
+                        .severity = Severity::note,
+                        .layers = group->layers,
+                        .message = "by its " + std::to_string(found.dim) +
+                                   " channels a tensor of the indexer, and as that it is right"});
+  return findings;
 }
 
 }  // namespace posenc

@@ -131,5 +131,28 @@ TEST(BesideModel, ALayerMustBeThere) {
   EXPECT_FALSE(beside_model(found, bundled("llama-3.1-8b"), 99));
 }
 
+// Keys of DeepSeek V3.2's indexer have 128 channels, of which 64 rotate in halves.
+TEST(BesideModel, AnIndexersTensorsAreHeldAgainstItsOwnRotation) {
+  const auto model = read_config(R"({"model_type": "deepseek_v32"})");
+  ASSERT_TRUE(model);
+  const Identified halves = vectors().fill(1).rotate_by(Rope{.rotary_dim = 64}).identified(),
+                   neighbours =
+                       vectors()
+                           .fill(1)
+                           .rotate_by(Rope{.pairing = Pairing::interleaved, .rotary_dim = 64})
+                           .identified();
+  const auto findings = beside_model(halves, *model);
+  ASSERT_TRUE(findings);
+  ASSERT_EQ(findings->size(), 1u);
+  EXPECT_EQ(findings->front().code, "indexer");
+  EXPECT_EQ(findings->front().severity, Severity::note);
+  EXPECT_TRUE(beside_model(halves, *model, 0, 0, DumpedPart::indexer)->empty());
+  EXPECT_EQ(beside(neighbours, *model), "indexer_pairing");
+  const auto other =
+      vectors().fill(1).rotate_by(Rope{.rope_theta = 5e5, .rotary_dim = 64}).identified();
+  EXPECT_EQ(beside(other, *model), "rope_theta");
+  EXPECT_FALSE(beside_model(other, bundled("llama-3.1-8b"), 0, 0, DumpedPart::indexer));
+}
+
 }  // namespace
 }  // namespace posenc

@@ -252,6 +252,8 @@ Expected<Positions> Layout::positions(std::int64_t rank, const Positions& whole)
 
 Expected<std::vector<std::int64_t>> pairs_per_rank(const Layout& layout, const Mask& mask,
                                                    const Positions& whole) {
+  POSENC_CHECK(detail::refuse_keys("pairs_per_rank", mask, "the mask must show keys by position",
+                                   "what an indexer picks is known to the model alone"));
   std::vector<std::int64_t> pairs, documents;
   const bool counted =
       mask.keep == nullptr && mask.blocks == nullptr && count_from_zero(whole, documents);

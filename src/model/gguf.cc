@@ -27,6 +27,7 @@ constexpr GgufKey keys[] = {
     {"attention.shared_kv_layers", "num_kv_shared_layers"},
     {"attention.indexer.top_k", "index_topk"},
     {"attention.indexer.key_length", "index_head_dim"},
+    {"attention.indexer.head_count", "index_n_heads"},
     {"attention.relative_buckets_count", "relative_attention_num_buckets"},
     {"decoder_block_count", "num_decoder_layers"},
     {"full_attention_interval", "full_attention_interval"},
@@ -152,7 +153,8 @@ class GgufReader : GgufTranslation {
     family.context = 0;
     family.sizes = {};
     if (family.attention.indexer.most > 0)
-      family.attention.indexer.most = family.attention.indexer.width = no_default;
+      family.attention.indexer.most = family.attention.indexer.width =
+          family.attention.indexer.heads = no_default;
     family.slice.partial = 1;
     family.axes.sections = {};
     family.added.row_offset = 0;  // the converter cuts the rows before the first position

@@ -53,6 +53,39 @@ Expected<Plan> compile(const LayerGroup& group, std::int64_t length, Angles angl
   return checked(std::move(plan), group.geometry.head_dim);
 }
 
+std::optional<LayerGroup> indexer_group(const LayerGroup& group) {
+  if (!group.indexer) return std::nullopt;
+  const Indexer& own = *group.indexer;
+  LayerGroup out{.stack = group.stack, .layers = group.layers, .label = "indexer"};
+  out.geometry = {.heads = own.heads, .kv_heads = 1, .head_dim = own.head_dim};
+  out.causal = group.causal;
+  out.logits = own.logits;
+  out.learned_factors = group.learned_factors;
+  out.cache_elements = own.keys.elements;
+  out.cache_note = own.keys.note;
+  out.schemes = {NoPe{}};
+  if (own.rotary_dim == 0) return out;
+  for (const Scheme& scheme : group.schemes) {
+    const auto* main = std::get_if<Rope>(&scheme);
+    if (!main) continue;
+    Rope rope{.rope_theta = main->rope_theta,
+              .pairing = own.pairing,
+              .rotary_dim = own.rotary_dim,
+              .slice = own.slice,
+              .mrope_section = main->mrope_section,
+              .mrope_interleaved = main->mrope_interleaved,
+              .pair_axes = main->pair_axes,
+              .frequency_factors = main->frequency_factors,
+              .reversed = main->reversed,
+              .scaling = main->scaling};
+    // The factor on logits is the attention's alone.
+    if (auto* yarn = std::get_if<Yarn>(&rope.scaling)) yarn->scale_logits = false;
+    out.schemes = {std::move(rope)};
+    break;
+  }
+  return out;
+}
+
 std::int64_t bytes_of_number(const Model& model) {
   if (model.dtype == "float64" || model.dtype == "double") return 8;
   if (model.dtype == "float32" || model.dtype == "float") return 4;

@@ -6,8 +6,8 @@
 //
 //   layout  concatenated: all sines, then all cosines (Transformer-XL, XLNet); interleaved
 //           (Conformers: wav2vec2-conformer, Parakeet)
-//   biases  without u and v: r alone meets the query (Gemma's encoder of sound, whose sinusoid is
-//           another)
+//   biases  without u and v: r alone meets the query (Gemma's encoder of sound)
+//   spacing ends: frequencies base^(−r/(d/2−1)), as Gemma's encoder has them
 //
 // Pitfalls: their code shifts a product with all distances by one column a row ("rel_shift"), which
 // is how r_{i−j} is read; distances run from L − 1 down. XLNet adds a third term, whether two
@@ -32,7 +32,11 @@ constexpr std::string_view scheme_name = "transformer_xl";
 std::vector<double> sinusoids(const TransformerXl& scheme, std::int64_t width, std::int64_t first,
                               std::int64_t count) {
   const std::int64_t pairs = width / 2;
-  const auto frequency = detail::geometric_frequencies(scheme.base, width, pairs);
+  auto frequency = detail::geometric_frequencies(scheme.base, width, pairs);
+  if (scheme.spacing == WaveSpacing::ends && pairs > 1)
+    for (std::int64_t r = 0; r < pairs; ++r)
+      frequency[static_cast<std::size_t>(r)] =
+          std::pow(scheme.base, -static_cast<double>(r) / static_cast<double>(pairs - 1));
   std::vector<double> s(static_cast<std::size_t>(count * width));
   for (std::int64_t n = 0; n < count; ++n) {
     for (std::int64_t r = 0; r < pairs; ++r) {

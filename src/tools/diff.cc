@@ -195,6 +195,12 @@ class Differences {
     size("heads", a.geometry.heads, b.geometry.heads);
     size("kv_heads", a.geometry.kv_heads, b.geometry.kv_heads);
     masks(a, b);
+    const std::size_t before = found_.size();
+    attention(a, b);
+    indexers(a, b, found_.size() > before);
+  }
+
+  void attention(const LayerGroup& a, const LayerGroup& b) {
     const std::string scheme = detail::scheme_text(a), other = detail::scheme_text(b);
     if (scheme != other) {
       differ({.code = "scheme",
@@ -215,6 +221,42 @@ class Differences {
         continue;
       }
       if (parts(a, *plan, b, *theirs, length)) break;
+    }
+  }
+
+  // What picks the keys. Frequencies are the heads', so that where those differ it is said of them.
+  void indexers(const LayerGroup& a, const LayerGroup& b, bool heads_differ) {
+    if (a.picked != b.picked && a.picked && b.picked)
+      differ({.code = "picked",
+              .severity = Severity::warning,
+              .expected = detail::picked_text(*a.picked),
+              .found = detail::picked_text(*b.picked),
+              .message = "a query sees other numbers of keys"});
+    const auto own = indexer_group(a), theirs = indexer_group(b);
+    if (own.has_value() != theirs.has_value())
+      return differ(
+          {.code = "indexer",
+           .severity = format_of(a_) == format_of(b_) ? Severity::warning : Severity::note,
+           .expected = own ? "picks keys" : "none",
+           .found = theirs ? "picks keys" : "none",
+           .message = "in one of them alone an indexer of the layer's own picks keys"});
+    if (!own) return;
+    size("indexer_dim", own->geometry.head_dim, theirs->geometry.head_dim);
+    const Expected<Plan> plan = compile(*own, length_), other = compile(*theirs, length_);
+    if (!plan || !other) return;
+    if (plan->rotate.has_value() != other->rotate.has_value())
+      return differ({.code = "indexer",
+                     .expected = plan->rotate ? "a rotation" : "none",
+                     .found = other->rotate ? "a rotation" : "none",
+                     .message = "the indexer rotates in one of them alone, and picks other keys"});
+    for (Finding& finding :
+         detail::plan_differences(*plan, *other, own->geometry.head_dim, length_)) {
+      const bool pairs = finding.code == "pairing";
+      if (heads_differ && !pairs && finding.code != "rotary_dim") continue;
+      if (pairs) allow_for_formats(finding);
+      finding.code = pairs ? "indexer_pairing" : "indexer";
+      finding.message = "of the indexer, which picks other keys by it: " + finding.message;
+      differ(std::move(finding));
     }
   }
 

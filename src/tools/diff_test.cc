@@ -459,5 +459,18 @@ TEST(EngineDifferences, ANearestProfileIsSaidToStandIn) {
   EXPECT_FALSE(said("transformers"));
 }
 
+// GLM-5's indexer pairs neighbours, and DeepSeek's halves; frequencies are told of the heads alone.
+TEST(Diff, IndexersPairAndPick) {
+  const auto glm = [](const std::string& more) {
+    return R"({"model_type": "glm_moe_dsa", "num_hidden_layers": 2)" + more + "}";
+  };
+  const Finding pairs = only(diff(glm(""), glm(R"(, "indexer_rope_interleave": false)")));
+  EXPECT_EQ(pairs.code, "indexer_pairing");
+  EXPECT_EQ(pairs.found, "halves");
+  EXPECT_EQ(only(diff(glm(""), glm(R"(, "index_topk": 512)"))).code, "picked");
+  EXPECT_EQ(only(diff(glm(""), glm(R"(, "rope_theta": 20000)"))).code, "rope_theta");
+  EXPECT_EQ(only(diff(glm(""), glm(R"(, "indexer_types": ["full", "shared"])"))).code, "indexer");
+}
+
 }  // namespace
 }  // namespace posenc

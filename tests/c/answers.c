@@ -36,6 +36,7 @@ static void a_model_is_explained_and_compiled(void) {
   REFUSED("no such layer", posenc_model_find_group(model, "text", -5, &group));
   MISUSE("stack must be", posenc_model_find_group(model, "words", 0, &group));
   MISUSE("one of the model's", posenc_model_plan(model, groups, 0, POSENC_EXACT, &plan));
+  REFUSED("have an indexer", posenc_model_indexer_plan(model, 0, 0, POSENC_EXACT, &plan));
   MISUSE("one of the model's", posenc_model_plan(model, -1, 0, POSENC_EXACT, &plan));
   MISUSE("negative", posenc_model_plan(model, 0, -1, POSENC_EXACT, &plan));
   MISUSE("angles", posenc_model_plan(model, 0, 0, -1, &plan));

@@ -147,6 +147,17 @@ TEST_F(AttendCommand, MaskFlagsAreTheLibrarysMask) {
   }
 }
 
+TEST_F(AttendCommand, ListsOfKeysAreTheLibrarys) {
+  make_qkv(NpyType::f64, 1, 1, 3, 3, 4);
+  const std::vector<std::int32_t> once = {0, -1, 1, 0, 0, 2};
+  std::vector<std::int32_t> lists = once;
+  lists.insert(lists.end(), once.begin(), once.end());
+  attend("--scheme nope --logits logits.npy --keys '0,-1;1,0;0,2'");
+  const Positions all = Positions::range(0, 3);
+  const Mask mask{.keys = lists.data(), .key_count = 2};
+  EXPECT_EQ(array("logits.npy").data, library({}, all, all, mask).logits.data);
+}
+
 TEST_F(AttendCommand, ASoftcapBoundsTheLogits) {
   make_qkv(NpyType::f64, 1, 1, 5, 5, 4);
   attend("--scheme nope --bidirectional --logits plain.npy");

@@ -98,6 +98,18 @@ void expect_recorded(const Json& record) {
     in.q = q.view;
   }
   expect_close(out, wanted.values, 5e-6);
+
+  // The same at once, by lists of what each query sees.
+  std::vector<std::int32_t> lists;
+  for (std::int64_t i = 0; i < batch * tokens; ++i) {
+    const std::string row = record.at("seen").at(static_cast<std::size_t>(i % tokens));
+    for (std::int64_t j = 0; j < keys; ++j)
+      lists.push_back(row[static_cast<std::size_t>(j)] == '1' ? static_cast<std::int32_t>(j) : -1);
+  }
+  in.queries = queries;
+  in.mask = {.causal = false, .keys = lists.data(), .key_count = keys};
+  ASSERT_TRUE(attend(in, *plan, Tensor::dense(out.data(), {batch, heads, tokens, value_dim})));
+  expect_close(out, wanted.values, 5e-6);
 }
 
 TEST(FamilyAttention, IsThatOfItsOwnLibrary) {

@@ -82,6 +82,7 @@ void expect_record(const Json& record) {
   if (record.contains("logits")) {
     const Json& logits = record.at("logits");
     plan->logits.multiplier = logits.at("multiplier").get<double>();
+    plan->logits.softcap = logits.value("softcap", 0.0);
     if (logits.contains("temperature")) {
       plan->logits.temperature = Temperature::log;
       plan->logits.beta = logits.at("beta").get<double>();
@@ -92,6 +93,16 @@ void expect_record(const Json& record) {
   AttentionInputs in{q.view,     k.view,  v.view,
                      at.queries, at.keys, {.causal = record.value("causal", false)}};
   in.mask.window = record.value("window", std::int64_t{0});
+  std::vector<std::int32_t> lists;  // of what a window that reaches unlike to both sides shows
+  if (record.contains("keep")) {
+    for (const Json& row : record.at("keep"))
+      for (std::int64_t j = 0; j < tokens; ++j)
+        lists.push_back(row.at(static_cast<std::size_t>(j)).get<bool>()
+                            ? static_cast<std::int32_t>(j)
+                            : -1);
+    in.mask.keys = lists.data();
+    in.mask.key_count = tokens;
+  }
   if (record.contains("query_profiles")) {
     r = Numbers(record.at("query_profiles"));
     in.profiles.query = r.view;

@@ -338,6 +338,34 @@ def gemma4():
     )  # fmt: skip
 
 
+def longcat_flash():
+    """One layer, which attends twice."""
+    yield from of_transformers(
+        {
+            "model_type": "longcat_flash", **{k: v for k, v in TINY.items() if "intermediate" not in k}, "ffn_hidden_size": 8, "expert_ffn_hidden_size": 8,
+            "n_routed_experts": 3, "moe_topk": 2, "zero_expert_num": 1, "num_layers": 1, "num_attention_heads": 2,
+            "q_lora_rank": 8, "kv_lora_rank": 8, "qk_nope_head_dim": 4, "qk_rope_head_dim": 4, "head_dim": 4, "v_head_dim": 6,
+            "rope_parameters": {
+                "rope_type": "yarn", "rope_theta": 10000.0, "factor": 8.0, "original_max_position_embeddings": 4,
+                "mscale": 0.7, "mscale_all_dim": 0.7,
+            },
+        },
+        reordered=4,
+    )  # fmt: skip
+
+
+def minimax_m3():
+    """One layer that sees all, and one whose indexer picks two blocks of two tokens."""
+    yield from of_transformers(
+        {
+            "model_type": "minimax_m3_vl_text", **TINY, "num_local_experts": 2, "num_experts_per_tok": 1, "num_hidden_layers": 2,
+            "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8, "index_n_heads": 1, "index_head_dim": 8,
+            "index_block_size": 2, "index_topk_blocks": 2, "layer_types": ["full_attention", "minimax_m3_sparse"],
+            "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5},
+        }
+    )  # fmt: skip
+
+
 # --- diffusers ------------------------------------------------------------------------------------------
 
 
@@ -404,6 +432,7 @@ def qwen_image():
 
 FAMILIES = [
     gpt_oss, gemma2, beam, mistral_large4, deepseek_v4, glm_moe_dsa, mimo_v2_flash, gemma4, flux, qwen_image,
+    longcat_flash, minimax_m3,
 ]  # fmt: skip
 
 

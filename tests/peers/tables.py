@@ -6,6 +6,7 @@ where they let it: what went into the softmax and what came out, recorded in tes
 """
 
 import json
+import math
 import os
 import sys
 
@@ -494,7 +495,56 @@ def sam3():
     )  # fmt: skip
 
 
-FAMILIES = [inkling, wavlm, xlnet, parakeet, wav2vec2_bert, phi4_audio, swin, swinv2, beit, levit, sam, layoutlmv2, layoutlmv3, udop, sam3, fastspeech2, seamless, vits, clvp, roformer, omni, bros]
+def gemma_sound():
+    """Blocks of 4 frames that see the 3 before each; the second has one ahead, too."""
+    from transformers.models.gemma3n import configuration_gemma3n, modeling_gemma3n
+    from transformers.models.gemma4 import configuration_gemma4, modeling_gemma4
+
+    scheme = {"type": "transformer_xl", "layout": "concatenated", "biases": False, "spacing": "ends"}
+    for right in (0, 1):
+        config = configuration_gemma3n.Gemma3nAudioConfig(
+            hidden_size=WIDTH, conf_num_attention_heads=HEADS, conf_attention_chunk_size=4, conf_attention_context_left=4,
+            conf_attention_context_right=right, conf_attention_logit_cap=1.5,
+        )  # fmt: skip
+        module = randomized(modeling_gemma3n.Gemma3nAudioAttention(config))
+        hidden = random(1, TOKENS, WIDTH)
+        out = module(hidden, torch.zeros(1, TOKENS, dtype=torch.bool))
+        q, k, v = (heads_of(each(hidden)) for each in (module.q_proj, module.k_proj, module.v_proj))
+        at = torch.arange(TOKENS)
+        away = at[:, None] - at[None]
+        yield record(
+            "Gemma 3n, sound", {**scheme, "bidirectional": right > 0},
+            {"projection": module.relative_position_embedding.pos_proj.weight},
+            q * torch.nn.functional.softplus(module.per_dim_scale), k, v, out.transpose(1, 2), causal=right == 0,
+            window=0 if right else 4, logits={"multiplier": 1 / math.log(2), "softcap": 1.5},
+            keep=[[-right <= distance < 4 for distance in row] for row in away.tolist()],
+        )  # fmt: skip
+    config = configuration_gemma4.Gemma4AudioConfig(
+        hidden_size=WIDTH, num_attention_heads=HEADS, attention_chunk_size=3, attention_context_left=4,
+        attention_logit_cap=1.5, use_clipped_linears=False,
+    )  # fmt: skip
+    module = randomized(modeling_gemma4.Gemma4AudioAttention(config, 0))
+    module.post = torch.nn.Identity()
+    hidden = random(1, TOKENS, WIDTH)
+    # Blocks of 3 and 3 frames before each: which of a context's frames a query of the block does not see.
+    at = torch.arange(9)
+    query, key = at.view(3, 3, 1), torch.arange(-3, 3)[None, None] + at.view(3, 3)[:, :1, None]
+    unseen = (key > query) | (key <= query - 4) | (key < 0)
+    own = torch.Tensor.float
+    torch.Tensor.float = torch.Tensor.double
+    try:
+        out, _ = module(hidden, modeling_gemma4.Gemma4AudioRelPositionalEncoding(config)(hidden), unseen[None, None])
+    finally:
+        torch.Tensor.float = own
+    q, k, v = (heads_of(each(hidden)) for each in (module.q_proj, module.k_proj, module.v_proj))
+    yield record(
+        "Gemma 4, sound", {**scheme, "bidirectional": False}, {"projection": module.relative_k_proj.weight},
+        q * torch.nn.functional.softplus(module.per_dim_scale), k * module.k_scale, v, attended(out), causal=True, window=4,
+        logits={"multiplier": 1 / math.log(2), "softcap": 1.5},
+    )  # fmt: skip
+
+
+FAMILIES = [inkling, wavlm, xlnet, parakeet, wav2vec2_bert, phi4_audio, swin, swinv2, beit, levit, sam, layoutlmv2, layoutlmv3, udop, sam3, fastspeech2, seamless, vits, clvp, roformer, omni, bros, gemma_sound]
 
 
 def main():

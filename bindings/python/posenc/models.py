@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     Angles: TypeAlias = Literal["exact", "hf_float", "ggml_float"]
     Stack: TypeAlias = Literal["text", "encoder", "decoder", "vision", "audio"]
+    Part: TypeAlias = Literal["attention", "indexer"]
 
 
 def model(x: ModelSource) -> Model:
@@ -114,6 +115,7 @@ def plan(
     group: int | None = None,
     length: int = 0,
     angles: Angles = "exact",
+    part: Part = "attention",
 ) -> Plan: ...
 
 
@@ -121,7 +123,8 @@ def plan(scheme: Value | ModelSource, **geometry: Any) -> Plan:
     """A scheme (`posenc.Rope(...)`, or as JSON has it, `{"type": "rope"}`), or a model's, as tables and numbers.
 
     Of a scheme: head_dim and width in channels, heads, kv_heads, length in tokens, grid_height and grid_width in patches, and
-    angles "exact", "hf_float" or "ggml_float": whose arithmetic forms them. Of a model: layer, stack, group, length, angles.
+    angles "exact", "hf_float" or "ggml_float": whose arithmetic forms them. Of a model: layer, stack, group, length, angles,
+    and part "indexer" for what picks the keys.
     Raises posenc.Error where the scheme needs a size that was not given.
     """
     if isinstance(scheme, dict) and "type" in scheme and "model_type" not in scheme:

@@ -28,6 +28,7 @@ from .reports import (
 )
 
 if TYPE_CHECKING:
+    from .models import Part
     from .types import ArrayLike, ModelSource, PositionIds
 
 
@@ -169,12 +170,14 @@ def identify(
     repeated: bool = False,
     model: ModelSource | None = None,
     layer: int = 0,
+    part: Part | None = None,
 ) -> Identification:
     """Which channels an engine rotated together, and by which angles: queries or keys [head, seq, dim] after rotation and
     before it, or after it alone where every token was the same one (repeated=True). model: what its layer does otherwise is
-    `.beside_model`."""
+    `.beside_model`. part: whose queries or keys they are, the heads' or those of the indexer that picks keys; None: as their
+    width tells."""
     of = None if model is None else read(model)
-    return Identification(_posenc.identify_json(after, before, position_ids, repeated, of, layer), "identify")
+    return Identification(_posenc.identify_json(after, before, position_ids, repeated, of, layer, part), "identify")
 
 
 def identify_table(cos: ArrayLike, sin: ArrayLike) -> Identification:

@@ -69,7 +69,8 @@ _Attention = function_of(
 def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, plan: Plan | None = None, **how: Any) -> torch.Tensor:
     """softmax(logits) v for any plan, with its gradients by q, k and v. q [batch, heads, queries, head_dim] and k
     [batch, kv_heads, keys, head_dim] come unrotated: rotation, bias and logit scales are the plan's. The keywords are
-    those of posenc.attend: position_ids, key_position_ids, causal, window, chunk, prefix, keep, sink_logits, layout, threads."""
+    those of posenc.attend: position_ids, key_position_ids, causal, window, chunk, prefix, keep, keys, sink_logits, layout,
+    threads."""
     made: torch.Tensor = _Attention.apply(q, k, v, plan, how)
     return made
 

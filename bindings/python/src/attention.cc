@@ -45,16 +45,39 @@ std::vector<std::int32_t> blocks_of(nb::handle given, std::int64_t batch, std::i
   return {seen.data(), seen.data() + seen.size()};
 }
 
+}  // namespace
+
+std::vector<std::int32_t> lists_of(nb::handle given, std::int64_t batch, std::int64_t queries,
+                                   const char* where, Mask& mask) {
+  const nb::object numpy = nb::module_::import_("numpy");
+  const nb::object rows = numpy.attr("asarray")(given);
+  const auto axes = nb::cast<std::int64_t>(rows.attr("ndim"));
+  if (axes != 2 && axes != 3)
+    refuse(where, "keys must be [batch, queries, count]", std::to_string(axes) + " axes");
+  mask.key_count = nb::cast<std::int64_t>(rows.attr("shape")[nb::int_(-1)]);
+  const nb::object all =
+      numpy.attr("broadcast_to")(rows, nb::make_tuple(batch, queries, mask.key_count));
+  const nb::object clipped = numpy.attr("clip")(all, -1, 0x7fffffff);
+  const nb::object array = numpy.attr("ascontiguousarray")(clipped, nb::arg("dtype") = "int32");
+  const auto seen = nb::cast<nb::ndarray<const std::int32_t, nb::c_contig>>(array);
+  std::vector<std::int32_t> lists(seen.data(), seen.data() + seen.size());
+  if (lists.empty()) lists.push_back(-1);  // a list of none has a place, too
+  mask.keys = lists.data();
+  return lists;
+}
+
+namespace {
+
 // The arrays of a call, which live as long as it.
 struct Call {
   Array q, k, v, sinks, keep, query_profiles, key_profiles;
   std::vector<std::uint8_t> kept;
-  std::vector<std::int32_t> blocks;
+  std::vector<std::int32_t> blocks, lists;
   AttentionInputs in;
 
   Call(const char* where, nb::handle q_array, nb::handle k_array, nb::handle v_array,
        nb::handle position_ids, nb::handle key_position_ids, const MaskWords& mask,
-       nb::handle keep_array, nb::handle block_ids, nb::handle sink_logits,
+       nb::handle keep_array, nb::handle block_ids, nb::handle key_ids, nb::handle sink_logits,
        nb::handle profiles_of_queries, nb::handle profiles_of_keys, std::string_view layout,
        int threads)
       : q(array_of(q_array, where, "q", Access::read)),
@@ -99,19 +122,21 @@ struct Call {
       blocks = blocks_of(block_ids, in.k.shape[0], keys, where);
       in.mask.blocks = blocks.data();
     }
+    if (!key_ids.is_none()) lists = lists_of(key_ids, in.q.shape[0], queries, where, in.mask);
   }
 };
 
 nb::object attend_arrays(nb::handle q, nb::handle k, nb::handle v, const CompiledPlan* plan,
                          nb::handle scheme, nb::handle position_ids, nb::handle key_position_ids,
                          bool causal, std::int64_t window, std::int64_t chunk, std::int64_t prefix,
-                         nb::handle keep, nb::handle blocks, nb::handle sink_logits,
-                         nb::handle query_profiles, nb::handle key_profiles, nb::handle out,
-                         std::string_view layout, int threads, bool reference, nb::handle logits,
-                         nb::handle weights, nb::handle remainder, nb::handle log_sums) {
+                         nb::handle keep, nb::handle blocks, nb::handle keys,
+                         nb::handle sink_logits, nb::handle query_profiles, nb::handle key_profiles,
+                         nb::handle out, std::string_view layout, int threads, bool reference,
+                         nb::handle logits, nb::handle weights, nb::handle remainder,
+                         nb::handle log_sums) {
   constexpr const char* where = "attend";
   const Call call(where, q, k, v, position_ids, key_position_ids, {causal, window, chunk, prefix},
-                  keep, blocks, sink_logits, query_profiles, key_profiles, layout, threads);
+                  keep, blocks, keys, sink_logits, query_profiles, key_profiles, layout, threads);
   const std::int64_t value_dim = call.in.v.shape[3];
   nb::object made = !out.is_none() ? nb::borrow(out)
                     : value_dim == call.in.q.shape[3]
@@ -222,13 +247,13 @@ nb::dict attend_backward_arrays(nb::handle q, nb::handle k, nb::handle v, nb::ha
                                 const std::vector<std::string>& parameters, nb::handle position_ids,
                                 nb::handle key_position_ids, bool causal, std::int64_t window,
                                 std::int64_t chunk, std::int64_t prefix, nb::handle keep,
-                                nb::handle blocks, nb::handle sink_logits,
+                                nb::handle blocks, nb::handle keys, nb::handle sink_logits,
                                 nb::handle query_profiles, nb::handle key_profiles,
                                 std::string_view layout, int threads, nb::handle remainder_gradient,
                                 nb::handle log_sums, nb::handle dots) {
   constexpr const char* where = "attend_backward";
   const Call call(where, q, k, v, position_ids, key_position_ids, {causal, window, chunk, prefix},
-                  keep, blocks, sink_logits, query_profiles, key_profiles, layout, threads);
+                  keep, blocks, keys, sink_logits, query_profiles, key_profiles, layout, threads);
   const Array by = array_of(out_gradient, where, "out_gradient", Access::read);
   const Tensor gradient = in_layout(by.tensor, layout, where);
   const Plan empty, &what = plan ? plan->plan : empty;
@@ -318,15 +343,17 @@ void bind_attention(nb::module_& m) {
         nb::arg("key_position_ids").none() = nb::none(), nb::arg("causal") = true,
         nb::arg("window") = 0, nb::arg("chunk") = 0, nb::arg("prefix") = 0,
         nb::arg("keep").none() = nb::none(), nb::arg("blocks").none() = nb::none(),
-        nb::arg("sink_logits").none() = nb::none(), nb::arg("query_profiles").none() = nb::none(),
-        nb::arg("key_profiles").none() = nb::none(), nb::arg("out").none() = nb::none(),
-        nb::arg("layout") = "", nb::arg("threads") = 0, nb::arg("reference") = false,
-        nb::arg("logits").none() = nb::none(), nb::arg("weights").none() = nb::none(),
-        nb::arg("remainder").none() = nb::none(), nb::arg("log_sums").none() = nb::none(),
+        nb::arg("keys").none() = nb::none(), nb::arg("sink_logits").none() = nb::none(),
+        nb::arg("query_profiles").none() = nb::none(), nb::arg("key_profiles").none() = nb::none(),
+        nb::arg("out").none() = nb::none(), nb::arg("layout") = "", nb::arg("threads") = 0,
+        nb::arg("reference") = false, nb::arg("logits").none() = nb::none(),
+        nb::arg("weights").none() = nb::none(), nb::arg("remainder").none() = nb::none(),
+        nb::arg("log_sums").none() = nb::none(),
         "softmax(logits) v with all that a plan does about position, for q [batch, head, seq, "
         "head_dim] and k, v of as many heads or fewer, unrotated; fewer queries than keys are the "
         "last ones. scheme: one that reads the content. keep: false hides a key (padding). blocks: "
-        "tokens of one block see each other both ways. "
+        "tokens of one block see each other both ways. keys [batch, seq of q, count]: ids of those "
+        "that each query may see, as an indexer picks them, in any order; below 0: none. "
         "sink_logits: [heads], counted by the softmax without a value. query_profiles and "
         "key_profiles [batch, head, seq, u]: what the tables of a plan with profiles meet. logits: "
         "an array that "
@@ -342,8 +369,9 @@ void bind_attention(nb::module_& m) {
       nb::arg("position_ids").none() = nb::none(), nb::arg("key_position_ids").none() = nb::none(),
       nb::arg("causal") = true, nb::arg("window") = 0, nb::arg("chunk") = 0, nb::arg("prefix") = 0,
       nb::arg("keep").none() = nb::none(), nb::arg("blocks").none() = nb::none(),
-      nb::arg("sink_logits").none() = nb::none(), nb::arg("query_profiles").none() = nb::none(),
-      nb::arg("key_profiles").none() = nb::none(), nb::arg("layout") = "", nb::arg("threads") = 0,
+      nb::arg("keys").none() = nb::none(), nb::arg("sink_logits").none() = nb::none(),
+      nb::arg("query_profiles").none() = nb::none(), nb::arg("key_profiles").none() = nb::none(),
+      nb::arg("layout") = "", nb::arg("threads") = 0,
       nb::arg("remainder_gradient").none() = nb::none(), nb::arg("log_sums").none() = nb::none(),
       nb::arg("dots").none() = nb::none(),
       "The gradients of q, k and v, of profiles where they are given, and of the `parameters` "

@@ -25,4 +25,9 @@ struct MaskWords {
 // bool or uint8 [batch, keys], copied row by row.
 std::vector<std::uint8_t> bytes_of(nb::handle given, std::string_view where);
 
+// Ids of the keys that each query may see, [batch, queries, count] of any integers or [queries,
+// count] for all, copied; the mask then points to them.
+std::vector<std::int32_t> lists_of(nb::handle given, std::int64_t batch, std::int64_t queries,
+                                   const char* where, Mask& mask);
+
 }  // namespace posenc::python

@@ -57,9 +57,9 @@ void append(Cached& cached, const Sequences& sequences, nb::handle k, nb::handle
 
 nb::object attend_cached(Cached& cached, const Sequences& sequences, nb::handle q,
                          const CompiledPlan& plan, bool causal, std::int64_t window,
-                         std::int64_t chunk, std::int64_t prefix, nb::handle sink_logits,
-                         nb::handle query_profiles, nb::handle key_profiles, nb::handle out,
-                         std::string_view layout, int threads) {
+                         std::int64_t chunk, std::int64_t prefix, nb::handle keys,
+                         nb::handle sink_logits, nb::handle query_profiles, nb::handle key_profiles,
+                         nb::handle out, std::string_view layout, int threads) {
   constexpr const char* where = "KvCache.attend";
   const Array queries = array_of(q, where, "q", Access::read);
   const Tensor in = in_layout(queries.tensor, layout, where);
@@ -82,9 +82,11 @@ nb::object attend_cached(Cached& cached, const Sequences& sequences, nb::handle 
     of_keys = array_of(key_profiles, where, "key_profiles", Access::read);
     profiles.key = in_layout(of_keys.tensor, layout, where);
   }
-  const MaskWords mask{causal, window, chunk, prefix};
+  Mask mask = MaskWords{causal, window, chunk, prefix}.mask();
+  std::vector<std::int32_t> lists;
+  if (!keys.is_none()) lists = lists_of(keys, in.shape[0], in.shape[2], where, mask);
   unlocked([&] {
-    return cached.cache.attend(sequences, in, plan.plan, mask.mask(), into, {threads}, sinks.tensor,
+    return cached.cache.attend(sequences, in, plan.plan, mask, into, {threads}, sinks.tensor,
                                profiles);
   });
   return out.is_none() ? handed_back(std::move(made), q) : made;
@@ -146,12 +148,14 @@ void bind_cache(nb::module_& m) {
            "v, unrotated. Without position_ids they stand behind the last ones.")
       .def("attend", &attend_cached, nb::arg("sequences"), nb::arg("q"), nb::arg("plan"),
            nb::kw_only(), nb::arg("causal") = true, nb::arg("window") = 0, nb::arg("chunk") = 0,
-           nb::arg("prefix") = 0, nb::arg("sink_logits").none() = nb::none(),
+           nb::arg("prefix") = 0, nb::arg("keys").none() = nb::none(),
+           nb::arg("sink_logits").none() = nb::none(),
            nb::arg("query_profiles").none() = nb::none(),
            nb::arg("key_profiles").none() = nb::none(), nb::arg("out").none() = nb::none(),
            nb::arg("layout") = "", nb::arg("threads") = 0,
            "The attention of the newest tokens of each sequence over all its tokens: q [sequence, "
-           "heads, tokens, head_dim], unrotated. Keywords as posenc.attend has them.")
+           "heads, tokens, head_dim], unrotated. Keywords as posenc.attend has them; keys count a "
+           "sequence's tokens in the order of append.")
       .def("attend_part", &attend_part, nb::arg("sequences"), nb::arg("q"), nb::arg("position_ids"),
            nb::arg("plan"), nb::kw_only(), nb::arg("causal") = true, nb::arg("window") = 0,
            nb::arg("chunk") = 0, nb::arg("prefix") = 0, nb::arg("layout") = "",

@@ -38,7 +38,7 @@ ReadModel read_bytes(nb::bytes contents, const std::string& name) {
 // Groups that hold the layer, or the only one that there is.
 CompiledPlan plan_of(const ReadModel& read, std::optional<std::int64_t> layer,
                      std::string_view stack, std::optional<std::int64_t> group, std::int64_t length,
-                     std::string_view angles) {
+                     std::string_view angles, std::string_view part) {
   const auto& groups = read.model.groups;
   const LayerGroup* chosen = nullptr;
   if (group) {
@@ -60,6 +60,16 @@ CompiledPlan plan_of(const ReadModel& read, std::optional<std::int64_t> layer,
       refuse("plan", "layer must be given where layers differ",
              std::to_string(count) + " groups of " + std::string(stack) + " layers",
              "pass layer= or group=");
+  }
+  if (part != "attention" && part != "indexer")
+    refuse("plan", "part must be attention or indexer", std::string(part));
+  std::optional<LayerGroup> own;
+  if (part == "indexer") {
+    own = indexer_group(*chosen);
+    if (!own)
+      refuse("plan", "the layers must have an indexer", std::string(name(chosen->stack)),
+             "m.explain().groups tells which have one");
+    chosen = &*own;
   }
   CompiledPlan made{unwrap(compile(*chosen, length, angles_of(angles))), chosen->geometry};
   made.geometry.length = length;
@@ -183,9 +193,10 @@ void bind_models(nb::module_& m) {
           "classes.")
       .def("plan", &plan_of, nb::kw_only(), nb::arg("layer").none() = nb::none(),
            nb::arg("stack") = "text", nb::arg("group").none() = nb::none(), nb::arg("length") = 0,
-           nb::arg("angles") = "exact",
+           nb::arg("angles") = "exact", nb::arg("part") = "attention",
            "The plan of a layer (or group) for a length; exact angles, or an engine's: hf_float, "
-           "ggml_float.")
+           "ggml_float. part: \"indexer\" is what picks the keys there (DeepSeek V3.2), with heads "
+           "and channels of its own.")
       .def(
           "explain_json",
           [](const ReadModel& r, std::int64_t at, std::optional<std::int64_t> layer) {

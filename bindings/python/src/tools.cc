@@ -44,7 +44,8 @@ nb::tuple served(EngineReading&& reading, const std::vector<Finding>& found, std
 }
 
 std::string identify_arrays(nb::handle after, nb::handle before, nb::handle position_ids,
-                            bool repeated, const ReadModel* model, std::int64_t layer) {
+                            bool repeated, const ReadModel* model, std::int64_t layer,
+                            std::optional<std::string> part) {
   constexpr const char* where = "identify";
   const Array seen = array_of(after, where, "after", Access::read);
   Array unrotated;
@@ -60,8 +61,13 @@ std::string identify_arrays(nb::handle after, nb::handle before, nb::handle posi
                      .positions = positions,
                      .repeated = repeated});
   });
+  if (part && *part != "attention" && *part != "indexer")
+    refuse(where, "part must be attention or indexer", *part);
   if (!model) return to_json(found);
-  const auto beside = unlocked([&] { return beside_model(found, model->model, layer); });
+  const DumpedPart whose = !part                ? DumpedPart::by_width
+                           : *part == "indexer" ? DumpedPart::indexer
+                                                : DumpedPart::attention;
+  const auto beside = unlocked([&] { return beside_model(found, model->model, layer, 0, whose); });
   std::string json = to_json(found);
   json.replace(json.size() - 1, 1,
                ",\"beside_model\":" + to_json(std::span<const Finding>(beside)) + "}");
@@ -197,7 +203,8 @@ void bind_tools(nb::module_& m) {
       nb::arg("training") = false);
   m.def("identify_json", &identify_arrays, nb::arg("after"), nb::arg("before").none() = nb::none(),
         nb::arg("position_ids").none() = nb::none(), nb::arg("repeated") = false,
-        nb::arg("model").none() = nb::none(), nb::arg("layer") = 0);
+        nb::arg("model").none() = nb::none(), nb::arg("layer") = 0,
+        nb::arg("part").none() = nb::none());
   m.def("identify_table_json", &identify_cos_sin, nb::arg("cos"), nb::arg("sin"));
   m.def("identify_vectors_json", &identify_added, nb::arg("values"));
   m.def(

@@ -39,6 +39,11 @@ FAMILIES = {
     "deepseek_v3": dict(num_key_value_heads=4, head_dim=8, q_lora_rank=32, kv_lora_rank=16, qk_rope_head_dim=8, qk_nope_head_dim=16, v_head_dim=16, n_routed_experts=2,
                         num_experts_per_tok=1, n_group=1, topk_group=1, moe_intermediate_size=16, first_k_dense_replace=2),
 }  # fmt: skip
+# An indexer picks the keys.
+PICKED = dict(num_key_value_heads=4, head_dim=8, q_lora_rank=32, kv_lora_rank=16, qk_rope_head_dim=8, qk_nope_head_dim=16, v_head_dim=16,
+              n_routed_experts=2, num_experts_per_tok=1, n_group=1, topk_group=1, moe_intermediate_size=16, index_n_heads=2,
+              index_head_dim=12, index_topk=8)  # fmt: skip
+INDEXED = {"deepseek_v32": PICKED, "glm_moe_dsa": PICKED}
 # Those that look at pictures: positions of three axes.
 SECTIONS = {"rope_type": "default", "type": "default", "mrope_section": [2, 3, 3]}
 PICTURES = {
@@ -51,7 +56,7 @@ PICTURES = {
 def built(family, **more):
     torch.manual_seed(0)
     dtype = more.pop("dtype", torch.float32)
-    said = copy.deepcopy({**SIZES, **FAMILIES[family], **more})  # configurations rewrite the dicts that they are given
+    said = copy.deepcopy({**SIZES, **{**FAMILIES, **INDEXED}[family], **more})  # configurations rewrite the dicts that they are given
     config = transformers.AutoConfig.for_model(family, **said)
     return transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=dtype).eval()
 

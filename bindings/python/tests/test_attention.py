@@ -91,6 +91,30 @@ def test_tokens_of_a_picture_see_each_other(np, rng):
     np.testing.assert_allclose(out[:, :, 1:4], whole[:, :, 1:4], atol=1e-14)
 
 
+def test_lists_of_keys_hide_the_others(np, rng):
+    rope = posenc.plan(posenc.Rope(), head_dim=8)
+    q, k, v = rng.standard_normal((3, 2, 2, 6, 8))
+    keys = np.array([[[i, 0, -1] if i else [0, -1, -1] for i in range(6)]] * 2)
+    out = posenc.attend(q, k, v, rope, keys=keys)
+    logits = np.zeros((2, 2, 6, 6))
+    posenc.attend(q, k, v, rope, reference=True, logits=logits)
+    seen = (np.arange(6) == 0) | (np.arange(6)[:, None] == np.arange(6))
+    weights = np.where(seen, np.exp(logits), 0)
+    np.testing.assert_allclose(out, weights / weights.sum(-1, keepdims=True) @ v, atol=1e-12)
+    np.testing.assert_allclose(posenc.attend(q, k, v, rope, keys=keys[0]), out, atol=1e-14)
+    made = posenc.attend_backward(q, k, v, np.ones_like(q), rope, keys=keys)
+    assert made["k"].shape == k.shape and not made["v"][:, :, 1:][:, :, :0].any()
+    cache = posenc.KvCache(kv_heads=2, head_dim=8, dtype="float64")
+    both = [cache.add(), cache.add()]
+    cache.append(both, k, v, rope)
+    last = cache.attend(both, q[:, :, -1:], rope, keys=keys[:, -1:])
+    np.testing.assert_allclose(last, out[:, :, -1:], atol=1e-12)
+    with pytest.raises(posenc.Error, match="below the 6 keys, got 6"):
+        posenc.attend(q, k, v, rope, keys=keys + (keys == 5))
+    with pytest.raises(posenc.Error, match="queries, count"):
+        posenc.attend(q, k, v, rope, keys=[0, 1])
+
+
 def test_the_default_queries_are_the_last(np, rng):
     rope = posenc.plan(posenc.Rope(), head_dim=16)
     q, k, v = rng.standard_normal((3, 1, 2, 6, 16))

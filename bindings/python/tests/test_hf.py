@@ -12,7 +12,7 @@ transformers = pytest.importorskip("transformers")
 import live_census  # noqa: E402
 import live_planting  # noqa: E402
 from live_bugs import BUGS  # noqa: E402
-from live_models import CACHE, FAMILIES, KEPT, PICTURES, SCALED, V5, built, codes, picture, run  # noqa: E402
+from live_models import CACHE, FAMILIES, INDEXED, KEPT, PICTURES, SCALED, V5, built, codes, picture, run  # noqa: E402
 
 import posenc  # noqa: E402
 import posenc.hf as hf  # noqa: E402
@@ -284,6 +284,29 @@ def test_a_probe_finds_what_hidden_code_does(code, made):
 def test_probes_of_healthy_families_have_nothing(family):
     report = hf.probe(built(family))
     assert report.ok, str(report)
+
+
+@pytest.mark.skipif(not V5, reason="transformers 4 has no such family")
+@pytest.mark.parametrize("family", list(INDEXED))
+def test_indexers_are_held_against_their_own_plans(family):
+    model = built(family)
+    seen, _ = run(model)
+    assert seen.check().ok, str(seen.check())
+    assert {record["part"] for record in seen.applied} == {"attention", "indexer"}
+    code = sys.modules[type(model).__module__]
+    names = ("apply_rotary_pos_emb", "apply_rotary_pos_emb_interleave")
+    if not all(hasattr(code, name) for name in names):
+        return
+    both = [getattr(code, name) for name in names]
+    # The two pairings exchanged, as engines have had them.
+    try:
+        for name, other in zip(names, reversed(both), strict=True):
+            setattr(code, name, other)
+        seen, _ = run(model)
+    finally:
+        for name, own in zip(names, both, strict=True):
+            setattr(code, name, own)
+    assert "pairing" in codes(seen) or "indexer_pairing" in codes(seen)
 
 
 def test_generation_is_the_same_with_posencs_rotary(llama):

@@ -96,3 +96,23 @@ def test_what_deserves_a_look_is_a_warning():
     with pytest.warns(posenc.Warning) as warned:
         model = posenc.model(written)
     assert {each.message.code for each in warned} == {each.code for each in model.warnings}
+
+
+DEEPSEEK = {
+    "model_type": "deepseek_v32", "num_hidden_layers": 2, "hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 4,
+}  # fmt: skip
+
+
+def test_an_indexer_has_a_plan_of_its_own():
+    model = posenc.model(DEEPSEEK)
+    main, own = model.plan(), model.plan(part="indexer")
+    assert (main.pairing, own.pairing) == ("interleaved", "halves")
+    assert (own.first_dim, own.rotary_dim) == (0, 64) and (main.inv_freq == own.inv_freq).all()
+    said = model.explain().groups[0].indexer
+    assert said.heads == 64 and said.head_dim == 128 and said.picked.count == 2048
+    assert said.cache_bytes_per_token == 2 * 128 * 2
+    assert posenc.plan(DEEPSEEK, part="indexer") == own
+    with pytest.raises(posenc.Error, match="must have an indexer"):
+        posenc.model(CONFIG).plan(part="indexer")
+    with pytest.raises(posenc.Error, match="attention or indexer"):
+        model.plan(part="draft")

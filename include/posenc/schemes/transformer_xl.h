@@ -2,7 +2,7 @@
 // src/schemes/transformer_xl.cc.
 #pragma once
 
-#include "posenc/schemes/scheme.h"
+#include "posenc/schemes/sinusoidal.h"
 
 namespace [[gnu::visibility("default")]] posenc {
 
@@ -11,6 +11,7 @@ struct TransformerXl {
   double base = 10000;
   bool bidirectional = true;
   bool biases = true;
+  WaveSpacing spacing = WaveSpacing::width;
   // Borrowed: W_R [heads · head_dim][width] as a linear layer has it, u and v [heads][head_dim].
   Table projection = {}, content_bias = {}, position_bias = {};
 
@@ -25,7 +26,9 @@ struct TransformerXl {
               "sin,cos,sin,cos... (Conformers) or all sines, then all cosines (XLNet)"},
         Field{"base", &TransformerXl::base, "base of the sinusoid", above_one},
         Field{"bidirectional", &TransformerXl::bidirectional, "keys ahead of the query too"},
-        Field{"biases", &TransformerXl::biases, "learned u and v of each head beside the query"}};
+        Field{"biases", &TransformerXl::biases, "learned u and v of each head beside the query"},
+        Field{"spacing", &TransformerXl::spacing,
+              "frequencies base^(−2r/d) or, to both ends, base^(−r/(d/2−1)) (Gemma's sound)"}};
   }
   static constexpr auto tables() {
     return std::tuple{

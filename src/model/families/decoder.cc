@@ -395,7 +395,7 @@ class DecoderReader {
 
   // What an indexer picks, and its keys: one for each token, which all of its heads share.
   void add_indexer(const LayerKind& kind, LayerGroup& group) {
-    const Indexer& indexer = family_.attention.indexer;
+    const FamilyIndexer& indexer = family_.attention.indexer;
     if (indexer.most == 0 || (!indexer.kind.empty() && kind.type != indexer.kind)) return;
     const Range range{.least = 1, .most = static_cast<double>(most_length)};
     const auto number = [&](std::string_view field, std::string_view keys, std::int64_t otherwise) {
@@ -415,12 +415,38 @@ class DecoderReader {
                     .block = block,
                     .local = local ? local->value : indexer.local};
     if (!kind.picks) return;
-    const std::int64_t every = std::max<std::int64_t>(group.compressed, 1);
-    group.cache_beside.push_back({.elements = indexer.caches_gates ? 2 * width + 1 : width,
-                                  .every = every,
-                                  .note = indexer.caches_gates
-                                              ? "keys, gates and flags of the indexer"
-                                              : "keys of the indexer"});
+    const std::int64_t heads = number("indexer_heads", indexer.heads_keys, indexer.heads);
+    Indexer own{.heads = std::max<std::int64_t>(heads, 0),
+                .head_dim = width,
+                .slice = indexer.slice,
+                .keys = {.elements = indexer.caches_gates ? 2 * width + 1 : width,
+                         .every = std::max<std::int64_t>(group.compressed, 1),
+                         .note = indexer.caches_gates ? "keys, gates and flags of the indexer"
+                                                      : "keys of the indexer"}};
+    group.cache_beside.push_back(own.keys);
+    if (indexer.learned_temperature) own.logits = {.temperature = Temperature::heads, .offset = 1};
+    if (index_rotation(group, own)) group.indexer = std::move(own);
+  }
+
+  // As many channels of its heads rotate as of the group's.
+  bool index_rotation(LayerGroup& group, Indexer& own) {
+    const auto* rope = std::get_if<Rope>(&group.schemes.front());
+    if (!rope) return true;
+    const Expected<Plan> plan = compile(Scheme{*rope}, group.geometry);
+    if (!plan || !plan->rotate) return false;
+    own.rotary_dim = plan->rotate->slice.rotary_dim;
+    own.pairing = family_.attention.indexer.pairing.value_or(rope->pairing);
+    if (const auto neighbours = config_.flag("indexer_rope_interleave")) {
+      own.pairing = neighbours->value ? Pairing::interleaved : Pairing::halves;
+      note(group.provenance, "indexer_pairing", name(own.pairing), Origin::file, neighbours->key);
+    }
+    if (own.rotary_dim <= own.head_dim) return true;
+    reading_.warn("ignored_key",
+                  config_.where(family_.attention.indexer.width_keys) + " is " +
+                      std::to_string(own.head_dim) + ", fewer channels than the " +
+                      std::to_string(own.rotary_dim) +
+                      " that rotate: no plan says what becomes of the indexer's keys");
+    return false;
   }
 
   void set_context() {

@@ -147,6 +147,7 @@ void read_deepseek_v4(const Section& config, const Family& family) {
     if (type == slides) continue;
     group.compressed = rate_of(config, type);
     for (CachePart& part : group.cache_beside) part.every = group.compressed;
+    if (group.indexer) group.indexer->keys.every = group.compressed;
     group.cache_beside.insert(group.cache_beside.begin(),
                               {group.cache_elements, group.compressed, "entries"});
   }

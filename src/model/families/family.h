@@ -84,16 +84,22 @@ struct Mla {
 
 // What picks the keys that a query sees (DeepSeek's sparse attention).
 constexpr std::int64_t no_default = -1;
-struct Indexer {
+struct FamilyIndexer {
   std::int64_t most = 0;   // default of index_topk: tokens, or blocks; 0: the family has no indexer
   std::int64_t width = 0;  // default of index_head_dim, whose keys are cached
+  std::int64_t heads = 0;  // default of index_n_heads
   std::string_view most_keys = "index_topk", width_keys = "index_head_dim", block_keys = {};
+  std::string_view heads_keys = "index_n_heads";
   std::int64_t block = 1;       // default of the tokens that are picked together
   std::int64_t local = 0;       // default of index_local_blocks, which are always picked
   bool most_in_tokens = false;  // most counts tokens where blocks are picked
   bool caches_gates = false;    // a gate for each channel and a flag beside the key (GLM-5 Next)
   std::string_view kind = {};   // of the layers that have it; "": all that attend
-  LayerRule* rule = nullptr;    // which layers pick for themselves; null: all
+  // which of its channels rotate, as many as of a head, and in which pairs; nullopt: as a head's
+  SliceEnd slice = SliceEnd::leading;
+  std::optional<Pairing> pairing = {};
+  bool learned_temperature = false;  // of its own (Mistral Large 4)
+  LayerRule* rule = nullptr;         // which layers pick for themselves; null: all
 };
 
 // Where biases of a page's axes meet the logits: with the product, before the scale (LayoutLM v3),
@@ -289,7 +295,7 @@ struct FamilyAttention {
   // nope > 0: multi-head latent attention
   Mla mla = {};
   // most > 0: a query sees what it picks
-  Indexer indexer = {};
+  FamilyIndexer indexer = {};
   // null: a rotation, or none
   SchemeRule* schemes = nullptr;
   // null: 1/√head_dim

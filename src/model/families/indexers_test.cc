@@ -89,6 +89,50 @@ TEST(Indexers, PoolsAndBlocksArePickedWhole) {
   EXPECT_EQ(indexed_layer(budget, 3).picked, (Picked{.count = 64, .block = 16}));
 }
 
+// What each family's own code does, and its scaling without the factor on the attention's logits.
+TEST(Indexers, RotateInTheirOwnWay) {
+  const auto own = [](std::string_view type, std::string_view more = {}) {
+    const Model model = indexed_model(type, more);
+    const auto group = indexer_group(indexed_layer(model, 0));
+    EXPECT_TRUE(group) << type;
+    return group ? compile(*group).value_or(Plan{}) : Plan{};
+  };
+  constexpr std::string_view yarn =
+      R"("rope_scaling": {"type": "yarn", "factor": 40, "original_max_position_embeddings": 4096,
+         "mscale": 1, "mscale_all_dim": 1})";
+  const Plan deepseek = own("deepseek_v32", yarn);
+  EXPECT_EQ(deepseek.rotate->slice, (Slice{.rotary_dim = 64}));
+  EXPECT_EQ(deepseek.logits.multiplier, 1);
+  const Model model = indexed_model("deepseek_v32", yarn);
+  EXPECT_GT(compile(indexed_layer(model, 0))->logits.multiplier, 1.8);
+  EXPECT_EQ(indexed_layer(model, 0).indexer->heads, 64);
+  const Plan glm = own("glm_moe_dsa");
+  EXPECT_EQ(glm.rotate->slice, (Slice{.pairing = Pairing::interleaved, .rotary_dim = 64}));
+  EXPECT_EQ(own("glm_moe_dsa", R"("indexer_rope_interleave": false)").rotate->slice.pairing,
+            Pairing::halves);
+  EXPECT_EQ(own("hy_v4").rotate->slice, (Slice{.first_dim = 64, .rotary_dim = 64}));
+  const Plan large = own("mistral_large4_text");
+  EXPECT_EQ(large.logits.temperature, Temperature::heads);
+}
+
+TEST(Indexers, ALayerThatTakesAnothersPicksHasNone) {
+  const Model fourth = indexed_model("hy_v4");
+  EXPECT_TRUE(indexed_layer(fourth, 1).indexer);
+  EXPECT_FALSE(indexed_layer(fourth, 2).indexer);
+  EXPECT_FALSE(indexer_group(indexed_layer(fourth, 2)));
+  EXPECT_FALSE(indexer_group(indexed_layer(indexed_model("deepseek_v3"), 0)));
+}
+
+// MiniMax M3's would rotate each channel of a pair by an angle of its own.
+TEST(Indexers, ANarrowerOneThanWhatRotatesIsTold) {
+  const Model model = indexed_model("minimax_m3_vl_text",
+                                    R"("num_hidden_layers": 1, "layer_types": ["minimax_m3_sparse"],
+                                       "index_head_dim": 32)");
+  EXPECT_FALSE(indexed_layer(model, 0).indexer);
+  ASSERT_FALSE(model.warnings.empty());
+  EXPECT_EQ(model.warnings.back().code, "ignored_key");
+}
+
 constexpr std::string_view six_layers = R"("num_hidden_layers": 6, )";
 
 TEST(Indexers, MiniMaxM3SaysItsLayersInThreeWays) {

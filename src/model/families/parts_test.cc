@@ -84,7 +84,7 @@ TEST(Parts, T5GemmasEncoderSeesAsFarAheadAsBack) {
 
 TEST(Parts, OneThatIsNotCoveredIsSaidWithItsReason) {
   const std::string why = parts_refusal(R"({"model_type": "speech-encoder-decoder",
-      "encoder": {"model_type": "wav2vec2"}, "decoder": {"model_type": "bert"}})");
+      "encoder": {"model_type": "segformer"}, "decoder": {"model_type": "bert"}})");
   EXPECT_NE(why.find("convolutions"), std::string::npos) << why;
 }
 
@@ -112,7 +112,7 @@ TEST(Sound, AnEncoderBesideATextModelIsAStack) {
 }
 
 TEST(Sound, AnEncoderThatIsNotCoveredIsAWarning) {
-  const Model model = hearing(R"({"model_type": "gemma3n_audio"})");
+  const Model model = hearing(R"({"model_type": "speecht5"})");
   EXPECT_EQ(layers_in(model, Stack::audio), 0);
   EXPECT_TRUE(warns_of(model, "audio_not_explained"));
 }

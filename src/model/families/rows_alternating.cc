@@ -424,6 +424,7 @@ void read_minimax_m3(const Section& config, const Family& family) {
   constexpr std::pair<std::string_view, std::string_view> words[] = {
       {"index_topk_blocks", "sparse_topk_blocks"},
       {"index_head_dim", "sparse_index_dim"},
+      {"index_n_heads", "sparse_num_index_heads"},
       {"index_block_size", "sparse_block_size"},
       {"index_local_blocks", "sparse_local_block"}};
   for (const auto& [key, old] : words)
@@ -441,19 +442,21 @@ void read_minimax_m3(const Section& config, const Family& family) {
   read_decoder(Section(config.reading, &json, config.path()), family);
 }
 
-constexpr Indexer picks_blocks{.most = 16,
-                               .width = 128,
-                               .most_keys = "index_topk_blocks",
-                               .block_keys = "index_block_size",
-                               .block = 128,
-                               .local = 1,
-                               .kind = "minimax_m3_sparse"};
-constexpr Indexer picks_by_budget{.most = no_default,
-                                  .width = no_default,
-                                  .most_keys = "indexer_budget",
-                                  .width_keys = "indexer_head_dim",
-                                  .block_keys = "indexer_compress_ratio",
-                                  .most_in_tokens = true};
+constexpr FamilyIndexer picks_blocks{.most = 16,
+                                     .width = 128,
+                                     .heads = 4,
+                                     .most_keys = "index_topk_blocks",
+                                     .block_keys = "index_block_size",
+                                     .block = 128,
+                                     .local = 1,
+                                     .kind = "minimax_m3_sparse"};
+constexpr FamilyIndexer picks_by_budget{.most = no_default,
+                                        .width = no_default,
+                                        .most_keys = "indexer_budget",
+                                        .width_keys = "indexer_head_dim",
+                                        .block_keys = "indexer_compress_ratio",
+                                        .heads_keys = "indexer_n_heads",
+                                        .most_in_tokens = true};
 
 // clang-format off: one row a family, as dense as it can be read.
 // sizes: width, layers, heads, key-value heads (0: as many), head_dim (0: width / heads).

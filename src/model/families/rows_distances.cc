@@ -2,6 +2,7 @@
 // Transformer-XL and its Conformers, clipped distances.
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <optional>
 #include <string>
 
@@ -249,6 +250,40 @@ void read_clipped(const Section& config, const Family& family) {
   add_encoder(config, family, std::move(group), 0);
 }
 
+// Gemma's encoders of sound: queries meet sinusoids of the distance behind them, projected by heads,
+// as they meet keys; both sums go through a softcap. Blocks of frames see as much before and ahead
+// of each as a window does. Queries are multiplied by softplus(per_dim_scale)/ln 2, learned by
+// channel: the plan has 1/ln 2.
+void read_gemma_sound(const Section& config, const Family& family) {
+  ProvenanceList notes;
+  ModelDims dims;
+  dims.width = config.size(notes, "width", "hidden_size", family.sizes.width, most_width);
+  dims.layers = config.size(notes, "layers", "conf_num_hidden_layers num_hidden_layers",
+                            family.sizes.layers, most_layers);
+  dims.heads = dims.kv_heads =
+      config.size(notes, "heads", "conf_num_attention_heads num_attention_heads",
+                  family.sizes.heads, most_heads);
+  dims.head_dim = dims.value_dim = head_dim_of(config, notes, dims.width, dims.heads);
+  const std::int64_t before = config.size(
+      notes, "before", "conf_attention_context_left attention_context_left", 13, most_length);
+  const auto right = config.integer("conf_attention_context_right attention_context_right",
+                                    Range{.least = 0, .most = static_cast<double>(most_length)});
+  const auto cap = config.number("conf_attention_logit_cap attention_logit_cap", positive);
+  note(notes, "softcap", number_text(cap ? cap->value : 50), cap ? Origin::file : Origin::family,
+       cap ? cap->key : "default of " + config.reading.family);
+  const std::int64_t ahead = right ? right->value : 0;
+  LayerGroup group = uniform_group(Stack::encoder, dims, ahead == 0, std::move(notes));
+  group.window = before + ahead;
+  if (ahead > 0) group.behind = before - 1;
+  group.schemes = {
+      TransformerXl{.bidirectional = ahead > 0, .biases = false, .spacing = WaveSpacing::ends}};
+  group.logits = {.multiplier = 1 / std::numbers::ln2, .softcap = cap ? cap->value : 50};
+  group.logits_note = "1/ln 2, beside softplus(per_dim_scale) on the channels of queries";
+  group.cache_elements = 0;
+  group.cache_note = {};
+  add_encoder(config, family, std::move(group), 0);
+}
+
 // VITS: vectors for as many distances as window_size to each side, on keys and values, and none
 // beyond.
 void read_vits(const Section& config, const Family& family) {
@@ -351,6 +386,8 @@ constexpr Family distances[] = {
      .sizes = {1024, 16, 8}, .causal = false, .window = {.size = 128},
      .remark = "layers that subsample halve the frames, and the distances of those behind them"},
     {.types = "granite_speech5_ctc", .read = read_parts},
+    {.types = "gemma3n_audio", .read = read_gemma_sound, .sizes = {1536, 12, 8}},
+    {.types = "gemma4_audio", .read = read_gemma_sound, .sizes = {1024, 12, 8}},
     {.types = "phi4_multimodal_audio", .read = read_clipped, .sizes = {1024, 24, 16},
      .causal = false, .window = {.size = 500}},
 

@@ -58,17 +58,36 @@ void pickers_each_fourth(LayerDraft& layers) {
        Origin::family, "rule of " + layers.config.reading.family);
 }
 
-constexpr Indexer indexed{.most = 2048, .width = 128};
-constexpr Indexer indexed_by_some{.most = 2048, .width = 128, .rule = pickers};
-constexpr Indexer indexed_by_a_fourth{.most = 2048, .width = 128, .rule = pickers_each_fourth};
-constexpr Indexer indexed_in_pools{.most = 2048,
-                                   .width = 128,
-                                   .block_keys = "index_kpool",
-                                   .block = 16,
-                                   .most_in_tokens = true,
-                                   .caches_gates = true,
-                                   .rule = pickers};
-constexpr Indexer indexed_entries{.most = 512, .width = 128, .kind = "compressed_sparse_attention"};
+// DeepSeek V3.2 and A.X K2: halves, where the heads pair neighbours.
+constexpr FamilyIndexer indexed{.most = 2048, .width = 128, .heads = 64, .pairing = halves};
+constexpr FamilyIndexer indexed_by_few{.most = 2048, .width = 128, .heads = 16, .pairing = halves};
+constexpr FamilyIndexer indexed_by_some{.most = 2048, .width = 128, .heads = 32, .rule = pickers};
+constexpr FamilyIndexer indexed_with_temperature{
+    .most = 2048, .width = 128, .heads = 32, .learned_temperature = true, .rule = pickers};
+// HY V4: the last channels rotate.
+constexpr FamilyIndexer indexed_by_a_fourth{.most = 2048,
+                                            .width = 128,
+                                            .heads = 16,
+                                            .slice = SliceEnd::trailing,
+                                            .rule = pickers_each_fourth};
+constexpr FamilyIndexer indexed_beside_pictures{.most = 2048,
+                                                .width = 128,
+                                                .heads = 32,
+                                                .slice = SliceEnd::trailing,
+                                                .rule = pickers_each_fourth};
+constexpr FamilyIndexer indexed_in_pools{.most = 2048,
+                                         .width = 128,
+                                         .heads = 32,
+                                         .block_keys = "index_kpool",
+                                         .block = 16,
+                                         .most_in_tokens = true,
+                                         .caches_gates = true,
+                                         .rule = pickers};
+constexpr FamilyIndexer indexed_entries{.most = 512,
+                                        .width = 128,
+                                        .heads = 64,
+                                        .kind = "compressed_sparse_attention",
+                                        .slice = SliceEnd::trailing};
 
 // Mistral Large 4: q × (s_h·ln(p + 1) + b_h) in all layers, s and b being softmax_scaling's of the
 // checkpoint.
@@ -90,6 +109,25 @@ void read_latent_if_used(const Section& config, const Family& family) {
   read_decoder(config, plain);
 }
 
+// LongCat-Flash: a layer attends twice, and each attention has weights and a cache of its own.
+void read_twice(const Section& config, const Family& family) {
+  const auto layers = config.integer("num_layers", Range{.least = 1, .most = most_layers / 2.0});
+  if (config.reading.error) return;
+  Json::Object whole = config.members();
+  std::erase_if(whole, [](const JsonMember& member) {
+    return member.key == "num_hidden_layers" || member.key == "num_layers";
+  });
+  whole.push_back({"num_hidden_layers", {layers ? 2 * layers->value : family.sizes.layers}});
+  const Json json{std::move(whole)};
+  read_decoder(Section(config.reading, &json, config.path()), family);
+  for (LayerGroup& group : config.reading.model.groups)
+    for (Provenance& value : group.provenance) {
+      if (value.field != "layers") continue;
+      value.origin = Origin::derived;
+      value.detail = "2 · num_layers: each layer attends twice";
+    }
+}
+
 // clang-format off: one row a family, as dense as it can be read.
 // sizes: width, layers, heads, key-value heads (0: as many), head_dim (0: width / heads).
 constexpr Family latent[] = {
@@ -105,8 +143,7 @@ constexpr Family latent[] = {
     {.types = "deepseek_v32", .context = 160 * K, .sizes = {7168, 61, 128, 128},
      .rope = {.pairing = interleaved, .pairing_key = interleave_keys, .theta = 10000},
      .layers = {.types = true},
-     .attention = {.mla = {128, 64, 512}, .indexer = indexed, .scale_logits = true},
-     .remark = "deepseek_v32: the indexer that picks tokens rotates on its own, pairing halves"},
+     .attention = {.mla = {128, 64, 512}, .indexer = indexed, .scale_logits = true}},
     {.types = "glm4_moe_lite", .context = 202752, .sizes = {2048, 47, 20, 20},
      .rope = {.pairing = interleaved, .pairing_key = interleave_keys, .theta = 10000},
      .heads = {.dim_rotates = true}, .attention = {.mla = {192, 64, 512}, .scale_logits = true}},
@@ -125,11 +162,10 @@ constexpr Family latent[] = {
                        "original_max_position_embeddings": 512, "beta_fast": 32, "beta_slow": 1,
                        "attention_factor": 1})", .learned_factors = true},
      .layers = {.types = true, .every = 4, .rotates = listed_layers},
-     .attention = {.mla = {64, 64, 512}, .indexer = indexed_by_some, .logits = learned_temperature,
+     .attention = {.mla = {64, 64, 512}, .indexer = indexed_with_temperature, .logits = learned_temperature,
        .scale_logits = true},
      .remark = "mistral_large4_text: the checkpoint multiplies frequencies by learned factors "
-               "e^alpha (rotary_emb.alpha), which the plan has where the weights lie beside the file; "
-               "the indexer that picks tokens has the same rotation and a temperature of its own"},
+               "e^alpha (rotary_emb.alpha), which the plan has where the weights lie beside the file"},
     {.types = "deepseek_v4", .read = read_deepseek_v4, .context = 1024 * K,
      .sizes = {4096, 43, 64, 1, 512},
      .rope = {.pairing = interleaved, .theta = 10000, .by_layer_type = true},
@@ -137,32 +173,32 @@ constexpr Family latent[] = {
      .window = {.size = 128},
      .attention = {.indexer = indexed_entries, .sinks = Sinks::all, .keys_are_values = true},
      .remark = "deepseek_v4: entries that stand for several tokens are keys at the position of their "
-               "first one, rotated alike; the indexer that picks them has their rotation"},
+               "first one, rotated alike, as the keys of its indexer are"},
     {.types = "minicpm3", .context = 32 * K, .sizes = {2560, 62, 40, 40},
      .rope = {.pairing = halves, .theta = 10000},
      .attention = {.mla = {64, 32, 256}, .scale_logits = true}},
     {.types = "glm_moe_dsa", .context = 202752, .sizes = {6144, 78, 64, 64},
      .rope = {.pairing = interleaved, .theta = 10000}, .layers = {.types = true},
-     .attention = {.mla = {192, 64, 512}, .indexer = indexed_by_some, .scale_logits = true},
-     .remark = "glm_moe_dsa: the indexer that picks tokens rotates on its own, pairing neighbours"},
+     .attention = {.mla = {192, 64, 512}, .indexer = indexed_by_some, .scale_logits = true}},
     {.types = "axk1", .context = 32 * K, .sizes = {7168, 61, 64, 64},
      .rope = {.pairing = interleaved, .pairing_key = interleave_keys, .theta = 10000},
      .attention = {.mla = {128, 64, 512}, .scale_logits = true}},
     {.types = "axk2", .context = 128 * K, .sizes = {2048, 48, 32, 32},
      .rope = {.pairing = interleaved, .theta = 10000}, .layers = {.types = true},
-     .attention = {.mla = {64, 32, 128}, .indexer = indexed, .scale_logits = true},
-     .remark = "axk2: the indexer that picks tokens rotates on its own, pairing halves"},
+     .attention = {.mla = {64, 32, 128}, .indexer = indexed_by_few, .scale_logits = true}},
     {.types = "hy_v4", .context = 256 * K, .sizes = {2816, 34, 32, 32},
      .rope = {.pairing = halves, .theta = 10000}, .layers = {.types = true},
      .attention = {.mla = {192, 64, 512}, .indexer = indexed_by_a_fourth, .sinks = Sinks::all,
-       .scale_logits = true},
-     .remark = "hy_v4: the indexer that picks tokens rotates on its own, pairing halves"},
+       .scale_logits = true}},
     {.types = "hy_v4_vl_text", .context = 256 * K, .sizes = {6144, 78, 64},
      .rope = {.pairing = interleaved, .theta = 10000},
      .axes = {.sections = "12 10 10", .interleaved = true}, .layers = {.types = true},
-     .attention = {.mla = {192, 64, 512}, .indexer = indexed_by_a_fourth, .sinks = Sinks::all,
-       .scale_logits = true},
-     .remark = "hy_v4_vl: the indexer that picks tokens rotates on its own"},
+     .attention = {.mla = {192, 64, 512}, .indexer = indexed_beside_pictures, .sinks = Sinks::all,
+       .scale_logits = true}},
+    {.types = "longcat_flash", .read = read_twice, .context = 128 * K, .sizes = {6144, 56, 64},
+     .rope = {.pairing = interleaved, .theta = 1e7}, .heads = {.dim_rotates = true},
+     .attention = {.mla = {128, 64, 512}, .scale_logits = true},
+     .remark = "longcat_flash: layers 2i and 2i + 1 are the two attentions of the model's layer i"},
     {.types = "bailing_hybrid", .context = 256 * K, .sizes = {2560, 42, 32, 32},
      .rope = {.pairing = interleaved, .theta = 6e6},
      .layers = {.types = true, .pattern = every_last, .every = 6, .every_keys = "layer_group_size",

@@ -56,6 +56,48 @@ void mark_blocks(LayerDraft& layers) {
        Origin::family, "rule of " + layers.config.reading.family);
 }
 
+// wav2vec 2.0 and its kin: convolutions by groups of channels are added before the layers, whose
+// attention has no position. Of an even kernel the last frame is cut off, so that it reaches as far
+// as kernel/2 frames back and (kernel − 1)/2 ahead; `squeeze`: frames of a token.
+void add_convolved(const Section& config, const Family& family, std::string_view times_key,
+                   std::string_view kernel_key, std::int64_t kernel_default,
+                   std::int64_t squeeze_default) {
+  ProvenanceList notes;
+  const ModelDims dims = read_dims(config, family, notes);
+  constexpr std::int64_t most = 1 << 20;
+  const std::int64_t times =
+      times_key.empty() ? 1 : config.size(notes, "convolutions", times_key, 5, 1 << 10);
+  const std::int64_t kernel = config.size(notes, "kernel", kernel_key, kernel_default, most);
+  const std::int64_t squeeze =
+      squeeze_default == 0
+          ? 1
+          : config.size(notes, "squeeze_factor", "squeeze_factor", squeeze_default, most);
+  LayerGroup group = uniform_group(Stack::encoder, dims, false, std::move(notes));
+  group.schemes = {NoPe{}};
+  const auto frames = [&](std::int64_t reach) {
+    return std::to_string(times * reach) + (times * reach == 1 ? " frame" : " frames");
+  };
+  group.carried =
+      times == 1 ? std::string("a convolution") : std::to_string(times) + " convolutions";
+  group.carried += " before the first layer, over " + frames(kernel / 2) + " before each and " +
+                   frames((kernel - 1) / 2) + " behind it";
+  if (squeeze > 1) group.carried += ", of which a token is " + std::to_string(squeeze);
+  config.reading.warn("family_remark",
+                      config.reading.family +
+                          ": a convolution gives frames their positions, which no plan says; the "
+                          "plan is the attention's, which has none");
+  add_group(config.reading, std::move(group), 0);
+}
+void read_convolved(const Section& config, const Family& family) {
+  add_convolved(config, family, "", "num_conv_pos_embeddings", 128, 0);
+}
+void read_data2vec_sound(const Section& config, const Family& family) {
+  add_convolved(config, family, "num_conv_pos_embeddings", "conv_pos_kernel_size", 19, 0);
+}
+void read_squeezed(const Section& config, const Family& family) {
+  add_convolved(config, family, "", "num_conv_pos_embeddings", 128, 2);
+}
+
 // Whisper's encoder: all sines, then all cosines, frequencies to both ends.
 // MusicGen's decoder: cosines before sines. Canary's, as NeMo has them: divided by √width.
 constexpr Sinusoidal musicgen{.layout = WaveLayout::concatenated,
@@ -93,6 +135,15 @@ constexpr Family sound[] = {
      .sizes = {768, 12, 12}},
     {.types = "speech_to_text", .read = read_m2m, .context = 1024, .sizes = {256, 12, 4},
      .added = {.waves = fairseq, .scale_embedding = true}},
+
+    // --- convolutions ----------------------------------------------------------------------------
+    {.types = "wav2vec2 hubert unispeech unispeech-sat", .read = read_convolved,
+     .sizes = {768, 12, 12}, .causal = false},
+    {.types = "omniasr_audio", .read = read_convolved, .sizes = {1024, 24, 16}, .causal = false},
+    {.types = "omniasr_ctc", .read = read_parts},
+    {.types = "sew", .read = read_squeezed, .sizes = {768, 12, 12}, .causal = false},
+    {.types = "data2vec-audio", .read = read_data2vec_sound, .sizes = {768, 12, 12},
+     .causal = false},
 
     // --- rotation --------------------------------------------------------------------------------
     {.types = "glmasr_encoder dots3_note_audio_encoder", .context = 1500, .sizes = {1280, 32, 20},

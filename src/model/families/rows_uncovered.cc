@@ -43,8 +43,10 @@ constexpr Family uncovered[] = {
     {.types = "wavtokenizer apertus1p5_vision_tokenizer janus_vqgan chameleon_vqgan emu3_vqgan",
      .read = read_not_covered,
      .remark = "attention without positions stands among convolutions, which carry the place"},
-    {.types = "wav2vec2 hubert omniasr_audio omniasr_ctc sew sew-d unispeech unispeech-sat "
-              "data2vec-audio xcodec "
+    {.types = "sew-d", .read = read_not_covered,
+     .remark = "a convolution gives its sounds their positions, beside products with vectors by "
+               "distance"},
+    {.types = "xcodec "
               "higgs_audio_v2_tokenizer pvt_v2 segformer glpn cvt mobilevit mobilevitv2 "
               "swiftformer florence_vision sam3_lite_text_text_model", .read = read_not_covered,
      .remark = "convolutions over neighbours give tokens their positions, which no plan says"},
@@ -59,9 +61,6 @@ constexpr Family uncovered[] = {
      .remark = "queries and learned biases meet projected sinusoids of the distance (the scheme "
                "transformer_xl), in stages that have fewer and fewer tokens, and queries fewer than "
                "keys between them"},
-    {.types = "gemma3n_audio gemma4_audio", .read = read_not_covered,
-     .remark = "a softcap follows the product of queries with projected sinusoids of the distance "
-               "(the scheme transformer_xl without biases), which no plan says"},
     {.types = "cpmant", .read = read_not_covered,
      .remark = "its buckets depend on the segments of the prompt as well"},
     {.types = "prophetnet xlm-prophetnet", .read = read_not_covered,
@@ -159,8 +158,6 @@ constexpr Family uncovered[] = {
                "(pos_frequencies)"},
 
     // --- attention of a kind of its own ----------------------------------------------------------
-    {.types = "longcat_flash", .read = read_not_covered,
-     .remark = "each layer attends twice, and channels without position are scaled on their own"},
     {.types = "dots3_note dots3_note_text", .read = read_not_covered,
      .remark = "layers that slide have latent heads of another width"},
     {.types = "zaya", .read = read_not_covered,

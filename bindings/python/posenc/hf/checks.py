@@ -49,10 +49,10 @@ class Checks:
     def _layers_of(self, record) -> list[int]:
         return layers_of(self.seen.model.config, record["layer_type"] or record["name"])
 
-    def _plan(self, layer: int, length: int) -> Plan:
+    def _plan(self, layer: int, length: int, part: str = "attention") -> Plan:
         for stack in ("text", "decoder"):
             try:
-                return self.seen.said.plan(layer=layer, stack=stack, length=length)
+                return self.seen.said.plan(layer=layer, stack=stack, length=length, part=part)
             except ValueError as error:
                 last = error
         raise last
@@ -174,9 +174,16 @@ class Checks:
         ids = next((each["ids"] for each in self.seen.rotary if each["call"] == call), None)
         if ids is None or call < 0 or ids.dim() not in (2, 3):
             return
-        plan, applied, said = self._plan(layer, int(ids.max()) + 1), records.get("applied", []), self.seen.calls[call]
+        length, said = int(ids.max()) + 1, self.seen.calls[call]
+        plan, parts = self._plan(layer, length), {"attention": [], "indexer": []}
+        for record in records.get("applied", []):
+            parts[record["part"]].append(record)
+        applied = parts["attention"]
         if applied:
             yield from self._rotation_findings(plan, layer, applied, ids)
+        if parts["indexer"] and self._group(layer).indexer:
+            for found in self._rotation_findings(self._plan(layer, length, "indexer"), layer, parts["indexer"], ids):
+                yield {**found, "code": _of_indexer(found["code"]), "message": "Of the indexer: " + found["message"]}
         for record in records.get("attended", []):
             yield from attention_findings(record, self._group(layer), plan, said, applied, ids)
         for record in records.get("cached", []):
@@ -215,6 +222,11 @@ class Checks:
             if found:
                 yield found
                 return
+
+
+def _of_indexer(code: str) -> str:
+    """docs/codes.md has two codes of what picks keys: other pairs, and all else."""
+    return "indexer_pairing" if code == "pairing" else "indexer"
 
 
 def _angle_error(made, ids, plan: Plan):

@@ -48,6 +48,11 @@ def attention_modules(model: torch.nn.Module) -> dict[int, torch.nn.Module]:
     return found
 
 
+def indexer_modules(attention: torch.nn.Module) -> list[torch.nn.Module]:
+    """What picks the keys that an attention sees (DeepSeek V3.2's lightning indexer and its kin)."""
+    return [module for module in attention.modules() if type(module).__name__.endswith("Indexer")]
+
+
 def text_config(config):
     return getattr(config, "text_config", None) or config
 

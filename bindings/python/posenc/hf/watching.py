@@ -12,7 +12,7 @@ import torch
 from .. import models
 from ..errors import Error
 from ..reports import Report
-from .live import attention_modules, rotary_modules, rotates, text_config, tower
+from .live import attention_modules, indexer_modules, rotary_modules, rotates, text_config, tower
 
 
 class Capture:
@@ -32,6 +32,7 @@ class Capture:
         self.replaced: dict[str, str] = {}
         self._layer: int | None = None
         self._depth = 0  # one rotating function may call another
+        self._part = "attention"  # or "indexer", while that picks keys
         self._undo: list[Any] = []
 
     def _wanted(self, layers: str | Iterable[int]) -> set[int]:
@@ -60,6 +61,9 @@ class Capture:
             self._undo.append(module.register_forward_pre_hook(self._enter_layer(layer)).remove)
             self._undo.append(module.register_forward_hook(self._leave_layer(layer), with_kwargs=True).remove)
             modules.add(type(module).__module__)
+            for indexer in indexer_modules(module):
+                self._undo.append(indexer.register_forward_pre_hook(self._enter_part("indexer")).remove)
+                self._undo.append(indexer.register_forward_hook(self._enter_part("attention")).remove)
         for name in sorted(modules):
             self._wrap(sys.modules[name])
             self._wrap_attention(sys.modules[name])
@@ -107,6 +111,12 @@ class Capture:
     def _enter_layer(self, layer: int):
         def enter(module, args):
             self._layer = layer
+
+        return enter
+
+    def _enter_part(self, part: str):
+        def enter(*_):
+            self._part = part
 
         return enter
 
@@ -168,6 +178,7 @@ class Capture:
                         {
                             "call": len(self.calls) - 1,
                             "layer": self._layer,
+                            "part": self._part,
                             "before": (q.detach().cpu().clone(), k.detach().cpu().clone()),
                             "after": tuple(each.detach().cpu().clone() for each in after),
                         }
