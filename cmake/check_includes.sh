@@ -38,7 +38,7 @@ BEGIN {
   room("^vectors/",       "^include/posenc/|^vectors/cpp/")
   room("^evidence/lab/",           public "|^evidence/bench/harness/blas\\.h$")
   room("^cli/",           public "|^evidence/lab/")
-  room("^(examples|bindings/python|backends/distributed)/", public)
+  room("^(examples|bindings/python|backends/distributed)/", public "|^cli/run\\.h$")
   room("^backends/cuda/python/",   public "|^backends/cuda/|^bindings/python/src/errors\\.h$")
   room("^backends/cuda/program/",  public "|^backends/cuda/")
   room("^backends/cuda/",          plans "|^src/kernels/check\\.h$")
@@ -59,7 +59,7 @@ BEGIN {
   never("^src/|^include/posenc/posenc\\.h$", "", "^evidence/(claims|bench)/|^include/posenc/(claims|bench)\\.h$",
         "claims and bench stand on the library")
   never("^(src|evidence/(claims|bench))/", "", "^<(fmt|CLI)/", "the core prints nothing")
-  never("", "^(cli|tests/fuzz)/", "^cli/", "nothing includes cli")
+  never("", "^(cli/|tests/fuzz/|bindings/python/src/command\\.cc$)", "^cli/", "nothing includes cli, but for the package that carries it")
   never("", "^(cli|evidence/lab)/", "^evidence/lab/", "only the command includes lab")
   never("", "^src/wasm/", "^src/wasm/", "src/wasm stands in for others, which know nothing of it")
   never("", "", "^tests/|_test\\.", "nothing includes a test")
