@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from . import _posenc
 from ._posenc import Plan
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["CodedKeys", "KeyPages", "rekey_"]
 
 
-@dataclass(frozen=True, eq=False)
-class CodedKeys:
+class CodedKeys(NamedTuple):
     """Keys of 8 bits: a number is its code times the scale of its block of channels.
 
     codes: uint8, int8 or float8_e4m3fn, [batch, kv_head, seq, head_dim], or as rekey_'s layout names the axes. scales: [batch,
@@ -35,8 +33,7 @@ class CodedKeys:
     head_dim: int = 0
 
 
-@dataclass(frozen=True, eq=False)
-class KeyPages:
+class KeyPages(NamedTuple):
     """Keys of several sequences in pages of a pool.
 
     keys: [page, kv_head, token of the page, head_dim] (HND), or with layout="bshd" [page, token of the page, kv_head, head_dim]
