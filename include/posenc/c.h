@@ -410,8 +410,8 @@ POSENC_API posenc_status posenc_bias(const posenc_plan* plan, const posenc_posit
 
 /* Which keys a query sees, by position: where causal, window and chunk all let it, or where the key
    is of the prefix or of the query's own block, which overrule these three; keep, keys and the
-   bounds of packed sequences overrule both (attention.h draws them). What is hidden is of no effect, whatever
-   its memory holds. */
+   bounds of packed sequences overrule both (attention.h draws them). What is hidden is of no
+   effect, whatever its memory holds. */
 typedef struct posenc_mask {
   uint32_t struct_size; /* sizeof(posenc_mask) */
   int32_t causal;       /* nonzero: hides keys behind the query */
