@@ -64,7 +64,8 @@ class BesideModel {
       frequencies();
       axes();
     }
-    amplitude();
+    // Without the scaling there is none of its amplitude.
+    if (findings_.empty() || findings_.back().code != "indexer") amplitude();
     return std::move(findings_);
   }
 
@@ -123,6 +124,8 @@ class BesideModel {
     if (other_layers() || other_denominator()) return;
     const bool same_base =
         found_.frequencies && rope() && found_.frequencies->base == rope()->rope_theta;
+    if (indexer_ && same_base && std::holds_alternative<Unscaled>(found_.frequencies->scaling))
+      return unscaled_indexer();
     const std::string expected = rope() ? words(rope()->rope_theta, rope()->scaling) : "",
                       found = found_.frequencies
                                   ? words(found_.frequencies->base, found_.frequencies->scaling)
@@ -131,6 +134,23 @@ class BesideModel {
         same_base ? "the base is the model's, the scaling is not"
                   : "the frequencies are not the model's",
         "compare what the engine was told with the file: posenc diff");
+  }
+
+  // DeepSeek's own code scales neither heads nor indexer where it is started for no more than the
+  // trained length, so that a dump of it says nothing of longer texts.
+  void unscaled_indexer() {
+    const std::string trained = model_.trained_context > 0
+                                    ? std::to_string(model_.trained_context) + " tokens"
+                                    : std::string("the trained length");
+    add("indexer", words(rope()->rope_theta, rope()->scaling),
+        words(found_.frequencies->base, found_.frequencies->scaling),
+        "a tensor of the indexer: its first " + std::to_string(found_.rotary_dim) +
+            " channels rotate in " + std::string(name(found_.pairing)) +
+            ", as they should, without the file's scaling: right where the engine was started for "
+            "no more than " +
+            trained,
+        "beyond that the indexer is scaled as the heads are");
+    findings_.back().severity = Severity::note;
   }
 
   bool other_layers() {

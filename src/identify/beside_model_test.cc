@@ -131,6 +131,19 @@ TEST(BesideModel, ALayerMustBeThere) {
   EXPECT_FALSE(beside_model(found, bundled("llama-3.1-8b"), 99));
 }
 
+TEST(BesideModel, AnIndexerWithoutTheScalingIsRightInShortTexts) {
+  const auto model = read_config(R"({"model_type": "deepseek_v32", "rope_theta": 10000,
+      "rope_scaling": {"type": "yarn", "factor": 40, "original_max_position_embeddings": 4096}})");
+  ASSERT_TRUE(model);
+  const auto findings =
+      beside_model(vectors().fill(1).rotate_by(Rope{.rotary_dim = 64}).identified(), *model);
+  ASSERT_TRUE(findings);
+  ASSERT_EQ(findings->size(), 1u);
+  EXPECT_EQ(findings->front().code, "indexer");
+  EXPECT_EQ(findings->front().severity, Severity::note);
+  EXPECT_TRUE(findings->front().message.contains("4096 tokens")) << findings->front().message;
+}
+
 // Keys of DeepSeek V3.2's indexer have 128 channels, of which 64 rotate in halves.
 TEST(BesideModel, AnIndexersTensorsAreHeldAgainstItsOwnRotation) {
   const auto model = read_config(R"({"model_type": "deepseek_v32"})");
