@@ -56,9 +56,8 @@ PICTURES = {
 def built(family, **more):
     torch.manual_seed(0)
     dtype = more.pop("dtype", torch.float32)
-    said = copy.deepcopy(
-        {**SIZES, **{**FAMILIES, **INDEXED}[family], **more}
-    )  # configurations rewrite the dicts that they are given
+    # Configurations rewrite the dicts that they are given.
+    said = copy.deepcopy({**SIZES, **{**FAMILIES, **INDEXED}[family], **more})
     config = transformers.AutoConfig.for_model(family, **said)
     return transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=dtype).eval()
 

@@ -175,7 +175,8 @@ class Checks:
         if ids is None or call < 0 or ids.dim() not in (2, 3):
             return
         length, said = int(ids.max()) + 1, self.seen.calls[call]
-        plan, parts = self._plan(layer, length), {"attention": [], "indexer": []}
+        plan = self._plan(layer, length)
+        parts: dict[str, list[object]] = {"attention": [], "indexer": []}
         for record in records.get("applied", []):
             parts[record["part"]].append(record)
         applied = parts["attention"]
