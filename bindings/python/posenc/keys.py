@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from . import _posenc
 from ._posenc import Plan
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["CodedKeys", "KeyPages", "rekey_"]
 
 
-class CodedKeys(NamedTuple):
+class CodedKeys:
     """Keys of 8 bits: a number is its code times the scale of its block of channels.
 
     codes: uint8, int8 or float8_e4m3fn, [batch, kv_head, seq, head_dim], or as rekey_'s layout names the axes. scales: [batch,
@@ -24,16 +24,29 @@ class CodedKeys(NamedTuple):
     code "q8_0" is llama.cpp's: bytes [batch, seq, kv_heads · head_dim / 32 · 34], with kv_heads and head_dim; their scales are within.
     """
 
-    codes: ArrayLike
-    code: Literal["e4m3", "int8", "q8_0"] = "e4m3"
-    scales: ArrayLike | None = None
-    block: int = 0
-    keep_scales: bool = True
-    kv_heads: int = 0
-    head_dim: int = 0
+    # Not a dataclass, which would take longer to import than all else here.
+    __slots__ = ("block", "code", "codes", "head_dim", "keep_scales", "kv_heads", "scales")
+
+    def __init__(
+        self,
+        codes: ArrayLike,
+        code: Literal["e4m3", "int8", "q8_0"] = "e4m3",
+        scales: ArrayLike | None = None,
+        block: int = 0,
+        keep_scales: bool = True,
+        kv_heads: int = 0,
+        head_dim: int = 0,
+    ) -> None:
+        self.codes = codes
+        self.code = code
+        self.scales = scales
+        self.block = block
+        self.keep_scales = keep_scales
+        self.kv_heads = kv_heads
+        self.head_dim = head_dim
 
 
-class KeyPages(NamedTuple):
+class KeyPages:
     """Keys of several sequences in pages of a pool.
 
     keys: [page, kv_head, token of the page, head_dim] (HND), or with layout="bshd" [page, token of the page, kv_head, head_dim]
@@ -41,9 +54,12 @@ class KeyPages(NamedTuple):
     sequence's last page is not read. tokens: of each sequence.
     """
 
-    keys: ArrayLike | CodedKeys
-    table: Any
-    tokens: Sequence[int]
+    __slots__ = ("keys", "table", "tokens")
+
+    def __init__(self, keys: ArrayLike | CodedKeys, table: Any, tokens: Sequence[int]) -> None:
+        self.keys = keys
+        self.table = table
+        self.tokens = tokens
 
 
 def rekey_(
