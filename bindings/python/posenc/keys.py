@@ -25,7 +25,6 @@ class CodedKeys:
     """
 
     # Not a dataclass, which would take longer to import than all else here.
-    __slots__ = ("block", "code", "codes", "head_dim", "keep_scales", "kv_heads", "scales")
 
     def __init__(
         self,
@@ -53,8 +52,6 @@ class KeyPages:
     (NHD), floats or CodedKeys. table: [sequence][column] of page numbers, a block table as engines have it; what stands behind a
     sequence's last page is not read. tokens: of each sequence.
     """
-
-    __slots__ = ("keys", "table", "tokens")
 
     def __init__(self, keys: ArrayLike | CodedKeys, table: Any, tokens: Sequence[int]) -> None:
         self.keys = keys
