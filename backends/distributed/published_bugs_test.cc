@@ -95,7 +95,7 @@ TEST(PublishedBugs, DistancesAreThoseOfTheText) {
 
 // accelerate #4177, MaxText #1133: sliding and chunked layers are refused on several ranks.
 TEST(PublishedBugs, WindowsAndChunksMayCrossRanks) {
-  for (const Mask mask : {Mask{.window = 20}, Mask{.chunk = 24}}) {
+  for (const Mask& mask : {Mask{.window = 20}, Mask{.chunk = 24}}) {
     WholeText text{
         .positions = Positions::range(0, 64), .plan = plan_for(Rope{}, 64), .mask = mask};
     text.filled();
