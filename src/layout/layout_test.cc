@@ -126,7 +126,7 @@ TEST(Layout, AMaskChooses) {
 // --- what each has to do -------------------------------------------------------------------------
 
 TEST(Pairs, AreThoseThatTheMaskShows) {
-  for (const Mask mask :
+  for (const Mask& mask :
        {Mask{}, Mask{.causal = false}, Mask{.window = 5},
         Mask{.causal = false, .window = 4, .prefix = 3}, Mask{.chunk = 6},
         Mask{.causal = false, .chunk = 7}, Mask{.window = 3, .chunk = 8, .prefix = 2}}) {
