@@ -109,10 +109,10 @@ export async function doctor({ check, open, quiet, url }) {
   const folder = mkdtempSync(join(tmpdir(), 'posenc-doctor-'))
   const views = []
   const view = async name => {
+    await further(page)
     if (existsSync(command))
       await check(`doctor, ${name}: the printed commands say what it shows`, () => same(page, folder))
     const rows = await exported(page)
-    await further(page)
     const off = /angles within ([\d.]+) rad/.exec(await stage(page))?.[1]
     const shown = [
       rows.Findings?.length ?? 0,

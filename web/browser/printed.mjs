@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { command, compiled } from './reproduce.mjs'
-import { assert, close, show } from './run.mjs'
+import { assert, close, further, show } from './run.mjs'
 
 // What a figure exports as JSON: its rows.
 async function rows(page, name) {
@@ -269,6 +269,7 @@ export async function printed({ check, open, quiet }) {
     })
   await check('pictures: the positions of a sentence with a picture are those of posenc positions', async () => {
     await show(page, '#/pictures?v=1&tall=3&wide=5')
+    await further(page)
     const table = page.locator('figure', { hasText: 'where the tokens of a sentence' }).locator('tbody tr')
     const shown = await Promise.all(
       (await table.all()).map(async row => (await row.locator('td').allTextContents()).map(Number)),
