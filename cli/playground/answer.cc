@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "src/core/small_letters.h"
 #include "src/core/trimmed.h"
 
 namespace posenc::cli {
@@ -40,13 +41,6 @@ Answer say(std::string_view status, std::string_view sentence, std::string_view 
                   header("Content-Type", "text/plain; charset=utf-8") +
                   header("Content-Length", std::to_string(sentence.size())),
               sentence);
-}
-
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
 }
 
 struct Request {
@@ -90,7 +84,7 @@ std::optional<Request> read_head(std::string_view head) {
     const std::string_view header = next_line(head);
     if (header.empty()) break;
     const std::size_t colon = header.find(':');
-    const std::string name = lowered(header.substr(0, colon));
+    const std::string name = detail::small_letters(header.substr(0, colon));
     if (colon == header.npos || name.empty() || name.find_first_of(" \t") != name.npos) return {};
     std::string_view* const value = name == "host"              ? &request.host
                                     : name == "accept-encoding" ? &request.accept_encoding
@@ -106,7 +100,7 @@ std::optional<Request> read_head(std::string_view head) {
 std::string name_of(std::string_view host) {
   const std::size_t bracket = host.find(']');
   const std::size_t colon = host.find(':', bracket == host.npos ? 0 : bracket);
-  std::string name = lowered(host.substr(0, colon));
+  std::string name = detail::small_letters(host.substr(0, colon));
   if (name.ends_with('.')) name.pop_back();
   return name;
 }
@@ -121,7 +115,7 @@ bool is_our_name(std::string_view host, std::string_view asked) {
 
 // Whether gzip may be sent: named, or by *, and not with q=0.
 bool takes_gzip(std::string_view header) {
-  std::string list = lowered(header);
+  std::string list = detail::small_letters(header);
   std::erase_if(list, [](char c) { return c == ' ' || c == '\t'; });
   std::string_view accept = list;
   bool named = false, any = false, refused = false;

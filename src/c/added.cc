@@ -38,9 +38,7 @@ posenc_status resampled(std::string_view where, Resample verb, std::string_view 
                         const posenc_tensor* from, const posenc_resampling* how,
                         std::string_view to_name, const posenc_tensor* to) {
   if (const auto bad = need(where, {{"how", how}})) return bad;
-  if (how->struct_size != sizeof *how)
-    return misuse(where, "how.struct_size must be " + std::to_string(sizeof *how),
-                  std::to_string(how->struct_size), "set it to sizeof(posenc_resampling)");
+  if (const auto bad = need_size(where, "how", "posenc_resampling", *how)) return bad;
   const Resampling said{
       .interpolation = how->bicubic ? Interpolation::bicubic : Interpolation::bilinear,
       .align_corners = how->align_corners != 0,

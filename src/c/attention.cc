@@ -96,10 +96,7 @@ template <class Gradients>
 posenc_status need_gradients(std::string_view where, std::string_view type,
                              const Gradients* gradients) {
   if (const auto bad = need(where, {{"gradients", gradients}})) return bad;
-  if (gradients->struct_size == sizeof *gradients) return POSENC_OK;
-  return misuse(where, "gradients.struct_size must be " + std::to_string(sizeof *gradients),
-                std::to_string(gradients->struct_size),
-                "set it to sizeof(" + std::string(type) + ")");
+  return c::need_size(where, "gradients", type, *gradients);
 }
 
 }  // namespace

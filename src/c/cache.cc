@@ -17,9 +17,7 @@ using c::done, c::hand_out, c::misuse, c::need, c::need_threads, c::View, c::vie
 posenc_status posenc_cache_make(const posenc_cache_options* options, posenc_cache** out) noexcept {
   constexpr std::string_view where = "posenc_cache_make";
   if (const auto bad = need(where, "out", out, {{"options", options}})) return bad;
-  if (options->struct_size != sizeof *options)
-    return misuse(where, "options.struct_size must be " + std::to_string(sizeof *options),
-                  std::to_string(options->struct_size), "set it to sizeof(posenc_cache_options)");
+  if (const auto bad = c::need_size(where, "options", "posenc_cache_options", *options)) return bad;
   if (options->dtype < POSENC_FLOAT64 || options->dtype > POSENC_BFLOAT16)
     return misuse(where, "dtype must be one of posenc_dtype", std::to_string(options->dtype));
   KvCacheOptions made{

@@ -38,6 +38,16 @@ struct Argument {
   std::string_view name;
   const void* pointer;
 };
+// POSENC_MISUSE for a struct of another size than this library's. `name` is the argument's, `type`
+// the struct's own.
+template <class Struct>
+posenc_status need_size(std::string_view function, std::string_view name, std::string_view type,
+                        const Struct& given) {
+  if (given.struct_size == sizeof given) return POSENC_OK;
+  return misuse(function,
+                std::string(name) + ".struct_size must be " + std::to_string(sizeof given),
+                std::to_string(given.struct_size), "set it to sizeof(" + std::string(type) + ")");
+}
 // POSENC_MISUSE for the first one that is NULL.
 posenc_status need(std::string_view function, std::initializer_list<Argument> arguments);
 // The same where a result is handed out: `out` is NULL unless the function returns POSENC_OK.

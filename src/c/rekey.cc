@@ -12,7 +12,8 @@
 #include "src/core/addressable.h"
 
 using namespace posenc;
-using c::done, c::misuse, c::need, c::need_side, c::need_threads, c::refused, c::View, c::view;
+using c::done, c::misuse, c::need, c::need_side, c::need_size, c::need_threads, c::refused, c::View,
+    c::view;
 
 static_assert(POSENC_E4M3 == static_cast<int>(KeyType::e4m3) &&
               POSENC_INT8 == static_cast<int>(KeyType::int8) &&
@@ -20,13 +21,6 @@ static_assert(POSENC_E4M3 == static_cast<int>(KeyType::e4m3) &&
               POSENC_KEY_HEADER_BYTES == KeyHeader::bytes);
 
 namespace {
-
-template <class Struct>
-posenc_status need_size(std::string_view where, std::string_view name, const Struct& given) {
-  if (given.struct_size == sizeof given) return POSENC_OK;
-  return misuse(where, std::string(name) + ".struct_size must be " + std::to_string(sizeof given),
-                std::to_string(given.struct_size), "set it to its sizeof");
-}
 
 // What every move has: where keys stand and shall stand.
 struct Move {
@@ -55,7 +49,7 @@ struct ReadTable {
 };
 
 ReadTable read_table(std::string_view where, const posenc_page_table& table) {
-  if (const auto bad = need_size(where, "table", table)) return {bad};
+  if (const auto bad = need_size(where, "table", "posenc_page_table", table)) return {bad};
   constexpr std::int64_t most = std::int64_t{1} << 40;
   if (table.sequences < 0 || table.columns < 0 || table.sequences > most || table.columns > most ||
       detail::product(table.sequences, table.columns) > most)
@@ -76,7 +70,7 @@ struct ReadCodes {
 };
 
 ReadCodes read_codes(std::string_view where, const posenc_key_codes& given) {
-  if (const auto bad = need_size(where, "keys", given)) return {bad};
+  if (const auto bad = need_size(where, "keys", "posenc_key_codes", given)) return {bad};
   if (given.type != POSENC_E4M3 && given.type != POSENC_INT8)
     return {misuse(where, "keys.type must be POSENC_E4M3 or POSENC_INT8",
                    std::to_string(given.type), "posenc_key_codes_q8_0() fills one for q8_0")};

@@ -46,9 +46,7 @@ View view(std::string_view function, std::string_view name, const posenc_tensor*
 
 ReadMask read_mask(std::string_view function, const posenc_mask* mask) {
   if (mask == nullptr) return {POSENC_OK};
-  if (mask->struct_size != sizeof *mask)
-    return {misuse(function, "mask.struct_size must be " + std::to_string(sizeof *mask),
-                   std::to_string(mask->struct_size), "set it to sizeof(posenc_mask)")};
+  if (const auto bad = need_size(function, "mask", "posenc_mask", *mask)) return {bad};
   if (mask->key_count < 0) return {misuse(function, "key_count must not be negative")};
   if (mask->window < 0 || mask->chunk < 0 || mask->prefix < 0)
     return {misuse(function, "window, chunk and prefix must not be negative")};
@@ -106,9 +104,7 @@ Table copied(const Tensor& from) {
 
 ReadProfiles read_profiles(std::string_view function, const posenc_profiles* given) {
   if (given == nullptr) return {POSENC_OK};
-  if (given->struct_size != sizeof *given)
-    return {misuse(function, "profiles.struct_size must be " + std::to_string(sizeof *given),
-                   std::to_string(given->struct_size), "set it to sizeof(posenc_profiles)")};
+  if (const auto bad = need_size(function, "profiles", "posenc_profiles", *given)) return {bad};
   ReadProfiles read{POSENC_OK};
   for (const auto& [name, from, to] :
        {std::tuple{"profiles.query", given->query, &read.tensors.query},
@@ -124,9 +120,7 @@ ReadProfiles read_profiles(std::string_view function, const posenc_profiles* giv
 ReadAttention read_attention(std::string_view function, const posenc_attention* in,
                              std::string_view out_name, const posenc_tensor* out) {
   if (const auto bad = need(function, {{"in", in}})) return {bad};
-  if (in->struct_size != sizeof *in)
-    return {misuse(function, "in.struct_size must be " + std::to_string(sizeof *in),
-                   std::to_string(in->struct_size), "set it to sizeof(posenc_attention)")};
+  if (const auto bad = need_size(function, "in", "posenc_attention", *in)) return {bad};
   if (const auto bad = need(function, {{"queries", in->queries}, {"keys", in->keys}})) return {bad};
   if (const auto bad = need_threads(function, in->threads)) return {bad};
   const ReadMask sees = read_mask(function, in->mask);

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "src/core/small_letters.h"
 #include "src/core/try.h"
 #include "src/model/families/family.h"
 #include "src/model/families/rope.h"
@@ -69,7 +70,7 @@ std::string type_of_class(std::string_view name) {
   for (std::size_t i = 0; i < name.size(); ++i) {
     // A capital begins a word, but within an abbreviation.
     if (is_upper(i) && i > 0 && !is_upper(i - 1)) type += '_';
-    type += is_upper(i) ? static_cast<char>(name[i] - 'A' + 'a') : name[i];
+    type += small_letter(name[i]);
   }
   if (find_family(type)) return type;
   std::string whole;  // "open_elm" is "openelm"

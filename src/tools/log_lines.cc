@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/core/small_letters.h"
 #include "src/core/trimmed.h"
 #include "src/explain/text.h"
 #include "src/text/json.h"
@@ -120,13 +121,7 @@ std::optional<std::string> json_of_repr(std::string_view text) {
   return {};
 }
 
-std::string in_small_letters(std::string_view line) {
-  std::string out(line.substr(0, 400));
-  std::ranges::transform(out, out.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return out;
-}
+std::string in_small_letters(std::string_view line) { return small_letters(line.substr(0, 400)); }
 
 std::optional<double> number_after(std::string_view line, std::string_view before) {
   const std::size_t at = line.find(before);

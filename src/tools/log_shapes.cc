@@ -539,8 +539,9 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
     out.message =
         "two tensors of one text have different lengths: where the smaller is a context "
         "or a cache, the text is longer than that; else position has no part in it";
-    if (const int k = times(least, most); k > 0)
-      out.message += "; " + told(most) + " is just " + std::to_string(k) + " times " + told(least) +
+    if (const int ranks = times(least, most); ranks > 0)
+      out.message += "; " + told(most) + " is just " + std::to_string(ranks) + " times " +
+                     told(least) +
                      ": a rank's part of a text (sequence or context parallelism) beside all of "
                      "it, or one text of a batch beside all";
     out.cure = "give the lines above as well (the traceback): they say what was added to what";

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "posenc/explain.h"
+#include "src/core/small_letters.h"
 #include "src/core/try.h"
 #include "src/explain/text.h"
 #include "src/model/compare.h"
@@ -32,8 +33,7 @@ std::vector<std::string> words_of(std::string_view name) {
     const char c = name[i];
     const bool begins = is_upper(c) && i > 0 && !is_upper(name[i - 1]);
     if ((!is_letter(c) && !is_digit(c)) || begins) words.emplace_back();
-    if (is_letter(c) || is_digit(c))
-      words.back() += is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c;
+    if (is_letter(c) || is_digit(c)) words.back() += small_letter(c);
   }
   std::erase(words, "");
   return words;
@@ -192,10 +192,7 @@ class Settings {
     RoleTold one{.role = role, .key = printable(name, longest_name)};
     const auto number = number_of(value);
     if (!number) {
-      std::string word = value;
-      std::ranges::transform(word, word.begin(), [](char c) {
-        return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c;
-      });
+      const std::string word = small_letters(value);
       if (!is_scaling_word(word) || (role != Role::type && role != Role::factor)) return;
       one.role = Role::type;
       one.word = word;

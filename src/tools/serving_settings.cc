@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/core/small_letters.h"
 #include "src/text/json.h"
 #include "src/tools/command_line.h"
 #include "src/tools/container_settings.h"
@@ -11,14 +12,6 @@
 
 namespace posenc::detail {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return out;
-}
 
 // A number as the line has it; "" where there is none, or where it stands for none (0).
 std::string number(const Json* json) {
@@ -90,7 +83,7 @@ std::optional<ServingSettings> of_json(std::string_view text) {
 
 // "Context Length 400000", "RoPE Frequency Scale: 0.65", in any order and among other words.
 std::optional<ServingSettings> of_form(std::string_view text) {
-  const std::string words = lower(text);
+  const std::string words = small_letters(text);
   const bool is_form = words.contains("rope frequency ") ||
                        (words.contains("lm studio") && words.contains("context length"));
   if (!is_form || std::ranges::count(words, '\n') > 40) return std::nullopt;

@@ -15,6 +15,7 @@
 #include <initializer_list>
 #include <vector>
 
+#include "src/core/small_letters.h"
 #include "src/model/families/rope.h"
 
 namespace posenc::detail {
@@ -154,9 +155,7 @@ bool has_part(std::string_view key, std::initializer_list<std::string_view> part
 
 // Whether a key's name says that it changes a rotation, by its words alone.
 bool speaks_of_rotation(std::string_view name) {
-  std::string key(name);
-  for (char& c : key)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  const std::string key = small_letters(name);
   const bool rotates =
       has_part(key, {"rope", "rotary", "yarn", "ntk", "longrope"}) ||
       (key.contains("position") && has_part(key, {"interpol", "scale", "scaling", "factor"}));
