@@ -40,6 +40,14 @@ POSENC_DEVICE std::uint64_t high_product(std::uint64_t a, std::uint64_t b) {
 #endif
 }
 
+POSENC_DEVICE std::uint32_t high_product(std::uint32_t a, std::uint32_t b) {
+#ifdef __CUDA_ARCH__
+  return __umulhi(a, b);
+#else
+  return static_cast<std::uint32_t>(static_cast<std::uint64_t>(a) * b >> 32);
+#endif
+}
+
 #ifdef __CUDA_ARCH__
 POSENC_DEVICE float fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 POSENC_DEVICE double fused(double a, double b, double c) { return __fma_rn(a, b, c); }
@@ -69,21 +77,9 @@ POSENC_DEVICE std::uint64_t phase_of(double position, Turns turns, bool& sure) {
   return phase_of(whole, turns) + (negative ? 0 - behind : behind);
 }
 
-// The cosine and sine of a phase, by polynomials in the distance from the next quarter of a turn,
-// which is at most an eighth. As published minimax fits (Remez): sin(π/2 y) = y S(y²), cos(π/2 y) =
-// C(y²) for |y| ≤ 1/2. Errors: 2^-23.7 of float, 2^-51.7 of double.
-POSENC_DEVICE CosSin<float> cos_sin_of(float y) {
-  const float z = y * y;
-  float s = fused(z, -0x1.2d9bb8p-8f, 0x1.465ec6p-4f);
-  s = fused(z, s, -0x1.4abbbap-1f);
-  s = fused(z, s, -0x1.a0f36ep-25f);
-  s = fused(y, 0x1.921fb6p+0f, y * s);
-  float c = fused(z, 0x1.d9c364p-11f, -0x1.55c57cp-6f);
-  c = fused(z, c, 0x1.03c1dcp-2f);
-  c = fused(z, c, -0x1.3bd3ccp+0f);
-  c = fused(z, c, 1.0f);
-  return {c, s};
-}
+// The cosine and sine of a phase in double, by polynomials in the distance from the next quarter of
+// a turn, which is at most an eighth. As published minimax fits (Remez): sin(π/2 y) = y S(y²),
+// cos(π/2 y) = C(y²) for |y| ≤ 1/2. Error: 2^-51.7.
 POSENC_DEVICE CosSin<double> cos_sin_of(double y) {
   const double z = y * y;
   double s = 6.017885122061075193e-12;
@@ -108,15 +104,11 @@ POSENC_DEVICE CosSin<double> cos_sin_of(double y) {
   return {c, s};
 }
 
-// How far it is from the quarter that is next, in quarters: -1/2 to 1/2.
-POSENC_DEVICE void split(std::uint64_t phase, std::uint64_t& quarter, float& y) {
+// The quarter of a turn that is next to a phase, and how far the phase is from it, signed, in units
+// of 2^-62 quarters: half a quarter at most.
+POSENC_DEVICE std::int64_t split(std::uint64_t phase, std::uint64_t& quarter) {
   quarter = (phase + (std::uint64_t{1} << 61)) >> 62;
-  const auto rest = static_cast<std::int64_t>(phase - (quarter << 62));
-  y = static_cast<float>(static_cast<std::int32_t>(rest >> 30)) * 0x1p-32f;
-}
-POSENC_DEVICE void split(std::uint64_t phase, std::uint64_t& quarter, double& y) {
-  quarter = (phase + (std::uint64_t{1} << 61)) >> 62;
-  y = static_cast<double>(static_cast<std::int64_t>(phase - (quarter << 62))) * 0x1p-62;
+  return static_cast<std::int64_t>(phase - (quarter << 62));
 }
 
 // What is so many quarters on from where it was computed.
@@ -128,11 +120,36 @@ POSENC_DEVICE CosSin<Real> of_quarter(std::uint64_t quarter, CosSin<Real> near) 
 }
 
 template <class Real>
-POSENC_DEVICE CosSin<Real> cos_sin(std::uint64_t phase) {
+CosSin<Real> cos_sin(std::uint64_t phase);
+
+template <>
+POSENC_DEVICE CosSin<double> cos_sin<double>(std::uint64_t phase) {
   std::uint64_t quarter = 0;
-  Real y = 0;
-  split(phase, quarter, y);
-  return of_quarter(quarter, cos_sin_of(y));
+  const std::int64_t rest = split(phase, quarter);
+  return of_quarter(quarter, cos_sin_of(static_cast<double>(rest) * 0x1p-62));
+}
+
+// In float the polynomials are computed in integers too, so that every language and compiler has
+// these bits: no product can be fused with a sum, and no sum be made in another order. With u = twice
+// the distance, 0 to 1, and z = u²: 1 - z C(z) and u S(z), minimax fits whose coefficients are of
+// 2^-32. Errors: 2^-24.95, all 2^32 distances tried; half of it is the rounding to float.
+template <>
+POSENC_DEVICE CosSin<float> cos_sin<float>(std::uint64_t phase) {
+  std::uint64_t quarter = 0;
+  const std::int64_t rest = split(phase, quarter);
+  const bool behind = rest < 0;
+  const auto u = static_cast<std::uint32_t>((behind ? ~rest : rest) >> 29);
+  const std::uint32_t z = high_product(u, u);
+  std::uint32_t c = 1'399'910 - high_product(15'167u, z);
+  c = 68'093'819 - high_product(c, z);
+  c = 1'324'675'872 - high_product(c, z);
+  c = 0x8000'0000 - (high_product(c, z) >> 1);
+  std::uint32_t s = 157'073 - high_product(1'325u, z);
+  s = 10'696'154 - high_product(s, z);
+  s = 346'799'333 - high_product(s, z);
+  s = high_product(3'373'259'426 - high_product(s, z), u);
+  const float cosine = static_cast<float>(c) * 0x1p-31f, sine = static_cast<float>(s) * 0x1p-32f;
+  return of_quarter<float>(quarter, {cosine, behind ? -sine : sine});
 }
 
 // The cosine and sine of an angle in radians that an engine has formed as a float, below 2^50: in

@@ -85,7 +85,7 @@ double worst_of_circle() {
 }
 
 TEST(Turns, FloatCosinesAreWithinTheBoundOfTheHeader) {
-  EXPECT_LT(worst_of_circle<float>(), std::exp2(-23.7));
+  EXPECT_LT(worst_of_circle<float>(), std::exp2(-24.95));
 }
 
 TEST(Turns, DoubleCosinesAreWithinTheBoundOfTheHeader) {

@@ -5,7 +5,7 @@
 //
 // Angles are exact at every position, as on the host (docs/cuda.md): turns in fixed point, no
 // table, no bound. float64 is computed in double and the others in float, 16-bit types are rounded
-// once. A float cosine or sine is within 2^-23.7 of the exact one (the host's: 2^-25), a double one
+// once. A float cosine or sine is within 2^-24.95 of the exact one (the host's: 2^-25), a double one
 // within 2^-51.7. With an engine's angles (Rotate::angles) a call computes as that engine does.
 // What lies on the device is not checked: an id beyond 2^62, or with an engine's angles beyond
 // 2^24, gives angles that say nothing, a plan id that there is not reads beyond a table.
