@@ -9,13 +9,13 @@ BEGIN {
   # --- The rooms, and the files of other rooms that each may name. All are regular expressions. A room is named as
   # the public header that it implements, and may name that header and those below.
   public  = "^include/posenc/"
-  plans   = "^include/posenc/(plan|features|angles|apply|resample|attention|content|gradients|cache|rekey|key_header)\\.h$"
+  plans   = "^include/posenc/(plan|features|turns|angles|apply|resample|attention|content|gradients|cache|rekey|key_header)\\.h$"
   schemes = "^include/posenc/(features|schemes(/[a-z0-9_]+)?|axis_scalings|scalings|fields|plan|model|explain|position|reuse|files)\\.h$"
   common  = "^include/posenc/(tensor|positions|error)\\.h$|^src/core/"  # named by all
 
   room("^include/posenc/c\\.h$", "^$")
   room("^include/posenc/", "^$")
-  room("^src/core/",      "^include/posenc/(plan|features)\\.h$")
+  room("^src/core/",      "^include/posenc/(plan|features|turns)\\.h$")
   room("^src/scalings/",  "^include/posenc/(schemes(/[a-z0-9_]+)?|scalings|fields|plan)\\.h$")
   room("^src/schemes/",   "^include/posenc/(schemes(/[a-z0-9_]+)?|distance_maps|axis_scalings|scalings|fields|plan|content)\\.h$|^src/scalings/")
   room("^src/kernels/",   plans)
@@ -49,7 +49,7 @@ BEGIN {
   # <x is a header from outside.
   scheme_headers = "^include/posenc/(schemes(/[a-z0-9_]+)?|scalings|model|explain|engines|tools|identify|posenc)\\.h$"
   never("^src/(core|kernels|attention|content|cache)/|^backends/cuda/", "^backends/cuda/(program|python)/", scheme_headers, "kernels see plans, never schemes")
-  never("^include/posenc/(tensor|positions|error|plan|members|features|angles|apply|attention|content|gradients|cache)\\.h$", "",
+  never("^include/posenc/(tensor|positions|error|plan|members|features|turns|angles|apply|attention|content|gradients|cache)\\.h$", "",
         scheme_headers, "plans and what works on them know no scheme")
   never("^include/", "", "^src/|^<(hwy|nlohmann|fmt|CLI)/", "public headers need only the standard library")
   never("^include/posenc/c\\.h$", "", "^<[a-z_]+$", "c.h is C")

@@ -9,7 +9,7 @@ endif()
 # The device fuses nothing that the text does not fuse, and so must the host.
 set(cuda_options $<$<CONFIG:Release>:-O2> -ffp-contract=off -fno-exceptions -fno-rtti)
 function(cuda_library name kind)
-  add_library(${name} ${kind} backends/cuda/rotations.cc backends/cuda/additions.cc backends/cuda/biases.cc backends/cuda/calls.cc backends/cuda/fixed_point.cc backends/cuda/emulated.cc ${ARGN})
+  add_library(${name} ${kind} backends/cuda/rotations.cc backends/cuda/additions.cc backends/cuda/biases.cc backends/cuda/calls.cc backends/cuda/emulated.cc ${ARGN})
   target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/backends/cuda>
                              $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}> PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_compile_options(${name} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${cuda_options}>")

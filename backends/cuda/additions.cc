@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "backends/cuda/calls.h"
-#include "backends/cuda/fixed_point.h"
 #include "posenc/features.h"
 
 namespace posenc::cuda {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "backends/cuda/calls.h"
-#include "backends/cuda/fixed_point.h"
 #include "posenc/features.h"
 #include "src/kernels/check.h"
 

@@ -3,7 +3,7 @@
 // reduction of the range, at any position, of either sign. The phase is off by less than
 // (|position| · 2^-64 + 1) · 2^-64 turns for each axis, which at 2^62 is 10^-19 radians.
 //
-// Text for the host and for the device (C++20, no other header of posenc): both compute the same
+// Text for the host and for the device (C++20, of posenc turns.h alone): both compute the same
 // bits. The host is compiled without contraction (-ffp-contract=off) and the device without it
 // (-fmad=false), and what is fused says so.
 #pragma once
@@ -12,6 +12,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "posenc/turns.h"
+
 #ifdef __CUDACC__
 #define POSENC_DEVICE __host__ __device__ inline
 #else
@@ -19,10 +21,6 @@
 #endif
 
 namespace posenc::cuda {
-
-struct alignas(16) Turns {
-  std::uint64_t high = 0, low = 0;  // (high · 2^64 + low) · 2^-128 turns per position
-};
 
 template <class Real>
 struct CosSin {

@@ -9,8 +9,6 @@
 #include <limits>
 #include <numbers>
 
-#include "backends/cuda/fixed_point.h"
-
 namespace posenc::cuda {
 namespace {
 

@@ -8,7 +8,7 @@ _posenc.__prefix__:
     import posenc.models
     import posenc.reports
     import posenc.values
-    from numpy import float32, float64, int64
+    from numpy import float32, float64, int64, uint64
     from numpy.typing import NDArray
     from posenc.types import Array, ArrayLike, PositionIds, Side, Tensor
 
@@ -163,6 +163,11 @@ _posenc.Plan.angle_gradient$:
 _posenc.Plan.inv_freq$:
     @property
     def inv_freq(self) -> NDArray[float64]:
+        \doc
+
+_posenc.Plan.turns$:
+    @property
+    def turns(self) -> NDArray[uint64]:
         \doc
 
 _posenc.Plan.pairing$:

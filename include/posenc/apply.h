@@ -13,10 +13,13 @@
 // on. Shapes are written as logical axes; see Tensor.
 #pragma once
 
+#include <vector>
+
 #include "posenc/error.h"
 #include "posenc/plan.h"
 #include "posenc/positions.h"
 #include "posenc/tensor.h"
+#include "posenc/turns.h"
 
 namespace [[gnu::visibility("default")]] posenc {
 
@@ -67,6 +70,11 @@ Expected<void> rotate_inverse(const Plan& plan, const Tensor& x, const Positions
 // Errors: no rotation, positions or heads that do not match.
 Expected<void> rotation_angles(const Plan& plan, const Positions& positions, const Tensor& out,
                                Threads threads = {});
+
+// The frequencies as turns in fixed point, [head][axis][pair], for kernels of one's own: what a pair
+// rotates by at whole positions is Σ over axes of position · turns, modulo 1.
+// Errors: no rotation, or one that other angles are a part of; a frequency from 2^200 on.
+Expected<std::vector<Turns>> rotation_turns(const Plan& plan);
 
 // --- tokens at real positions, or turned by angles of their own ----------------------------------
 // Positions are whole numbers. Seconds, metres or a grid stretched to another are real ones: their

@@ -116,6 +116,9 @@ inline constexpr Room key_header{"key_header",
                                  "send such keys to who has the same plan, without a header"};
 inline constexpr Room rotation_angles{"rotation_angles", rotations.without({two_angles}),
                                       elsewhere};
+// Of exact angles alone: an engine's are no product.
+inline constexpr Room rotation_turns{"rotation_turns",
+                                     rotation_angles.takes.without({engine_arithmetic}), elsewhere};
 inline constexpr Room frequency_gradient{
     "rotate_frequency_gradient",
     rotations.without({mixture, two_angles, pair_magnitudes, engine_arithmetic}), elsewhere};

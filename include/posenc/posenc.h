@@ -32,3 +32,4 @@
 #include "posenc/schemes.h"
 #include "posenc/tensor.h"
 #include "posenc/tools.h"
+#include "posenc/turns.h"

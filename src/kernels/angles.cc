@@ -1,5 +1,5 @@
 // rotation_angles: the angles themselves, exact or as an engine forms them, of whole or real
-// positions.
+// positions; and rotation_turns, which they are products of.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -98,6 +98,21 @@ Expected<void> rotation_angles(const Plan& plan, const Tensor& at_view, const Te
   };
   detail::share_out(batch * seq, detail::thread_count(threads, detail::bytes_of(out)), fill);
   return {};
+}
+
+Expected<std::vector<Turns>> rotation_turns(const Plan& plan) {
+  constexpr std::string_view where = "rotation_turns";
+  if (!plan.rotate)
+    return fail(where, "the plan must have a rotation", "none", "compile RoPE or one of its kin");
+  POSENC_CHECK(check_takes(rooms::rotation_turns, plan, where));
+  std::vector<Turns> turns;
+  turns.reserve(plan.rotate->frequencies.radians.size());
+  for (const double frequency : plan.rotate->frequencies.radians) {
+    if (!(std::abs(frequency) < 0x1p200))
+      return fail(where, "a frequency must be below 2^200", std::to_string(frequency));
+    turns.push_back(turns_of(frequency));
+  }
+  return turns;
 }
 
 }  // namespace posenc

@@ -139,6 +139,13 @@ std::vector<Asked> asked() {
          return rotation_angles(plan, Positions::range(0, tokens), out.view);
        },
        {rotation}},
+      {&rooms::rotation_turns,
+       [](const Plan& plan) -> Expected<void> {
+         const auto made = rotation_turns(plan);
+         if (!made) return std::unexpected(made.error());
+         return {};
+       },
+       {rotation}},
       {&rooms::frequency_gradient,
        [](const Plan& plan) {
          const std::int64_t wide = head_dim + (plan.rotate ? plan.rotate->widening() : 0);

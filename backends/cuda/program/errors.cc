@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <numbers>
 
-#include "backends/cuda/fixed_point.h"
 #include "backends/cuda/program/bench.h"
 #include "backends/cuda/turns.h"
 

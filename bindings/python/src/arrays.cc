@@ -385,17 +385,31 @@ Positions counted(nb::handle ids, std::string_view where) {
                                  : positions_of(ids, 0, where);
 }
 
-nb::object numbers(const std::vector<double>& values, const std::vector<std::int64_t>& shape) {
-  const nb::bytes bytes(reinterpret_cast<const char*>(values.data()),
-                        values.size() * sizeof(double));
+namespace {
+
+// numpy has the types of the module array by the same letters.
+nb::object numbers_of(const char* type, const void* values, std::size_t size,
+                      const std::vector<std::int64_t>& shape) {
+  const nb::bytes bytes(static_cast<const char*>(values), size);
   nb::object numpy = nb::steal(PyImport_ImportModule("numpy"));
   if (!numpy.is_valid()) {
     PyErr_Clear();
-    return nb::module_::import_("array").attr("array")("d", bytes);
+    return nb::module_::import_("array").attr("array")(type, bytes);
   }
   nb::list extents;
   for (const std::int64_t extent : shape) extents.append(extent);
-  return numpy.attr("frombuffer")(bytes).attr("reshape")(extents).attr("copy")();
+  return numpy.attr("frombuffer")(bytes, type).attr("reshape")(extents).attr("copy")();
+}
+
+}  // namespace
+
+nb::object numbers(const std::vector<double>& values, const std::vector<std::int64_t>& shape) {
+  return numbers_of("d", values.data(), values.size() * sizeof(double), shape);
+}
+
+nb::object numbers(const std::vector<std::uint64_t>& values,
+                   const std::vector<std::int64_t>& shape) {
+  return numbers_of("Q", values.data(), values.size() * sizeof(std::uint64_t), shape);
 }
 
 }  // namespace posenc::python

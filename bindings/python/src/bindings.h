@@ -69,5 +69,7 @@ nb::object table_array(const Table& table);
 
 // Numbers as numpy's array of that shape; where there is no numpy, as array('d').
 nb::object numbers(const std::vector<double>& values, const std::vector<std::int64_t>& shape);
+nb::object numbers(const std::vector<std::uint64_t>& values,
+                   const std::vector<std::int64_t>& shape);
 
 }  // namespace posenc::python

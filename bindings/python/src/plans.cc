@@ -106,6 +106,16 @@ nb::object inv_freq(const CompiledPlan& plan) {
                  {rotate.frequencies.heads, rotate.frequencies.axes, rotate.pairs()});
 }
 
+nb::object turns(const CompiledPlan& plan) {
+  const Rotate& rotate = rotation(plan, "turns");
+  std::vector<std::uint64_t> words;
+  for (const Turns& each : unwrap(rotation_turns(plan.plan))) {
+    words.push_back(each.high);
+    words.push_back(each.low);
+  }
+  return numbers(words, {rotate.frequencies.heads, rotate.frequencies.axes, rotate.pairs(), 2});
+}
+
 // A plan written by hand: what every rotation comes down to.
 CompiledPlan of_frequencies(nb::handle inv_freq, std::string_view pairing, std::int64_t first_dim,
                             std::int64_t blocks, double attention_factor) {
@@ -275,6 +285,10 @@ void bind_plans(nb::module_& m) {
   bind_angles(plan);
   plan.def_prop_ro("inv_freq", &inv_freq,
                    "Radians per position: [pairs], or [axes, pairs], or [heads, axes, pairs].")
+      .def_prop_ro("turns", &turns,
+                   "The frequencies as turns in fixed point, for kernels of one's own: [heads, "
+                   "axes, pairs, 2] of uint64, (high · 2^64 + low) · 2^-128 turns per position, "
+                   "modulo 1.")
       .def_prop_ro("amplitude", &amplitude,
                    "On cos and sin of queries and keys: logits grow by its square.")
       .def_prop_ro("attention_factor", &amplitude,

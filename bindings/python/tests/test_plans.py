@@ -133,6 +133,20 @@ def test_angles_are_position_times_frequency(np):
     np.testing.assert_allclose(plan.angles([3, 10**9]), np.outer([3, 10**9], plan.inv_freq), rtol=1e-15)
 
 
+def test_turns_make_exact_angles_out_of_integers(np):
+    plan = posenc.plan(posenc.Rope(), head_dim=8)
+    turns = plan.turns
+    assert turns.shape == (1, 1, 4, 2) and turns.dtype == np.uint64
+    for position in (1, -7, 10**9, 2**31):
+        whole = [(int(high) << 64 | int(low)) * position % 2**128 for high, low in turns[0, 0]]
+        angles = np.array([word / 2**128 for word in whole]) * 2 * np.pi
+        cos, sin = plan.cos_sin([position], dtype="float64")
+        np.testing.assert_allclose(np.cos(angles), cos.ravel(), atol=1e-15)
+        np.testing.assert_allclose(np.sin(angles), sin.ravel(), atol=1e-15)
+    with pytest.raises(posenc.Error, match="engine"):
+        _ = posenc.plan(posenc.Rope(), head_dim=8, angles="hf_float").turns
+
+
 def test_added_vectors_and_tables(np, rng):
     plan = posenc.plan(posenc.Sinusoidal(), width=16)
     vectors = plan.position_vectors(seq=5, dtype="float64")
