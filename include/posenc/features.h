@@ -152,6 +152,10 @@ inline constexpr Room cuda{
     {rotation, head_frequencies, several_axes, rotated_values, growth, engine_arithmetic},
     elsewhere,
     "rotate on the CPU, or attend() there"};
+inline constexpr Room triton{"posenc.triton",
+                             {rotation, head_frequencies, several_axes, rotated_values},
+                             elsewhere,
+                             "posenc.torch.rotate takes more"};
 inline constexpr Room torch_rotation{"posenc.torch.Rotation",
                                      {rotation, head_frequencies, several_axes, rotated_values},
                                      elsewhere,
