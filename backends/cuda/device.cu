@@ -14,7 +14,10 @@ const char* text_of(cudaError_t error) {
 // multiprocessor: for eight the registers of some kernels do not suffice.
 enum class Text { by_words, by_alternating_words, by_elements, special };
 template <class T, Text text, bool early = false>
-__global__ void __launch_bounds__(128, 6)
+#ifndef MINB
+#define MINB 4
+#endif
+__global__ void __launch_bounds__(128, MINB)
     rotate_kernel(const __grid_constant__ RotateCall call, const __grid_constant__ Grid grid) {
   for (std::int32_t unit = threadIdx.x; unit < grid.units; unit += grid.units_at_once) {
     const Place at{unit, blockIdx.x * static_cast<std::int64_t>(grid.rows) + threadIdx.y,
