@@ -122,18 +122,19 @@ POSENC_DEVICE std::int64_t plan_of(const RotateCall& call, const Token<T>& token
   return call.plan_ids == nullptr ? 0 : call.plan_ids[token.row];
 }
 
-// Cosines and sines of `count` pairs from `pair` on.
+// Cosines and sines of `count` pairs from `pair` on, the second half of them so many pairs further.
 template <class T, int count>
 POSENC_DEVICE void angles(const RotateCall& call, const Operand& x, const Token<T>& token,
                           std::int32_t head, std::int32_t pair,
-                          CosSin<typename T::Real> (&out)[count]) {
+                          CosSin<typename T::Real> (&out)[count], std::int32_t gap = 0) {
   using Real = typename T::Real;
   const std::int64_t plan = plan_of(call, token);
   const Turns* turns = turns_of(call, plan, head, pair);
   std::uint64_t phases[count] = {};
   POSENC_ROLLED for (std::int32_t axis = 0; axis < call.axes; ++axis, turns += call.pairs) {
     const std::int64_t position = position_of(call.tokens, axis, token.row, token.token);
-    POSENC_UNROLL for (int i = 0; i < count; ++i) phases[i] += phase_of(position, turns[i]);
+    POSENC_UNROLL for (int i = 0; i < count; ++i) phases[i] +=
+        phase_of(position, turns[2 * i < count ? i : i + gap]);
   }
   const auto amplitude = x.amplified ? static_cast<Real>(call.amplitude[plan]) : Real{1};
   POSENC_UNROLL for (int i = 0; i < count; ++i) {
@@ -280,10 +281,7 @@ POSENC_DEVICE void turn_words(Word<T>& a, Word<T>& b,
 
 // Heads whose words a thread asks for before it turns and stores any: a store might write what the
 // next load reads, for all that a compiler knows, and memory would be waited for head by head.
-#ifndef POSENC_FLIGHT
-#define POSENC_FLIGHT 4
-#endif
-constexpr std::int32_t heads_in_flight = POSENC_FLIGHT;
+constexpr std::int32_t heads_in_flight = 2;
 
 template <class T, bool interleaved, bool early>
 POSENC_DEVICE void rotate_words(const RotateCall& call, Place at) {
@@ -312,29 +310,23 @@ POSENC_DEVICE void rotate_words(const RotateCall& call, Place at) {
     copy_word(x, token, channel);
     return;
   }
-  const std::int32_t pair = at.unit * n, channel = channel_of(call, pair),
-                     other = channel + (interleaved ? n : call.block_pairs);
+  // Two words half a block apart, of neighbours too: threads side by side then load side by side.
+  const std::int32_t first_pair = at.unit * n, block = first_pair / call.block_pairs,
+                     channel = call.first_dim + first_pair + block * call.block_pairs,
+                     other = channel + call.block_pairs,
+                     pair = interleaved ? block * call.block_pairs +
+                                              (first_pair - block * call.block_pairs) / 2
+                                        : first_pair,
+                     gap = interleaved ? call.block_pairs / 2 - n / 2 : 0;
   CosSin<Real> by[n];
-#if POSENC_TRY != 2
-#if POSENC_TRY == 3
-  if constexpr (!early)
-    for (std::int32_t i = 0; i < heads_in_flight && group + i * groups < x.heads; ++i) {
-      const T* from = token.in + (group + i * groups) * x.in_head;
-      asm volatile("prefetch.global.L2 [%0];" ::"l"(from + channel));
-      asm volatile("prefetch.global.L2 [%0];" ::"l"(from + other));
-    }
-#endif
-  if (early || call.frequency_heads == 1) angles<T, n>(call, x, token, group, pair, by);
-#else
-  if constexpr (early) angles<T, n>(call, x, token, group, pair, by);
-#endif
   if constexpr (early) {
+    angles<T, n>(call, x, token, group, pair, by, gap);
     if (!there(by)) return;
     wait_for_kernel_before();
   }
   if (call.frequency_heads > 1) {
     POSENC_ROLLED for (std::int32_t head = group; head < x.heads; head += groups) {
-      angles<T, n>(call, x, token, head, pair, by);
+      angles<T, n>(call, x, token, head, pair, by, gap);
       const T* from = token.in + head * x.in_head;
       Word<T> a = load<Word<T>>(from + channel), b = load<Word<T>>(from + other);
       turn_words<T, interleaved>(a, b, by);
@@ -352,10 +344,9 @@ POSENC_DEVICE void rotate_words(const RotateCall& call, Place at) {
         a[i] = load<Word<T>>(from + channel);
         b[i] = load<Word<T>>(from + other);
       }
-#if POSENC_TRY == 2
+      // Behind what was asked for, which is on its way meanwhile.
       if constexpr (!early)
-        if (first == group) angles<T, n>(call, x, token, group, pair, by);
-#endif
+        if (first == group) angles<T, n>(call, x, token, group, pair, by, gap);
       POSENC_UNROLL for (std::int32_t i = 0; i < heads_in_flight; ++i) {
         const std::int32_t head = first + i * groups;
         if (head >= x.heads) break;

@@ -230,8 +230,7 @@ class RotateOnDevice {
                   std::to_string(q.shape[3]));
     if (options_.heads_at_once < 0)
       return fail(where, "heads_at_once must be 0 or more", std::to_string(options_.heads_at_once));
-    call_.heads_at_once =
-        options_.heads_at_once == 0 ? heads_for(q) : options_.heads_at_once;
+    call_.heads_at_once = options_.heads_at_once == 0 ? heads_for(q) : options_.heads_at_once;
     return {};
   }
 

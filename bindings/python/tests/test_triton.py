@@ -302,6 +302,21 @@ def test_calls_stand_in_a_cuda_graph(plan):
     assert torch.equal(made, ptr.rotate(q, None, ids, plan)[0])
 
 
+@pytest.mark.skipif(DEVICE == "cpu", reason="there is no CUDA device")
+def test_posenc_torch_goes_there_without_posenc_cuda(plan, monkeypatch):
+    import posenc.torch as pt
+    from posenc import cuda
+
+    monkeypatch.setattr(cuda, "module", None)
+    q, k, v = (tensor(1, heads, 3, 16, seed=i) for i, heads in enumerate((4, 2, 2)))
+    wanted = ptr.rotate(q, k, 5, plan)
+    assert torch.equal(pt.rotate(plan, q, 5), wanted[0])
+    caches = [torch.zeros(2, 4, 2, 16, device=DEVICE) for _ in range(2)]
+    pt.rotate_append_(plan, q, k, v, *caches, here([[6, -1, 1]]), 5, keep_k=False)
+    assert torch.equal(q, wanted[0]) and torch.equal(k, wanted[1])
+    assert torch.equal(caches[0].reshape(8, 2, 16)[6], wanted[1][0, :, 0])
+
+
 # --- what is refused ----------------------------------------------------------------------------------------------------
 
 
