@@ -61,8 +61,10 @@ if(POSENC_CUDA)
   add_executable(posenc_cuda_device backends/cuda/program/main.cc backends/cuda/program/measure.cc backends/cuda/program/errors.cc backends/cuda/program/bench.cu)
   target_include_directories(posenc_cuda_device PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_compile_options(posenc_cuda_device PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${cuda_options}>")
-  # To be carried to a machine with a device and an older or newer system.
-  target_link_options(posenc_cuda_device PRIVATE -static-libstdc++ -static-libgcc)
+  # To be carried to a machine with a device and an older or newer system, with the libraries that stand beside it.
+  set_target_properties(posenc_cuda_device PROPERTIES BUILD_RPATH "$ORIGIN")
+  add_custom_command(TARGET posenc_cuda_device POST_BUILD
+    COMMAND ${CMAKE_COMMAND} -D PROGRAM=$<TARGET_FILE:posenc_cuda_device> -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/carry.cmake)
   target_link_libraries(posenc_cuda_device PRIVATE posenc_cuda_objects)
   foreach(target IN ITEMS posenc_cuda_objects posenc_cuda posenc_cuda_device)
     set_target_properties(${target} PROPERTIES CUDA_RUNTIME_LIBRARY Static)

@@ -311,13 +311,12 @@ POSENC_DEVICE void rotate_words(const RotateCall& call, Place at) {
     return;
   }
   // Two words half a block apart, of neighbours too: threads side by side then load side by side.
-  const std::int32_t first_pair = at.unit * n, block = first_pair / call.block_pairs,
-                     channel = call.first_dim + first_pair + block * call.block_pairs,
+  const std::int32_t at_pair = at.unit * n, block = at_pair / call.block_pairs,
+                     in_block = at_pair % call.block_pairs,
+                     channel = call.first_dim + 2 * block * call.block_pairs + in_block,
                      other = channel + call.block_pairs,
-                     pair = interleaved ? block * call.block_pairs +
-                                              (first_pair - block * call.block_pairs) / 2
-                                        : first_pair,
-                     gap = interleaved ? call.block_pairs / 2 - n / 2 : 0;
+                     pair = interleaved ? block * call.block_pairs + in_block / 2 : at_pair,
+                     gap = interleaved ? (call.block_pairs - n) / 2 : 0;
   CosSin<Real> by[n];
   if constexpr (early) {
     angles<T, n>(call, x, token, group, pair, by, gap);

@@ -120,6 +120,7 @@ class Compiled(Eager):
 
     def __init__(self, sources=None):
         super().__init__(sources)
+        torch._dynamo.config.recompile_limit = 64  # of a shape each: else it gives up after eight, and runs eagerly
         self.apply = torch.compile(super().apply, dynamic=False)
 
 
