@@ -15,7 +15,8 @@ case $1 in
   test) ./node.sh npm --silent run check && exec ./node.sh npm --silent test ;;
   package)
     made=$(mktemp -d) && trap 'rm -rf "$made"' EXIT
-    ../bindings/npm/pack.sh "$made" && ./node.sh ../bindings/npm/test.sh "$made"/posenc-*.tgz ;;
+    ../bindings/npm/pack.sh "$made" && ./node.sh ../bindings/npm/test.sh "$made"/posenc-*.tgz \
+      && ../bindings/webgpu/pack.sh "$made" && ./node.sh ../bindings/webgpu/test.sh "$made"/posenc-[0-9]*.tgz "$made"/posenc-webgpu-*.tgz ;;
   # The sweeps take minutes: they are for `make web-test`, and for machines that must not skip.
   browser) exec ./node.sh npm --silent run browser -- --untimed $([ -n "${POSENC_NEED_PLAYGROUND:-}" ] || echo --brief) --part "${2:-1/1}" ;;
   *) echo "usage: ctest.sh format|test|package|browser [PART/PARTS]" >&2; exit 2 ;;
