@@ -1,84 +1,15 @@
 // The kernels. Up to the cosine all is in unsigned integers, so that every adapter gives the same bits, those of posenc's CUDA kernels too:
-// WGSL promises neither the accuracy of a sine nor how a sum is rounded.
+// WGSL promises neither the accuracy of a sine nor how a sum is rounded. Of two words the lower is first.
+import { angles } from './angles.js'
+export { angles } from './angles.js'
 
-/** Phases and their cosines; of two words the lower is first. */
-export const angles = /* wgsl */ `
-// The upper word of a product, by halves of words.
-fn high_product(a: u32, b: u32) -> u32 {
-  let a0 = a & 0xffffu;
-  let a1 = a >> 16u;
-  let b0 = b & 0xffffu;
-  let b1 = b >> 16u;
-  let middle = a1 * b0 + ((a0 * b0) >> 16u);
-  let other = a0 * b1 + (middle & 0xffffu);
-  return a1 * b1 + (middle >> 16u) + (other >> 16u);
-}
-
-fn product(a: u32, b: u32) -> vec2u {
-  return vec2u(a * b, high_product(a, b));
-}
-
-fn sum(a: vec2u, b: vec2u) -> vec2u {
+// A sum of phases; which of a kernel's invocations this is, over all workgroups of both dimensions.
+const shared = /* wgsl */ `
+fn sum_of(a: vec2u, b: vec2u) -> vec2u {
   let low = a.x + b.x;
   return vec2u(low, a.y + b.y + u32(low < a.x));
 }
 
-fn difference(a: vec2u, b: vec2u) -> vec2u {
-  return vec2u(a.x - b.x, a.y - b.y - u32(a.x < b.x));
-}
-
-// position · turns modulo 1, in units of 2^-64 turns; turns are four words. A position is signed where it is wide, else it is one word.
-fn phase_of(position: vec2u, turns: vec4u) -> vec2u {
-  let p = position.x;
-  let below = p * turns.y;
-  let rest = below + high_product(p, turns.x);
-  var phase = vec2u(p * turns.z, p * turns.w + high_product(p, turns.z));
-  phase = sum(phase, vec2u(high_product(p, turns.y), 0u));
-  phase = sum(phase, vec2u(u32(rest < below), 0u));
-  if (!wide) { return phase; }
-  let carried = rest + position.y * turns.x;
-  phase = sum(phase, vec2u(position.y * turns.y, position.y * turns.z + high_product(position.y, turns.y)));
-  phase = sum(phase, vec2u(high_product(position.y, turns.x), 0u));
-  phase = sum(phase, vec2u(u32(carried < rest), 0u));
-  if (position.y >> 31u == 0u) { return phase; }
-  return difference(phase, turns.xy);
-}
-
-// The nearest float, ties to even: what 24 bits hold is all that is converted.
-fn float_of(word: u32) -> f32 {
-  let beyond = 8u - min(countLeadingZeros(word), 8u);
-  if (beyond == 0u) { return f32(word); }
-  let half = (1u << (beyond - 1u)) - 1u + ((word >> beyond) & 1u);
-  return f32((word + half) >> beyond) * f32(1u << beyond);
-}
-
-// The cosine and sine of a phase: 1 - z C(z) and u S(z) in fixed point, where u is twice the distance from the next quarter of a turn
-// and z = u².
-fn cos_sin(phase: vec2u) -> vec2f {
-  let quarter = (phase.y + 0x20000000u) >> 30u;
-  let rest = vec2u(phase.x, phase.y - (quarter << 30u));
-  let behind = rest.y >> 31u != 0u;
-  let near = select(rest, ~rest, behind);
-  let u = (near.y << 3u) | (near.x >> 29u);
-  let z = high_product(u, u);
-  var c = 1399910u - high_product(15167u, z);
-  c = 68093819u - high_product(c, z);
-  c = 1324675872u - high_product(c, z);
-  c = 0x80000000u - (high_product(c, z) >> 1u);
-  var s = 157073u - high_product(1325u, z);
-  s = 10696154u - high_product(s, z);
-  s = 346799333u - high_product(s, z);
-  s = high_product(3373259426u - high_product(s, z), u);
-  let cosine = float_of(c) * 4.656612873077393e-10; // 2^-31
-  let ahead = float_of(s) * 2.3283064365386963e-10; // 2^-32
-  let sine = select(ahead, -ahead, behind);
-  let turned = select(vec2f(cosine, sine), vec2f(sine, cosine), (quarter & 1u) != 0u);
-  return select(turned, -turned, vec2<bool>(((quarter + 1u) & 2u) != 0u, (quarter & 2u) != 0u));
-}
-`
-
-// Which of a kernel's invocations this is, over all workgroups of both dimensions.
-const invocation = /* wgsl */ `
 fn index_of(id: vec3u, groups: vec3u) -> u32 {
   return id.x + id.y * groups.x * 64u;
 }
@@ -96,7 +27,7 @@ const own_frequencies = ${own_frequencies ?? false};
 `
 
 /** Cosines and sines of [token][pair], for who wants to see them. */
-export const cosines = (of: Kind) => /* wgsl */ `${kind(of)}${angles}${invocation}
+export const cosines = (of: Kind) => /* wgsl */ `${kind(of)}${angles}${shared}
 struct Shape { tokens: u32, pairs: u32 }
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<storage, read> turns: array<vec4u>; // [pair]
@@ -112,7 +43,7 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
 `
 
 /** x [head][token][channel] in place: an invocation takes one pair of one token in all heads, which share its cosine. */
-export const rotate = (of: Kind) => /* wgsl */ `${kind(of)}${angles}${invocation}
+export const rotate = (of: Kind) => /* wgsl */ `${kind(of)}${angles}${shared}
 struct Shape {
   tokens: u32, heads: u32, head_dim: u32, pairs: u32,
   first_dim: u32, block_pairs: u32, interleaved: u32, axes: u32,
@@ -126,9 +57,9 @@ struct Shape {
 fn cos_sin_at(head: u32, token: u32, pair: u32) -> vec2f {
   var phase = vec2u();
   for (var axis = 0u; axis < shape.axes; axis++) {
-    phase = sum(phase, phase_of(positions[axis * shape.tokens + token], turns[(head * shape.axes + axis) * shape.pairs + pair]));
+    phase = sum_of(phase, phase_of(positions[axis * shape.tokens + token], turns[(head * shape.axes + axis) * shape.pairs + pair]));
   }
-  if (shape.back != 0u) { phase = difference(vec2u(), phase); }
+  if (shape.back != 0u) { phase = sum_of(~phase, vec2u(1u, 0u)); }
   let made = cos_sin(phase);
   return select(made * shape.gain, made, shape.gain == 1.0);
 }
@@ -158,7 +89,7 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
 `
 
 /** x [token][channel] · scale + the waves of its position, in place; scale 0 where the waves are all that is asked for. */
-export const add = (of: Kind) => /* wgsl */ `${kind(of)}${angles}${invocation}
+export const add = (of: Kind) => /* wgsl */ `${kind(of)}${angles}${shared}
 struct Shape { tokens: u32, pairs: u32, width: u32, axes: u32, amplitude: f32, scale: f32, has_zero_row: u32, zero_row: u32 }
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<storage, read> turns: array<vec4u>; // [axis][pair]
@@ -179,7 +110,7 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
   let pair = i % shape.pairs;
   var phase = vec2u();
   for (var axis = 0u; axis < shape.axes; axis++) {
-    phase = sum(phase, phase_of(positions[axis * shape.tokens + token], turns[axis * shape.pairs + pair]));
+    phase = sum_of(phase, phase_of(positions[axis * shape.tokens + token], turns[axis * shape.pairs + pair]));
   }
   var wave = cos_sin(phase);
   if (shape.has_zero_row != 0u && all(positions[token] == vec2u(shape.zero_row, 0u))) { wave = vec2f(); }
@@ -189,7 +120,7 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
 `
 
 /** [head][query][key]: the row of each distance. */
-export const bias = /* wgsl */ `${invocation}
+export const bias = /* wgsl */ `${shared}
 struct Shape { queries: u32, keys: u32, distances: u32, count: u32 }
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<storage, read> by_distance: array<f32>; // [head][distance]
