@@ -2,18 +2,14 @@
 // what is too large for it, goes by WebAssembly, the package posenc, by itself.
 import { PosencError, type AttentionInputs, type Plan, type Side, type Where } from 'posenc'
 import { by_distance, channels_of, far, fits, placed, spread, type Placed } from './places.js'
+import { bytes_of, half, is_half, padded, type Bytes, type Given, type Made } from './numbers.js'
 import { turns_of, words_of } from './turns.js'
 import { unsaid, type Verb, type Way } from './ways.js'
 import * as wgsl from './wgsl.js'
 export { turns_of } from './turns.js'
+export type { Given, Halves, Made } from './numbers.js'
 export type { Verb, Way } from './ways.js'
 export * as wgsl from './wgsl.js'
-
-/** Numbers of either side: Float32Array or Float16Array, else they are taken as float32. What comes out is of the same type. */
-export type Given = ArrayLike<number>
-export type Made = Float32Array | Halves
-/** A Float16Array, where the runtime has them. */
-export type Halves = ArrayLike<number> & { readonly buffer: ArrayBufferLike; readonly BYTES_PER_ELEMENT: number }
 
 export type Options = {
   /** navigator.gpu, or that of another implementation. */
@@ -55,11 +51,7 @@ export async function load({
 const Usage = { MAP_READ: 1, COPY_SRC: 4, COPY_DST: 8, UNIFORM: 64, STORAGE: 128 }
 const for_reading = 1
 
-type Bytes = ArrayBufferView<ArrayBuffer>
 type Step = { code: string; bindings: GPUBuffer[]; invocations: number; groups?: [number, number] }
-const half = (globalThis as unknown as { Float16Array?: new (from: ArrayLike<number> | ArrayBuffer) => Halves })
-  .Float16Array
-const is_half = (x: Given) => x.constructor.name === 'Float16Array'
 
 export class Gpu {
   /** The device; nothing where all goes by WebAssembly. */
@@ -131,6 +123,48 @@ export class Gpu {
         return this.read(moved, x, f16)
       },
     )
+  }
+
+  /**
+   * q·k of a query and a key [head_dim] that stand so far apart, of each distance (query − key, not negative), in float32: what rotation
+   * makes of one score over a whole text. Errors: those of plan.rotate.
+   */
+  async scores(plan: Plan, q: Given, k: Given, distances: Where): Promise<Float32Array> {
+    const at = placed(distances)
+    const { rotate } = plan.info
+    const d = q.length
+    const why =
+      fits(plan, { length: d * (at?.tokens ?? 0) }, d, at, 1).why
+      ?? (k.length !== d ? 'a key that does not fit' : undefined)
+    const by_wasm = () => {
+      const count = at?.tokens ?? 0
+      const turned = plan.rotate(
+        Float64Array.from({ length: d * count }, (_, i) => q[i % d]),
+        d,
+        distances,
+      )
+      const key = plan.rotate(k, d, [0], 'key')
+      return Float64Array.from({ length: count }, (_, i) => key.reduce((sum, x, c) => sum + x * turned[i * d + c], 0))
+    }
+    return this.either(plan, 'rotate', why, new Float32Array(0), by_wasm, async held => {
+      const { first_dim, rotary_dim, blocks, pairing, amplitude } = rotate!
+      const pairs = rotary_dim / 2
+      const [parts, step] = [new Float32Array(2 * pairs), pairing === 'interleaved' ? 1 : pairs / blocks]
+      let still = 0
+      for (let c = 0; c < d; c++) if (c < first_dim || c >= first_dim + rotary_dim) still += q[c] * k[c]
+      for (let pair = 0; pair < pairs; pair++) {
+        const a = first_dim + (step === 1 ? 2 * pair : pair + Math.floor(pair / step) * step)
+        const b = a + step
+        parts[2 * pair] = amplitude ** 2 * (q[a] * k[a] + q[b] * k[b])
+        parts[2 * pair + 1] = amplitude ** 2 * (q[a] * k[b] - q[b] * k[a])
+      }
+      const shape = Uint32Array.of(at!.tokens, pairs, 0)
+      new Float32Array(shape.buffer)[2] = still
+      const out = held(4 * at!.tokens, Usage.COPY_SRC)
+      const bindings = [held(shape), this.turns(plan), held(at!.words(0)), held(parts), out]
+      await this.run([{ code: wgsl.scores({ wide: at!.wide }), bindings, invocations: at!.tokens }])
+      return this.read(out, new Float32Array(at!.tokens), false)
+    }) as Promise<Float32Array>
   }
 
   /** What is added to the embedding, [tokens][width], in float32. Errors: those of plan.vectors. */
@@ -451,19 +485,3 @@ export class Gpu {
 }
 
 type Held = (given: Bytes | number, usage?: number) => GPUBuffer
-
-// --- bytes ---
-
-function bytes_of(x: Given, f16: boolean): Bytes {
-  if (f16 || x instanceof Float32Array) return x as unknown as Bytes
-  return Float32Array.from(x)
-}
-
-// A buffer is written in whole words.
-function padded(given: Bytes): Bytes {
-  const { buffer, byteOffset, byteLength } = given
-  if (byteLength % 4 === 0) return given
-  const whole = new Uint8Array(4 * Math.ceil(byteLength / 4))
-  whole.set(new Uint8Array(buffer, byteOffset, byteLength))
-  return whole
-}

@@ -59,7 +59,7 @@ export function placed(where: Where): Placed | undefined {
 }
 
 // Heads of x, and what does not fit: the library says it better.
-export function fits(plan: Plan, x: ArrayLike<number>, head_dim: number, at: Placed | undefined, axes: number) {
+export function fits(plan: Plan, x: { length: number }, head_dim: number, at: Placed | undefined, axes: number) {
   const { rotate, valid } = plan.info
   const heads = at ? x.length / (at.tokens * head_dim) : 0
   const why =

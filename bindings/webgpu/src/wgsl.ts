@@ -119,6 +119,27 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
 }
 `
 
+/** q·k of a query and a key at each distance: an invocation takes one distance. */
+export const scores = (of: Kind) => /* wgsl */ `${kind(of)}${angles}${shared}
+struct Shape { distances: u32, pairs: u32, still: f32 }
+@group(0) @binding(0) var<uniform> shape: Shape;
+@group(0) @binding(1) var<storage, read> turns: array<vec4u>; // [pair]
+@group(0) @binding(2) var<storage, read> distances: array<vec2u>;
+@group(0) @binding(3) var<storage, read> parts: array<vec2f>; // [pair]: of the cosine, of the sine
+@group(0) @binding(4) var<storage, read_write> out: array<f32>;
+
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
+  let i = index_of(id, groups);
+  if (i >= shape.distances) { return; }
+  var score = shape.still;
+  for (var pair = 0u; pair < shape.pairs; pair++) {
+    score += dot(parts[pair], cos_sin(phase_of(distances[i], turns[pair])));
+  }
+  out[i] = score;
+}
+`
+
 /** [head][query][key]: the row of each distance. */
 export const bias = /* wgsl */ `${shared}
 struct Shape { queries: u32, keys: u32, distances: u32, count: u32 }

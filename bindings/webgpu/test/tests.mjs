@@ -94,6 +94,18 @@ const tests = {
     const ids = engine.patches(3, 4)
     near(await gpu.rotate(plan, x, 32, ids), plan.rotate(x, 32, ids), largest(x), 'axial')
   },
+  async 'the score of a query and a key at every distance'(_, gpu, engine) {
+    for (const pairing of ['halves', 'interleaved']) {
+      const plan = engine.plan(...rope({ pairing, rotary_dim: 32, ...yarn }))
+      const [q, k] = [1, 2].map(seed => engine.normals(seed, 64))
+      const made = await gpu.scores(plan, q, k, { first: 1000, count: 300 })
+      const [key] = [plan.rotate(k, 64, [0], 'key')]
+      const exact = Array.from({ length: 300 }, (_, i) =>
+        plan.rotate(q, 64, [1000 + i]).reduce((sum, x, c) => sum + x * key[c], 0),
+      )
+      near(made, exact, 64 * largest(q), pairing)
+    }
+  },
   async 'sums: sinusoids of both layouts, in place of embeddings and on them'(_, gpu, engine) {
     for (const layout of ['interleaved', 'concatenated']) {
       const plan = engine.plan({ type: 'sinusoidal', layout }, { width: 64 })
