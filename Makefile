@@ -131,7 +131,7 @@ wasm: build/wasm/build.ninja build/release/build.ninja  ## the C interface as We
 
 site: web/node_modules/.package-lock.json build/wasm/build.ninja  ## the playground: build/site/ for any web host, and build/posenc.html that opens from disk
 	@$(call ninja,wasm)
-	@bindings/npm/build.sh
+	@bindings/webgpu/build.sh
 	@cd web && ./node.sh npm --silent run build && ./node.sh npm --silent run one
 	@rm -rf build/site.new && cp -r web/dist/site build/site.new && rm -rf build/site && mv build/site.new build/site
 	@cp web/dist/one/posenc.html build/posenc.html.new && mv build/posenc.html.new build/posenc.html
