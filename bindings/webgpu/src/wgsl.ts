@@ -26,7 +26,7 @@ const wide = ${wide ?? false};
 const own_frequencies = ${own_frequencies ?? false};
 `
 
-/** Cosines and sines of [token][pair], for who wants to see them. */
+/** Cosines and sines of [token][pair], for a look at them. */
 export const cosines = (of: Kind) => /* wgsl */ `${kind(of)}${angles}${shared}
 struct Shape { tokens: u32, pairs: u32 }
 @group(0) @binding(0) var<uniform> shape: Shape;
