@@ -22,6 +22,7 @@ BEGIN {
   room("^src/attention/", plans "|^src/kernels/")
   room("^src/layout/",    "^include/posenc/(layout|attention|plan|apply)\\.h$|^src/(kernels|attention)/")
   room("^src/content/",   plans "|^src/(kernels|attention)/")
+  room("^src/emit/",      "^include/posenc/(emit|plan|features|apply)\\.h$|^src/(text/number|kernels/rotation)\\.h$")
   room("^src/cache/",     plans "|^src/(kernels|attention)/")
   room("^src/text/",      "^$")
   room("^src/files/",     "^include/posenc/(files|fields)\\.h$|^src/text/")

@@ -42,7 +42,8 @@ if(POSENC_TESTS)
 endif()
 
 if(POSENC_CUDA)
-  set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 100-real 80-virtual)
+  set(POSENC_CUDA_ARCHITECTURES 80-real 90-real 100-real 80-virtual CACHE STRING "Devices that posenc_cuda has code for")
+  set(CMAKE_CUDA_ARCHITECTURES ${POSENC_CUDA_ARCHITECTURES})
   enable_language(CUDA)
   cuda_library(posenc_cuda_objects OBJECT backends/cuda/device.cu backends/cuda/device_default.cc)
   set_target_properties(posenc_cuda_objects PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden

@@ -26,7 +26,7 @@ Expected<Additions> Additions::make(const Plan& plan, const Backend& backend) {
     for (const double f : waves->frequency) {
       if (!(f < 0x1p200 && f > -0x1p200))
         return fail(where, "a frequency must be below 2^200", number_text(f));
-      turns.push_back(turns_of(f));
+      turns.push_back(posenc::turns_of(f));
     }
     POSENC_CHECK(bring(made.numbers_, backend, turns));
   }

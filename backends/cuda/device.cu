@@ -10,11 +10,12 @@ const char* text_of(cudaError_t error) {
   return error == cudaSuccess ? nullptr : cudaGetErrorString(error);
 }
 
-// Rotation: units side by side in a block; the operands are the grid's second axis. Six blocks on a
-// multiprocessor: for eight the registers of some kernels do not suffice.
+// Rotation: units side by side in a block; the operands are the grid's second axis. Four blocks on a
+// multiprocessor, so that two heads' words and the cosines of eight pairs are registers: what is on
+// its way from memory counts, not how many threads ask for it.
 enum class Text { by_words, by_alternating_words, by_elements, special };
 template <class T, Text text, bool early = false>
-__global__ void __launch_bounds__(128, 6)
+__global__ void __launch_bounds__(128, 4)
     rotate_kernel(const __grid_constant__ RotateCall call, const __grid_constant__ Grid grid) {
   for (std::int32_t unit = threadIdx.x; unit < grid.units; unit += grid.units_at_once) {
     const Place at{unit, blockIdx.x * static_cast<std::int64_t>(grid.rows) + threadIdx.y,

@@ -122,18 +122,19 @@ POSENC_DEVICE std::int64_t plan_of(const RotateCall& call, const Token<T>& token
   return call.plan_ids == nullptr ? 0 : call.plan_ids[token.row];
 }
 
-// Cosines and sines of `count` pairs from `pair` on.
+// Cosines and sines of `count` pairs from `pair` on, the second half of them so many pairs further.
 template <class T, int count>
 POSENC_DEVICE void angles(const RotateCall& call, const Operand& x, const Token<T>& token,
                           std::int32_t head, std::int32_t pair,
-                          CosSin<typename T::Real> (&out)[count]) {
+                          CosSin<typename T::Real> (&out)[count], std::int32_t gap = 0) {
   using Real = typename T::Real;
   const std::int64_t plan = plan_of(call, token);
   const Turns* turns = turns_of(call, plan, head, pair);
   std::uint64_t phases[count] = {};
   POSENC_ROLLED for (std::int32_t axis = 0; axis < call.axes; ++axis, turns += call.pairs) {
     const std::int64_t position = position_of(call.tokens, axis, token.row, token.token);
-    POSENC_UNROLL for (int i = 0; i < count; ++i) phases[i] += phase_of(position, turns[i]);
+    POSENC_UNROLL for (int i = 0; i < count; ++i) phases[i] +=
+        phase_of(position, turns[2 * i < count ? i : i + gap]);
   }
   const auto amplitude = x.amplified ? static_cast<Real>(call.amplitude[plan]) : Real{1};
   POSENC_UNROLL for (int i = 0; i < count; ++i) {
@@ -256,6 +257,32 @@ bool there(const CosSin<Real> (&)[count]) {
 inline void let_kernel_after_begin() {}
 #endif
 
+// A word of an operand that is not rotated, or lies beside what is, in a thread's heads.
+template <class T>
+POSENC_DEVICE void copy_word(const Operand& x, const Token<T>& token, std::int32_t channel) {
+  const auto group = static_cast<std::int32_t>(token.group),
+             groups = static_cast<std::int32_t>(token.groups);
+  for (std::int32_t head = group; head < x.heads; head += groups)
+    store(x, token, head, channel, load<Word<T>>(token.in + head * x.in_head + channel));
+}
+
+template <class T, bool interleaved>
+POSENC_DEVICE void turn_words(Word<T>& a, Word<T>& b,
+                              const CosSin<typename T::Real> (&by)[Word<T>::size]) {
+  constexpr int n = Word<T>::size;
+  POSENC_UNROLL for (int i = 0; i < n; ++i) {
+    if constexpr (interleaved)
+      turn(2 * i < n ? a.at[2 * i] : b.at[2 * i - n],
+           2 * i < n ? a.at[2 * i + 1] : b.at[2 * i + 1 - n], by[i]);
+    else
+      turn(a.at[i], b.at[i], by[i]);
+  }
+}
+
+// Heads whose words a thread asks for before it turns and stores any: a store might write what the
+// next load reads, for all that a compiler knows, and memory would be waited for head by head.
+constexpr std::int32_t heads_in_flight = 2;
+
 template <class T, bool interleaved, bool early>
 POSENC_DEVICE void rotate_words(const RotateCall& call, Place at) {
   using Real = typename T::Real;
@@ -266,36 +293,68 @@ POSENC_DEVICE void rotate_words(const RotateCall& call, Place at) {
   const auto group = static_cast<std::int32_t>(token.group),
              groups = static_cast<std::int32_t>(token.groups);
 
-  const std::int32_t units = x.rotates ? call.pairs / n : 0;
+  if (!x.rotates) {
+    // Two words a thread, as there are two where pairs are.
+    const std::int32_t words = call.head_dim / n, half = (words + 1) / 2;
+    if (at.unit >= half) return;
+    if constexpr (early) wait_for_kernel_before();
+    copy_word(x, token, at.unit * n);
+    if (at.unit + half < words) copy_word(x, token, (at.unit + half) * n);
+    return;
+  }
+  const std::int32_t units = call.pairs / n;
   if (at.unit >= units) {
     const std::int32_t channel = unrotated_channel(call, x, token, (at.unit - units) * n);
     if (channel >= call.head_dim) return;
     if constexpr (early) wait_for_kernel_before();
-    for (std::int32_t head = group; head < x.heads; head += groups)
-      store(x, token, head, channel, load<Word<T>>(token.in + head * x.in_head + channel));
+    copy_word(x, token, channel);
     return;
   }
-  const std::int32_t pair = at.unit * n, channel = channel_of(call, pair),
-                     other = channel + (interleaved ? n : call.block_pairs);
+  // Two words half a block apart, of neighbours too: threads side by side then load side by side.
+  const std::int32_t first_pair = at.unit * n, block = first_pair / call.block_pairs,
+                     channel = call.first_dim + first_pair + block * call.block_pairs,
+                     other = channel + call.block_pairs,
+                     pair = interleaved ? block * call.block_pairs +
+                                              (first_pair - block * call.block_pairs) / 2
+                                        : first_pair,
+                     gap = interleaved ? call.block_pairs / 2 - n / 2 : 0;
   CosSin<Real> by[n];
-  angles<T, n>(call, x, token, group, pair, by);
   if constexpr (early) {
+    angles<T, n>(call, x, token, group, pair, by, gap);
     if (!there(by)) return;
     wait_for_kernel_before();
   }
-  for (std::int32_t head = group; head < x.heads; head += groups) {
-    if (call.frequency_heads > 1 && head != group) angles<T, n>(call, x, token, head, pair, by);
-    const T* from = token.in + head * x.in_head;
-    Word<T> a = load<Word<T>>(from + channel), b = load<Word<T>>(from + other);
-    POSENC_UNROLL for (int i = 0; i < n; ++i) {
-      if constexpr (interleaved)
-        turn(2 * i < n ? a.at[2 * i] : b.at[2 * i - n],
-             2 * i < n ? a.at[2 * i + 1] : b.at[2 * i + 1 - n], by[i]);
-      else
-        turn(a.at[i], b.at[i], by[i]);
+  if (call.frequency_heads > 1) {
+    POSENC_ROLLED for (std::int32_t head = group; head < x.heads; head += groups) {
+      angles<T, n>(call, x, token, head, pair, by, gap);
+      const T* from = token.in + head * x.in_head;
+      Word<T> a = load<Word<T>>(from + channel), b = load<Word<T>>(from + other);
+      turn_words<T, interleaved>(a, b, by);
+      store(x, token, head, channel, a);
+      store(x, token, head, other, b);
     }
-    store(x, token, head, channel, a);
-    store(x, token, head, other, b);
+  } else {
+    POSENC_ROLLED for (std::int32_t first = group; first < x.heads;
+                       first += heads_in_flight * groups) {
+      Word<T> a[heads_in_flight], b[heads_in_flight];
+      POSENC_UNROLL for (std::int32_t i = 0; i < heads_in_flight; ++i) {
+        const std::int32_t head = first + i * groups;
+        if (head >= x.heads) break;
+        const T* from = token.in + head * x.in_head;
+        a[i] = load<Word<T>>(from + channel);
+        b[i] = load<Word<T>>(from + other);
+      }
+      // Behind what was asked for, which is on its way meanwhile.
+      if constexpr (!early)
+        if (first == group) angles<T, n>(call, x, token, group, pair, by, gap);
+      POSENC_UNROLL for (std::int32_t i = 0; i < heads_in_flight; ++i) {
+        const std::int32_t head = first + i * groups;
+        if (head >= x.heads) break;
+        turn_words<T, interleaved>(a[i], b[i], by);
+        store(x, token, head, channel, a[i]);
+        store(x, token, head, other, b[i]);
+      }
+    }
   }
   if constexpr (early) let_kernel_after_begin();
 }
@@ -364,9 +423,14 @@ inline Grid grid_of(const RotateCall& call) {
   const std::int32_t copied = call.copies ? call.head_dim - 2 * call.pairs : 0;
   Grid grid;
   const std::int32_t rotated = call.pairs + copied;
-  // Values are a unit a word: twice as many as pairs.
-  grid.units = (call.operands[2].heads > 0 ? call.head_dim : rotated) >>
-               (call.wide ? word_shift(call.number) : 0);
+  // Values are two words a unit, or a channel: as many units as pairs have where all channels rotate,
+  // so that no thread of theirs is idle.
+  const std::int32_t shift = call.wide ? word_shift(call.number) : 0;
+  grid.units = rotated >> shift;
+  if (call.operands[2].heads > 0) {
+    const std::int32_t values = call.wide ? ((call.head_dim >> shift) + 1) / 2 : call.head_dim;
+    grid.units = values > grid.units ? values : grid.units;
+  }
   if (grid.units == 0) return grid;
   grid.units_at_once = grid.units < threads ? grid.units : threads;
   grid.rows = threads / grid.units_at_once;

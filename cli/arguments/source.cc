@@ -43,6 +43,16 @@ std::vector<const SchemeInfo*> infos(const Scheme& scheme) {
   return out;
 }
 
+// "RoPE: arXiv:2104.09864; YaRN: arXiv:2309.00071" of what has a paper.
+void add_published(std::string& to, const Scheme& scheme) {
+  const std::vector<const SchemeInfo*> of = infos(scheme);
+  for (auto each = of.rbegin(); each != of.rend(); ++each) {
+    const std::string paper = "arXiv:" + std::string((*each)->paper);
+    if ((*each)->paper.empty() || to.contains(paper)) continue;
+    to += (to.empty() ? "" : "; ") + std::string((*each)->title) + ": " + paper;
+  }
+}
+
 std::vector<const SchemeInfo*> infos(const ContentScheme& scheme) { return {&info(scheme)}; }
 
 template <class S>
@@ -260,6 +270,12 @@ Source::Source(CLI::App& app, std::string command, bool takes_content)
   if (takes_content) add_tables(all_content_schemes());
 }
 
+void Source::take_model_alone(CLI::App& app) {
+  app.add_option("MODEL", model_, "A config.json, its folder, or a bundled name")
+      ->type_name("MODEL")
+      ->group("Which encoding");
+}
+
 void Source::otherwise(std::string_view scheme) {
   if (model_.empty() && scheme_.empty()) scheme_ = scheme;
 }
@@ -408,7 +424,10 @@ Expected<Plan> Source::plan(const Geometry& of_tensor, Angles angles) {
   POSENC_CHECK(read_table());
   if (!model_.empty()) {
     POSENC_TRY(group, group_from_model());
-    for (Scheme& scheme : group.schemes) give_table(scheme);
+    for (Scheme& scheme : group.schemes) {
+      give_table(scheme);
+      add_published(published_, scheme);
+    }
     mask_.causal = group.causal;
     (group.chunked ? mask_.chunk : mask_.window) = group.window.value_or(0);
     POSENC_TRY(whole, geometry(group.geometry, of_tensor));
@@ -436,6 +455,7 @@ Expected<Plan> Source::plan(const Geometry& of_tensor, Angles angles) {
     POSENC_CHECK(set_table(scheme, name, std::move(table)));
   }
   if (fill_) fill_(scheme, whole);
+  add_published(published_, scheme);
   return compile(scheme, whole, angles);
 }
 

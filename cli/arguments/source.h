@@ -42,6 +42,9 @@ class Source {
   // --model name none.
   const ContentScheme* content() const { return content_ ? &*content_ : nullptr; }
 
+  // MODEL may stand without --model.
+  void take_model_alone(CLI::App& app);
+
   // The scheme to take where the user names neither a model nor a scheme.
   void otherwise(std::string_view scheme);
 
@@ -65,6 +68,8 @@ class Source {
 
   // For titles, after plan(): "llama-3.1-8b, layer 3", or the scheme's own title.
   std::string title() const;
+  // Who published it, after plan(): "RoPE: arXiv:2104.09864; YaRN: arXiv:2309.00071", or "".
+  const std::string& published() const { return published_; }
 
  private:
   Expected<Scheme> scheme_from_flags();
@@ -79,7 +84,7 @@ class Source {
   Expected<Geometry> geometry(Geometry own, const Geometry& of_tensor) const;
   void give_table(Scheme& scheme) const;
 
-  std::string command_, model_, model_name_, scheme_, stack_, table_, grid_;
+  std::string command_, model_, model_name_, published_, scheme_, stack_, table_, grid_;
   std::optional<std::int64_t> layer_;
   Geometry asked_, compiled_for_;
   std::map<std::string, CLI::Option*> fields_;  // by spelling

@@ -7,6 +7,7 @@
 
 #include "cli/arguments/flags.h"
 #include "cli/command.h"
+#include "cli/commands/bench_exactness.h"
 #include "cli/mpi/ranks.h"
 #include "cli/pages/progress.h"
 #include "cli/pages/terminal.h"
@@ -36,11 +37,13 @@ Run define_bench(CLI::App& app) {
   struct Options {
     BenchWanted wanted;
     bool json = false, quick = false, strict = false;
+    std::string python = "python3";
   };
   auto options = std::make_shared<Options>();
   BenchWanted& asked = options->wanted;
   app.add_option("OP", asked.op,
-                 "rotate, rekey, add, table or attend; the first four without. ring: under mpirun");
+                 "rotate, rekey, add, table or attend; the first four without. ring: under mpirun; "
+                 "exactness: how far cosines are off, on every backend here");
   const auto size = [&](const char* flag, auto& value, const char* about) {
     app.add_option(flag, value, about)->transform(above_zero());
   };
@@ -68,6 +71,8 @@ Run define_bench(CLI::App& app) {
   app.add_option("--threads", asked.threads, "Threads of kernel and limit (1)")
       ->transform(above_zero());
   app.add_flag("--json", options->json)->description("An array, an object a row (docs/speed.md)");
+  app.add_option("--python", options->python, "exactness: the one that has triton, torch and jax")
+      ->type_name("PROGRAM");
   app.add_flag("--quick", options->quick)->description("Fewer runs of each: a first impression");
   app.add_flag("--strict", options->strict)->description("Exit with 1 where a goal is missed");
   app.footer(
@@ -85,12 +90,14 @@ Run define_bench(CLI::App& app) {
       "  posenc bench rekey --heads 8 --length 65536\n"
       "  posenc bench table --length 32768 --head_dim 128 --json\n"
       "  posenc bench attend\n"
+      "  posenc bench exactness --json\n"
       "  mpirun -n 2 posenc bench ring --length 8192\n"
       "  posenc bench attend --scheme rope,alibi --heads 8 --length 1024 --quick\n"
       "  posenc bench attend --scheme grid_bias,decomposed --grid 64\n"
       "  posenc bench attend --decode --heads 32 --kv_heads 8 --head_dim 128 --dtype bfloat16");
   return [options, &app]() -> Expected<int> {
     const BenchWanted& wanted = options->wanted;
+    if (wanted.op == "exactness") return bench_exactness(options->python, options->json);
     if (wanted.op == "ring") return bench_ring(wanted, options->json, options->quick);
     const BenchMachine machine = bench_machine();
     if (wanted.op != "attend" &&

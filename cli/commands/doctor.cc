@@ -114,11 +114,12 @@ Run define_doctor(CLI::App& app) {
     bool json = false, sarif = false;
   };
   auto options = std::make_shared<Options>();
-  app.add_option("EVIDENCE", options->evidence,
-                 "Whatever there is: a config.json, params.json, GGUF or folder, a name (in the "
-                 "hub's local cache, or bundled), a log or traceback, a command line in quotes, a "
-                 "Modelfile, settings of LM Studio, koboldcpp or tabbyAPI, a trainer's YAML, printed "
-                 "inv_freq, pip's list, or - for standard input. The first model is what should run")
+  app.add_option(
+         "EVIDENCE", options->evidence,
+         "Whatever there is: a config.json, params.json, GGUF or folder, a name (in the "
+         "hub's local cache, or bundled), a log or traceback, a command line in quotes, a "
+         "Modelfile, settings of LM Studio, koboldcpp or tabbyAPI, a trainer's YAML, printed "
+         "inv_freq, pip's list, or - for standard input. The first model is what should run")
       ->type_name("EVIDENCE")
       ->required();
   app.add_option("--at,--length", options->at,

@@ -156,6 +156,12 @@ inline constexpr Room triton{"posenc.triton",
                              {rotation, head_frequencies, several_axes, rotated_values},
                              elsewhere,
                              "posenc.torch.rotate takes more"};
+// What is not the rotation or the bias itself is named in the head of the text.
+inline constexpr Room emit{
+    "emit", FeatureSet{rotation, head_frequencies, several_axes, rotated_values} | biases,
+    additions | logits | relative};
+inline constexpr Room emit_score_mod{
+    "emit --to score_mod", {slopes, bias_table}, additions | rotations, "posenc.flex takes more"};
 inline constexpr Room torch_rotation{"posenc.torch.Rotation",
                                      {rotation, head_frequencies, several_axes, rotated_values},
                                      elsewhere,

@@ -9,6 +9,7 @@
 #include "posenc/content.h"
 #include "posenc/distance_maps.h"
 #include "posenc/doctor.h"
+#include "posenc/emit.h"
 #include "posenc/engines.h"
 #include "posenc/error.h"
 #include "posenc/explain.h"

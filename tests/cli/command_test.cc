@@ -11,9 +11,9 @@ using posenc::test::Outcome;
 
 class Command : public posenc::test::CommandTest {};
 
-constexpr const char* names[] = {"explain", "diff",  "identify", "models",   "schemes", "rotate",
-                                 "add",     "table", "bias",     "slopes",   "buckets", "positions",
-                                 "verify",  "plot",  "attend",   "precision"};
+constexpr const char* names[] = {
+    "explain", "diff",    "identify",  "models", "schemes", "rotate", "add",       "table", "bias",
+    "slopes",  "buckets", "positions", "verify", "plot",    "attend", "precision", "emit"};
 
 TEST_F(Command, HelpListsEveryCommand) {
   const Outcome help = posenc("--help");

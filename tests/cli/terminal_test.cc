@@ -83,36 +83,14 @@ TEST_F(HostileNames, OfFoldersAndFilesAreTamed) {
 
 // As the name of a file, of a command, of a flag and as its value.
 TEST_F(HostileNames, OfArgumentsAreTamedByEveryCommand) {
-  for (const char* command : {"explain",
-                              "diff",
-                              "lint",
-                              "translate",
-                              "extend",
-                              "identify",
-                              "models",
-                              "schemes",
-                              "rotate",
-                              "add",
-                              "table",
-                              "resample",
-                              "bias",
-                              "attend",
-                              "precision",
-                              "slopes",
-                              "buckets",
-                              "positions",
-                              "check-positions",
-                              "verify",
-                              "lab",
-                              "lab shift",
-                              "bench",
-                              "serve",
-                              "link",
-                              "plot",
-                              "plot heatmap",
-                              "completion",
-                              "man",
-                              ""}) {
+  for (const char* command :
+       {"explain",   "diff",     "lint",         "translate",  "extend",
+        "identify",  "models",   "schemes",      "rotate",     "add",
+        "table",     "resample", "bias",         "attend",     "emit",
+        "precision", "slopes",   "buckets",      "positions",  "check-positions",
+        "verify",    "lab",      "lab shift",    "bench",      "serve",
+        "link",      "plot",     "plot heatmap", "completion", "man",
+        ""}) {
     for (const std::string& given :
          {quoted(), quoted() + " " + quoted(), "'--" + std::string(name) + "=1'",
           "--heads " + quoted(), "--scheme " + quoted(), "--positions " + quoted()}) {
@@ -147,6 +125,7 @@ TEST_F(JsonOfCommands, ParsesWhateverTheNumbersAre) {
                                  "schemes",
                                  "precision llama-2-7b --at 4096",
                                  "slopes --heads 8",
+                                 "emit --scheme rope --head_dim 8 --to c",
                                  "slopes --heads 8 --max_bias 1e308",
                                  "buckets --max_distance 128",
                                  "positions --packed 0,3,8",

@@ -99,6 +99,13 @@ std::vector<Asked> asked() {
       return on_tokens(plan, [&](auto&&... arguments) { return function(arguments...); });
     };
   };
+  const auto emitted = [](std::string_view target) {
+    return [target](const Plan& plan) -> Expected<void> {
+      const auto made = emit(plan, target, {.head_dim = head_dim, .heads = heads});
+      if (!made) return std::unexpected(made.error());
+      return {};
+    };
+  };
   return {
       {&rooms::add,
        [](const Plan& plan) {
@@ -187,6 +194,8 @@ std::vector<Asked> asked() {
        {rotation}},
       {&rooms::unrotated_keys,
        [](const Plan& plan) { return cached(plan, CachedKeys::unrotated); }},
+      {&rooms::emit, emitted("c"), {rotation, slopes, slopes_before_scale, bias_table}},
+      {&rooms::emit_score_mod, emitted("score_mod"), {slopes, slopes_before_scale, bias_table}},
       {&rooms::cuda,
        [](const Plan& plan) {
          const auto made = cuda::Rotations::make(std::span(&plan, 1), cuda::emulated());

@@ -306,6 +306,32 @@ class Posenc(Peer):
         return call
 
 
+class PosencTriton(Peer):
+    """posenc.triton, which needs nothing beside PyTorch"""
+
+    name, package, works, on_cpu = "posenc.triton", "triton", ("rotate", "transpose", "append"), True
+
+    def version(self):
+        return f"{importlib.metadata.version('posenc')}, Triton {importlib.metadata.version('triton')}"
+
+    def calls(self, case):
+        posenc, triton = importlib.import_module("posenc"), importlib.import_module("posenc.triton")
+        plan = posenc.plan(
+            posenc.Rope(pairing=case.pairing), head_dim=HEAD_DIM, heads=case.heads, kv_heads=case.kv_heads
+        )
+        text = triton.Rotation(plan).text
+
+        def call(i):
+            q, k = case.q[i], case.k[i]
+            if case.work == "transpose":
+                where = (text, case.positions, 0, None, None, None, "thd")
+                return tuple(torch.ops.posenc.triton_rotate([q, k], [], 0.0, *where, True))
+            pages = triton.Pages(*case.caches[i], case.v[i], slots=case.slots) if case.work == "append" else None
+            return triton.rotate_(q, k, case.positions, plan, layout="thd", pages=pages)
+
+        return call
+
+
 # --- kernels alone, of a folder of sources -------------------------------------------------------------------------
 
 
@@ -419,7 +445,9 @@ class TransformerEngineAlone(Alone):
     def options(self, folder):
         part = Path(folder) / "te.cuh"
         end = r"^template <typename scalar_t>\s+void fused_rope_forward_launcher"
-        part.write_text(cut(found(self.sources, self.file), r"^namespace transformer_engine \{", end) + "}\n")
+        formats = cut(found(self.sources, "transformer_engine/fused_attn.h"), r"^enum NVTE_QKV_Format", r"^\};")
+        text = cut(found(self.sources, self.file), r"^namespace transformer_engine \{", end)
+        part.write_text(formats + "};\n" + text + "}\n")
         return [f'-D{self.macro}="{part}"']
 
     @staticmethod
@@ -430,6 +458,7 @@ class TransformerEngineAlone(Alone):
 
 PEERS = [
     Posenc,
+    PosencTriton,
     Eager,
     Compiled,
     Liger,

@@ -48,9 +48,11 @@ template <class T>
 int rotate(const Call& x) {
   const dim3 block(std::min<int64_t>(x.heads * dim / 2, 512));
   const auto launch = [&](auto kernel) {
-    kernel<<<x.tokens, block, 0, x.stream> > >(
+    // clang-format off: it would part the last three signs
+    kernel<<<x.tokens, block, 0, x.stream>>>(
         x.positions, static_cast<T*>(x.q), static_cast<T*>(x.k), x.table, dim, x.heads * dim,
         x.kv_heads * dim, dim, x.heads, x.kv_heads, dim, 0, x.inverse != 0);
+    // clang-format on
   };
   if (x.interleaved)
     launch(vllm::rotary_embedding_kernel<T, float, false>);
@@ -71,10 +73,12 @@ int rotate(const Call& x) {
     const int heads = keys ? x.kv_heads : x.heads;
     T* const data = static_cast<T*>(keys ? x.k : x.q);
     transformer_engine::fused_rope_forward_kernel<T>
-        <<<dim3(x.tokens, 1), dim3(32, heads < 16 ? 4 : 8), 0, x.stream> > >(
+        // clang-format off: it would part the last three signs
+        <<<dim3(x.tokens, 1), dim3(32, heads < 16 ? 4 : 8), 0, x.stream>>>(
             data, nullptr, x.angles, nullptr, data + static_cast<int64_t>(x.tokens) * heads * dim,
             x.interleaved != 0, 1, 0, x.tokens, heads, dim, dim, heads * dim, heads * dim, dim, 1,
             heads * dim, heads * dim, dim, 1);
+    // clang-format on
   }
   return cudaGetLastError();
 }

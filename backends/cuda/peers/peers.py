@@ -217,7 +217,7 @@ def on_cpu(name, sources):
 
 
 def without_device(options, reason):
-    for name in ("posenc.torch", *ARITHMETIC):
+    for name in ("posenc.torch", "posenc.triton", *ARITHMETIC):
         if options.only not in (None, name):
             continue
         command = [sys.executable, __file__, "--cpu", "--alone", "--only", name]

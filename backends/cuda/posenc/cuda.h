@@ -66,7 +66,8 @@ struct RotateOptions {
   Side side = Side::query;                 // of the first tensor; the second has keys
   const std::int32_t* plan_ids = nullptr;  // [batch, seq] on the device: 0 to size() - 1; absent: 0
   void* stream = nullptr;                  // cudaStream_t
-  int heads_at_once = 4;                   // that a thread rotates by the same cosines
+  // That a thread rotates by the same cosines. 0: four; one where tokens are few, as in decoding.
+  int heads_at_once = 0;
   // Nothing of positions, plan_ids and slots is written by the kernel before this one in the stream
   // (they came with the step, not from sampling). Then angles are made while that kernel still
   // runs, where rows are read by 16 bytes, by programmatic dependent launch from compute capability
@@ -106,7 +107,7 @@ struct RekeyOptions {
   std::int64_t from = 0, to = 0;  // of the table: which plan rotated the keys, and which shall have
   Side side = Side::key;          // Side::value for the values of a plan that rotates them
   void* stream = nullptr;         // cudaStream_t
-  int heads_at_once = 4;          // that a thread rotates by the same cosines
+  int heads_at_once = 0;          // as in RotateOptions
 };
 
 // posenc::rekey() there: cached keys [batch, kv_head, seq, head_dim] that stand at some positions

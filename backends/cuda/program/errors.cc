@@ -53,7 +53,7 @@ void print_errors() {
     for (std::int64_t p = last; p > last - 40 && p > 0; --p)
       for (int pair = 0; pair < pairs; ++pair) {
         const double frequency = std::pow(theta, -pair / 64.0), exact = exact_cosine(p, frequency);
-        const std::uint64_t phase = phase_of(p, turns_of(frequency));
+        const std::uint64_t phase = phase_of(p, posenc::turns_of(frequency));
         const double found[5] = {
             static_cast<double>(cos_sin<float>(phase).cos), cos_sin<double>(phase).cos,
             std::cos(static_cast<double>(p) * frequency), float_cosine(p, hugging_face(pair)),

@@ -3,6 +3,8 @@ posenc.torch has the public names."""
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, overload
 
@@ -206,6 +208,11 @@ class Rotation:
         self.plan = self.plans[0]
         self.frequency = frequencies(self.plan)
         self.numbers = (self.plan.pairing, self.plan.first_dim, self.plan.blocks, self.plan.attention_factor)
+        # Made here, as a function that is being compiled imports nothing.
+        self.by_triton = _triton().Rotation(self.plans) if _triton() and not self._triton_refuses() else None
+
+    def _triton_refuses(self) -> bool:
+        return any(each.refused_by("posenc.triton") for each in self.plans)
 
     def __repr__(self) -> str:
         return f"<posenc.torch.Rotation of {', '.join(map(repr, self.plans))}>"
@@ -222,6 +229,8 @@ class Rotation:
     ) -> torch.Tensor:
         if frequency is None and _is_there(x, backend):
             return torch_cuda.rotate(x, *self.there(x, position_ids, layout, **there), layout, False)
+        if frequency is None and _goes_to_triton(x, self):
+            return _triton().rotate(x, None, position_ids, self.by_triton, layout=layout, **there)[0]
         self.must_be_plain("posenc.torch.rotate", **there)
         ids = _ids(position_ids, x, layout)
         if x.device.type != "cpu":
@@ -265,6 +274,26 @@ def _is_there(x, backend: str | None, must: str = "") -> bool:
     if backend == "emulated" or (must and cuda_tensor):
         cuda.needed(must or "posenc.torch", backend or "device")
     return backend == "emulated" or (cuda_tensor and cuda.available())
+
+
+@functools.cache
+def _triton() -> Any:
+    """posenc.triton where there are Triton and a device that it compiles for, else None."""
+    device = torch.cuda.is_available() or (hasattr(torch, "xpu") and torch.xpu.is_available())
+    if not device or not HAS_OPERATORS or importlib.util.find_spec("triton") is None:
+        return None
+    from . import triton
+
+    return triton
+
+
+def _goes_to_triton(x, known: Rotation) -> bool:
+    """Whether Triton rotates x, as posenc-cuda does not: x lies on its device, and it takes type and plan."""
+    return known.by_triton is not None and x.device.type in ("cuda", "xpu") and x.dtype in _triton().TYPES
+
+
+def _without_posenc_cuda(x, backend: str | None) -> bool:
+    return backend is None and x.device.type != "cpu" and not (x.device.type == "cuda" and cuda.available())
 
 
 def _known(plan: Any) -> Rotation:
@@ -348,7 +377,9 @@ def rotate_(
     pass; (x, k) comes back."""
     _need_no_gradient("rotate_", x=x, k=k)
     where = "posenc.torch.rotate_"
-    if _is_there(x, backend, where):
+    if _without_posenc_cuda(x, backend) and _goes_to_triton(x, _known(plan)):
+        _triton().rotate_(x, k, position_ids, _known(plan).by_triton, layout=layout, **there)
+    elif _is_there(x, backend, where):
         torch_cuda.rotate_(x, k, *_known(plan).there(x, position_ids, layout, **there), layout)
     else:
         if there or not isinstance(plan, Plan):  # a plan that grows is the CPU's alone, and has no Rotation
@@ -369,6 +400,10 @@ def rotate_append_(
     on the CPU posenc.KvCache is the cache."""
     _need_no_gradient("rotate_append_", q=q, k=k, v=v)
     where = "posenc.torch.rotate_append_"
+    if keep_k is False and _without_posenc_cuda(q, backend) and _goes_to_triton(q, _known(plan)):
+        pages = _triton().Pages(key_cache, value_cache, v, slots=slots, layout=cache_layout)
+        _triton().rotate_(q, k, position_ids, _known(plan).by_triton, layout=layout, pages=pages, **there)
+        return q
     if not _is_there(q, backend, where):
         rule = "tensors must lie on a CUDA device"
         raise Error(

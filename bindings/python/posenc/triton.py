@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
-import triton
 
 from . import cuda
 from ._posenc import Plan
@@ -24,7 +23,7 @@ from .errors import Error
 from .torch_cuda import HAS_OPERATORS
 from .torch_cuda import _dense as _integers
 from .torch_rotation import _ids, _need_no_gradient
-from .triton_kernels import rotate_kernel
+from .triton_kernels import INTERPRETED, launch
 
 if TYPE_CHECKING:
     from .types import PositionIds
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Norm", "Pages", "Rotation", "rotate", "rotate_"]
 
 WHERE = "posenc.triton"
-INTERPRETED = triton.knobs.runtime.interpret if hasattr(triton, "knobs") else False
+PAGES = {"NHD": [0, 2, 1, 3], "HND": [0, 1, 2, 3]}  # where page, head, token in page and channel are
 TYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 
@@ -132,44 +131,11 @@ def _known(plan: Plan | Sequence[Plan] | Rotation) -> Rotation:
 # --- a launch -------------------------------------------------------------------------------------------------------
 
 
-def _operand(x, out, axes, weight=None, cache=None, page_axes=()):
-    """A tensor as the kernel takes it; the interpreter has no arithmetic of bfloat16, and takes its bits."""
-
-    def strides(of, order):
-        return tuple(0 if axis < 0 else of.stride(axis) for axis in order)
-
-    def given(of):
-        return of.view(torch.int16) if INTERPRETED and of is not None and of.dtype == torch.bfloat16 else of
-
-    heads = 1 if axes[1] < 0 else x.shape[axes[1]]
-    return (
-        given(x), strides(x, axes), heads,
-        given(out), None if out is None else strides(out, axes), out is x,
-        given(weight), given(cache), None if cache is None else strides(cache, page_axes),
-    )  # fmt: skip
-
-
-PAGES = {"NHD": [0, 2, 1, 3], "HND": [0, 1, 2, 3]}  # where page, head, token in page and channel are
-
-
-def _power_of_2(number: int) -> int:
-    return 1 << max(number - 1, 0).bit_length()
-
-
-def _tiles(heads: int, pairs: int, rows: int) -> tuple[int, int, int, int]:
-    """Tokens and heads that a program takes at once, programs of a token, warps: tiles of about 1,024 pairs, heads first, as they share
-    cosines; and where tokens are few, more programs for each."""
-    at_once = min(_power_of_2(heads), max(1024 // pairs, 1))
-    tokens = max(1, min(1024 // (pairs * at_once), _power_of_2(rows)))
-    groups = 1 if rows > 256 else -(-heads // at_once)
-    return tokens, at_once, groups, 2
-
-
 def _launch(
     xs, outs, text, position_ids, first, cu_seqlens, cached, plan_ids, layout, transposed, weights=(), eps=0.0,
     v=None, caches=(), slots=None, block_table=None, cache_layout="NHD",
 ):  # fmt: skip
-    q, k = xs[0], xs[1] if len(xs) > 1 else None
+    q = xs[0]
     letters = cuda.letters_of(layout, q.dim(), WHERE)
     axes = [letters.find(letter) for letter in "bhsd"]
     for x in (*xs, *caches, *([v] if v is not None else [])):
@@ -182,54 +148,28 @@ def _launch(
             "tensors must lie on a device that Triton compiles for", q.device,
             "call posenc.torch.rotate, or set TRITON_INTERPRET=1 before triton is imported",
         )  # fmt: skip
-    head_dim = q.shape[axes[3]]
     count = q.shape[axes[2]]
     batch = 1 if axes[0] < 0 else q.shape[axes[0]]
-    rows = batch * count
     table = _table(text, q.device)
-    _check(table, xs, axes, head_dim, batch, count)
-    if rows == 0:
-        return
+    _check(table, xs, axes, q.shape[axes[3]], batch, count)
 
     def integers(numbers, shape, name, kinds=(torch.int64, torch.int32)):
         return None if numbers is None else _integers(numbers, list(kinds), shape, name, q)
 
     ids = integers(position_ids, (table.axes, batch, count), "position_ids")
-    where = "ids" if ids is not None else "range" if cu_seqlens is None else "texts"
     texts = 0 if cu_seqlens is None else cu_seqlens.numel() - 1
-    tokens = (
-        ids, integers(cu_seqlens, (texts + 1,), "cu_seqlens"), integers(cached, (texts,), "cached"), texts, first, count, rows,
-    )  # fmt: skip
+    where = "ids" if ids is not None else "range" if cu_seqlens is None else "texts"
     if block_table is not None and where == "ids":
         raise _refused("block_table counts tokens", "position_ids", "pass slots, or cu_seqlens and cached")
-    page_axes = PAGES[cache_layout]
-    cache = caches if caches else (None, None)
-    page_size = cache[0].shape[page_axes[2]] if caches else 1
-    slot_count = cache[0].shape[0] * page_size if caches else 0
-    rest = head_dim - 2 * table.pairs
-    normed, moved = len(weights) > 0, outs[0] is not q
-    more = _power_of_2(rest) if rest else 0
-    heads = max(x.shape[axes[1]] if axes[1] >= 0 else 1 for x in xs)
-    pairs = _power_of_2(table.pairs)
-    tokens_at_once, heads_at_once, groups, warps = _tiles(heads, pairs, rows)
-    weight = [*weights, None, None]
-    how = {"num_warps": warps}
-    with torch.cuda.device(q.device) if q.device.type == "cuda" else torch.autocast("cpu", enabled=False):
-        rotate_kernel[(triton.cdiv(rows, tokens_at_once), groups)](
-            _operand(q, outs[0], axes, weight[0]),
-            None if k is None else _operand(k, outs[1], axes, weight[1], cache[0], page_axes),
-            None if v is None else _operand(v, None, axes, None, cache[1], page_axes),
-            eps, (table.turns, table.amplitude), integers(plan_ids, (batch, count), "plan_ids", [torch.int32]), tokens,
-            integers(slots, (batch, count), "slots"), block_table, 0 if block_table is None else block_table.stride(0),
-            page_size, slot_count, groups,
-            PAIRS=table.pairs, P=pairs, AXES=table.axes, FREQUENCY_HEADS=table.heads, FIRST=table.first_dim,
-            BLOCK_PAIRS=table.pairs // table.blocks, INTERLEAVED=table.interleaved, HEAD_DIM=head_dim,
-            VALUE_DIM=0 if v is None else v.shape[axes[3]],
-            RQ=more if moved or normed else 0, RK=more if moved or normed or caches else 0,
-            RV=0 if v is None else _power_of_2(v.shape[axes[3]]),
-            TB=tokens_at_once, HB=heads_at_once, WHERE=where, BACK=transposed,
-            AS_BITS=INTERPRETED and q.dtype == torch.bfloat16, **how,
-        )  # fmt: skip
+    launch(
+        xs, outs, axes, (batch, count), where, (table.turns, table.amplitude, (0, 0)),
+        (ids, integers(cu_seqlens, (texts + 1,), "cu_seqlens"), integers(cached, (texts,), "cached"), texts, first),
+        plan_ids=integers(plan_ids, (batch, count), "plan_ids", [torch.int32]),
+        pairs=table.pairs, first_dim=table.first_dim, blocks=table.blocks, position_axes=table.axes,
+        frequency_heads=table.heads, interleaved=table.interleaved, transposed=transposed, weights=weights, eps=eps,
+        v=v, caches=caches, page_axes=PAGES[cache_layout], slots=integers(slots, (batch, count), "slots"),
+        block_table=block_table,
+    )  # fmt: skip
 
 
 def _check(table: _Table, xs, axes, head_dim: int, batch: int, count: int) -> None:
@@ -249,9 +189,7 @@ def _check(table: _Table, xs, axes, head_dim: int, batch: int, count: int) -> No
 
 def _rotate(x, weights, eps, plans, position_ids, first, cu_seqlens, cached, plan_ids, layout, transposed):
     outs = [torch.empty_like(each) for each in x]
-    _launch(
-        x, outs, plans, position_ids, first, cu_seqlens, cached, plan_ids, layout, transposed, weights, eps
-    )
+    _launch(x, outs, plans, position_ids, first, cu_seqlens, cached, plan_ids, layout, transposed, weights, eps)
     return outs
 
 
@@ -287,7 +225,19 @@ def _operators():
     rotate_.register_fake(lambda *_: None)
 
     def saved(ctx, inputs, output):
-        x, weights, ctx.eps, ctx.plans, position_ids, ctx.first, cu_seqlens, cached, plan_ids, ctx.layout, ctx.transposed = inputs
+        (
+            x,
+            weights,
+            ctx.eps,
+            ctx.plans,
+            position_ids,
+            ctx.first,
+            cu_seqlens,
+            cached,
+            plan_ids,
+            ctx.layout,
+            ctx.transposed,
+        ) = inputs
         ctx.normed = len(weights)
         ctx.save_for_backward(position_ids, cu_seqlens, cached, plan_ids, *weights, *(x if weights else []))
 
@@ -366,7 +316,9 @@ def rotate(
     norm: of each head, before it is turned. In a function that is compiled pass `Rotation(plan)`, made outside of it.
     """
     x = [q] if k is None else [q, k]
-    made = _operator(x, *_norm_of(norm, k), *_there(plan, q, positions, layout, plan_ids, cu_seqlens, cached), layout, False)
+    made = _operator(
+        x, *_norm_of(norm, k), *_there(plan, q, positions, layout, plan_ids, cu_seqlens, cached), layout, False
+    )
     return made[0], made[1] if k is not None else None
 
 
@@ -398,7 +350,9 @@ def rotate_(
         if (pages.slots is None) == (pages.block_table is None):
             raise _refused("Pages must have slots or block_table", "both" if pages.slots is not None else "neither")
         if _known(plan).rotates_values:
-            raise _refused("values must not rotate on their way to a cache", "a plan that rotates them", "use posenc-cuda")
+            raise _refused(
+                "values must not rotate on their way to a cache", "a plan that rotates them", "use posenc-cuda"
+            )
         into = (pages.v, [pages.keys, pages.values], pages.slots, pages.block_table, pages.layout)
     where = _there(plan, q, positions, layout, plan_ids, cu_seqlens, cached)
     _operator_(x, *_norm_of(norm, k), *into, *where, layout)

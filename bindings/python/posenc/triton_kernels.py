@@ -1,4 +1,4 @@
-"""The kernel of posenc.triton: text that Triton compiles for NVIDIA's, AMD's and Intel's devices, and runs on a CPU in its interpreter.
+"""The kernel of posenc.triton and its launch: text that Triton compiles for NVIDIA's, AMD's and Intel's devices, and runs on a CPU in its interpreter.
 
 A program takes some tokens and a group of their heads, makes the cosines of each pair once and turns all these heads by them. Angles
 are turns in fixed point, and cosines polynomials in integers, as in posenc's CUDA kernels (docs/cuda.md): the same bits from every compiler.
@@ -6,11 +6,16 @@ are turns in fixed point, and cosines polynomials in integers, as in posenc's CU
 
 # The types of a kernel's arguments are Triton's, which a checker of Python does not know.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
-# ruff: noqa: ANN001, ANN202, N803
 from __future__ import annotations
 
+import contextlib
+
+import torch
 import triton
 import triton.language as tl
+
+# Whether kernels are run by Triton's interpreter, on the CPU (TRITON_INTERPRET=1 when triton was imported).
+INTERPRETED: bool = triton.knobs.runtime.interpret if hasattr(triton, "knobs") else False
 
 
 @triton.jit
@@ -106,13 +111,22 @@ def _position(tokens, axis, row, here, WHERE: tl.constexpr):
 
 @triton.jit
 def _angles(
-    table, plan, head, pair, tokens, row, here,
+    table, plan, head, pair, tokens, row, here, there,
     PAIRS: tl.constexpr, AXES: tl.constexpr, HEADS: tl.constexpr, WHERE: tl.constexpr, BACK: tl.constexpr,
 ):  # fmt: skip
-    """Cosines and sines of pairs, of the shape that plan, head, pair and row broadcast to."""
-    turns, amplitude = table
+    """Cosines and sines of pairs, of the shape that plan, head, pair and row broadcast to. here: which tokens are; there: which of
+    their heads."""
+    turns, amplitude, strides = table
+    if WHERE == "cos_sin":
+        # Cosines and sines that somebody formed, of a token, in place of turns and amplitude.
+        at = row // tokens[5] * strides[0] + row % tokens[5] * strides[1] + pair
+        cosine = tl.load(turns + at, mask=here & (pair < PAIRS), other=0).to(tl.float32)
+        sine = tl.load(amplitude + at, mask=here & (pair < PAIRS), other=0).to(tl.float32)
+        if BACK:
+            sine = -sine
+        return cosine, sine
     at = turns + 2 * ((plan * HEADS + head) * AXES * PAIRS + pair)
-    is_pair = here & (pair < PAIRS)
+    is_pair = there & (pair < PAIRS)
     phase = (row * 0 + head * 0 + pair * 0).to(tl.uint64, bitcast=True)
     for axis in tl.static_range(AXES):
         position = _position(tokens, axis, row, here, WHERE)
@@ -183,10 +197,12 @@ def _operand(
                 r = r * scale * _load(weight + rest, is_rest, AS_BITS)
         if PAIRS > 0:
             if FREQUENCY_HEADS > 1:
-                cosine, sine = _angles(
-                    table, plan, head, pair, tokens, row, there, PAIRS, AXES, FREQUENCY_HEADS, WHERE, BACK
+                c, s = _angles(
+                    table, plan, head, pair, tokens, row, here, there, PAIRS, AXES, FREQUENCY_HEADS, WHERE, BACK
                 )
-            a, b = a * cosine - b * sine, a * sine + b * cosine
+            else:
+                c, s = cosine, sine
+            a, b = a * c - b * s, a * s + b * c
             if INTERLEAVED:
                 a = tl.reshape(tl.join(a, b), [a.shape[0], HB, 2 * P])
         if out is not None:
@@ -195,9 +211,8 @@ def _operand(
                 _store(to_head + channel * out_strides[3], a, there & is_channel, AS_BITS)
                 if not INTERLEAVED:
                     _store(to_head + other * out_strides[3], b, there & is_channel, AS_BITS)
-            if R > 0:
-                if not rest_stays:
-                    _store(to_head + rest * out_strides[3], r, there & is_rest, AS_BITS)
+            if R > 0 and not rest_stays:
+                _store(to_head + rest * out_strides[3], r, there & is_rest, AS_BITS)
         if cache is not None:
             to_head = to_slot + head * cache_strides[1]
             if PAIRS > 0:
@@ -218,8 +233,10 @@ def rotate_kernel(
 ):  # fmt: skip
     """Queries, keys and values of one call, each (tensor, strides, heads, out, its strides, whether what does not rotate stays there,
     weights of its norm, pages, their strides) or None; strides are of batch, head, token and channel, those of pages of page, head,
-    token and channel. table: turns [plan, head, axis, pair, 2], amplitude [plan] or None. tokens: ids [axis, row], bounds [texts + 1],
-    before [texts], texts, the first position, tokens of a sequence, rows (all tokens)."""
+    token and channel. table: turns [plan, head, axis, pair, 2], amplitude [plan] or None, strides; or, where WHERE is cos_sin, cosines and
+    sines [batch, token, pair] and their strides of batch and token. tokens: ids [axis, row], bounds [texts + 1],
+    before [texts], texts, the first position, tokens of a sequence, rows (all tokens). RQ, RK, RV: a power of 2 that holds what does
+    not rotate, 0 where that stays as it is; RK -1: no keys; RV 0: no values."""
     row = (tl.program_id(0).to(tl.int64) * TB + tl.arange(0, TB).to(tl.int64))[:, None, None]
     group = tl.program_id(1)
     here = row < tokens[6]
@@ -237,18 +254,92 @@ def rotate_kernel(
     cosine, sine = 0.0, 0.0
     if FREQUENCY_HEADS == 1:
         pair = tl.arange(0, P)[None, None, :]
-        cosine, sine = _angles(table, plan, 0, pair, tokens, row, here, PAIRS, AXES, FREQUENCY_HEADS, WHERE, BACK)
+        cosine, sine = _angles(table, plan, 0, pair, tokens, row, here, here, PAIRS, AXES, FREQUENCY_HEADS, WHERE, BACK)
     _operand(
         q, eps, table, tokens, plan, row, here, slot, page_size, cosine, sine, group, groups,
         PAIRS, P, AXES, FREQUENCY_HEADS, FIRST, BLOCK_PAIRS, INTERLEAVED, HEAD_DIM, RQ, HB, WHERE, BACK, AS_BITS,
     )  # fmt: skip
-    if k is not None:
+    if RK >= 0:
         _operand(
             k, eps, table, tokens, plan, row, here, slot, page_size, cosine, sine, group, groups,
             PAIRS, P, AXES, FREQUENCY_HEADS, FIRST, BLOCK_PAIRS, INTERLEAVED, HEAD_DIM, RK, HB, WHERE, BACK, AS_BITS,
         )  # fmt: skip
-    if v is not None:
+    if RV > 0:
         _operand(
             v, eps, table, tokens, plan, row, here, slot, page_size, cosine, sine, group, groups,
             0, P, AXES, 1, 0, 1, False, VALUE_DIM, RV, HB, WHERE, BACK, AS_BITS,
+        )  # fmt: skip
+
+
+# --- its launch -------------------------------------------------------------------------------------------------------
+
+
+def _power_of_2(number: int) -> int:
+    return 1 << max(number - 1, 0).bit_length()
+
+
+def _tiles(heads: int, pairs: int, rows: int, wide: bool) -> tuple[int, int, int, int]:
+    """Tokens and heads that a program takes at once, programs of a token, warps. Heads share cosines, so that a program has all of a
+    token's, 1,024 pairs at once; where tokens are few, heads are shared out, and where heads are few, tokens are taken together.
+    As measured on an H200 (docs/gpu.md). wide: pairs lie side by side, or are of 8 bytes."""
+    at_once = (256 if rows < 512 else 512 if rows < 4096 else 2048 if wide else 1024) // pairs
+    at_once = min(_power_of_2(heads), max(at_once, 1))
+    groups = -(-heads // at_once) if rows < 4096 else 1
+    tokens = max(1, min(1024 // (pairs * at_once), _power_of_2(rows))) if groups == 1 else 1
+    return tokens, at_once, groups, 2
+
+
+def _given(x):
+    """What the kernel takes of a tensor: the interpreter, which rounds bfloat16 its own way, gets the bits."""
+    return x.view(torch.int16) if INTERPRETED and x is not None and x.dtype == torch.bfloat16 else x
+
+
+def _tensor(x, out, axes, weight=None, cache=None, page_axes=()):
+    def strides(of, order):
+        return None if of is None else tuple(0 if axis < 0 else of.stride(axis) for axis in order)
+
+    return (
+        _given(x), strides(x, axes), 1 if axes[1] < 0 else x.shape[axes[1]],
+        _given(out), strides(out, axes), out is x and weight is None,
+        _given(weight), _given(cache), strides(cache, page_axes),
+    )  # fmt: skip
+
+
+def launch(
+    xs, outs, axes, extent, where, table, tokens, *, pairs, interleaved, first_dim=0, blocks=1, position_axes=1,
+    frequency_heads=1, transposed=False, plan_ids=None, weights=(), eps=0.0, v=None, caches=(), page_axes=(), slots=None,
+    block_table=None,
+):  # fmt: skip
+    """Rotates xs (queries, and keys or not) into outs, which may be the same. axes: where batch, head, token and channel are, -1 where
+    they are not; extent: (batch, tokens). where, table and tokens as rotate_kernel has them, tokens without its last two. Nothing is
+    checked."""
+    q, k = xs[0], xs[1] if len(xs) > 1 else None
+    batch, count = extent
+    if batch * count == 0:
+        return
+    head_dim = q.shape[axes[3]]
+    rest = head_dim - 2 * pairs
+    more = _power_of_2(rest) if rest else 0
+    moved = outs[0] is not q or len(weights) > 0
+    padded = _power_of_2(pairs)
+    heads = max(1 if axes[1] < 0 else x.shape[axes[1]] for x in xs)
+    wide = (interleaved or q.element_size() == 4) and not caches
+    tokens_at_once, heads_at_once, groups, warps = _tiles(heads, padded, batch * count, wide)
+    weight, cache = [*weights, None, None], caches or (None, None)
+    page_size = cache[0].shape[page_axes[2]] if caches else 1
+    with torch.cuda.device(q.device) if q.device.type == "cuda" else contextlib.nullcontext():
+        rotate_kernel[(triton.cdiv(batch * count, tokens_at_once), groups)](
+            _tensor(q, outs[0], axes, weight[0]),
+            None if k is None else _tensor(k, outs[1], axes, weight[1], cache[0], page_axes),
+            None if v is None else _tensor(v, None, axes, None, cache[1], page_axes),
+            eps, table, plan_ids, (*tokens, count, batch * count), slots, block_table,
+            0 if block_table is None else block_table.stride(0), page_size,
+            cache[0].shape[0] * page_size if caches else 0, groups,
+            PAIRS=pairs, P=padded, AXES=position_axes, FREQUENCY_HEADS=frequency_heads, FIRST=first_dim,
+            BLOCK_PAIRS=pairs // blocks, INTERLEAVED=interleaved, HEAD_DIM=head_dim,
+            VALUE_DIM=0 if v is None else v.shape[axes[3]],
+            RQ=more if moved else 0, RK=-1 if k is None else more if moved or caches else 0,
+            RV=0 if v is None else _power_of_2(v.shape[axes[3]]),
+            TB=tokens_at_once, HB=heads_at_once, WHERE=where, BACK=transposed,
+            AS_BITS=INTERPRETED and q.dtype == torch.bfloat16, num_warps=warps,
         )  # fmt: skip
