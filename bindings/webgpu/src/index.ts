@@ -126,7 +126,7 @@ export class Gpu {
   }
 
   /**
-   * q·k of a query and a key [head_dim] that stand so far apart, of each distance (query − key, not negative), in float32: how rotation
+   * q·k of a query and a key [head_dim] at each distance (query − key, not negative), in float32: how rotation
    * changes one score over a whole text. Errors: those of plan.rotate.
    */
   async scores(plan: Plan, q: Given, k: Given, distances: Where): Promise<Float32Array> {
