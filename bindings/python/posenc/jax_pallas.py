@@ -294,10 +294,18 @@ def rotate(
         in_specs=[*specs, of_x],
         out_specs=of_x,
         interpret=interpret,
+        compiler_params=_by_triton() if gathers and not interpret else None,
         name="posenc_rotate",
     )(*inputs, x)
     made = jnp.transpose(made, [order.index(letter) for letter in letters])
     return made.reshape([extent[letter] for letter in layout])
+
+
+def _by_triton():
+    """GPUs have two compilers of kernels: this one is AMD's too."""
+    from jax.experimental.pallas import triton
+
+    return triton.CompilerParams(num_warps=4)
 
 
 def _like(x, *others):

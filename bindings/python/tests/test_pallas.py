@@ -176,12 +176,25 @@ def test_a_table_of_plans():
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("layout", ["bhsd", "bshd"])
-def test_it_is_lowered_for_tpus(layout, dtype):
-    """No TPU is there: as far as Mosaic's code."""
-    plan = posenc.plan(posenc.Rope(partial_rotary_factor=0.5), head_dim=128)
+@pytest.mark.parametrize(
+    "platform, call", [("tpu", "tpu_custom_call"), ("cuda", "__gpu$xla.gpu.triton"), ("rocm", "__gpu$xla.gpu.triton")]
+)
+def test_it_is_lowered_for_devices(platform, call, layout, dtype):
+    """None is there: as far as the code that Mosaic or Triton takes."""
+    plan = posenc.plan(posenc.Rope(partial_rotary_factor=0.5), head_dim=96)
     lower = jax.export.export(
-        jax.jit(lambda x, ids: pj.rotate(plan, x, ids, layout=layout, backend="pallas")), platforms=["tpu"]
-    )
-    shape = [{"b": 2, "h": 8, "s": 300, "d": 128}[letter] for letter in layout]
+        jax.jit(lambda x, ids: pj.rotate(plan, x, ids, layout=layout, backend="pallas")), platforms=[platform],
+        disabled_checks=[jax.export.DisabledSafetyCheck.custom_call(call)],
+    )  # fmt: skip
+    shape = [{"b": 2, "h": 6, "s": 300, "d": 96}[letter] for letter in layout]
     made = lower(jax.ShapeDtypeStruct(shape, dtype), jax.ShapeDtypeStruct((2, 300), jnp.int32))
-    assert "tpu_custom_call" in made.mlir_module()
+    assert call in made.mlir_module()
+
+
+def test_it_is_what_devices_take_by_themselves(monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: "tpu")
+    monkeypatch.setattr(pj.cuda, "module", None)
+    plan, x = posenc.plan(posenc.Rope(), head_dim=16), array(1, 2, 3, 16)
+    rotate = jax.jit(lambda x: pj.rotate(plan, x, 5))
+    assert "tpu_custom_call" in jax.export.export(rotate, platforms=["tpu"])(x).mlir_module()
+    assert is_near(plan, rotate(x), x, 5)  # on the CPU that is there, by the host's kernels
