@@ -18,6 +18,10 @@ from jax import lax
 from jax.experimental import pallas as pl
 
 from ._posenc import Plan
+from .errors import Error
+from .jax import WHERE
+
+TYPES = ("float32", "float16", "bfloat16")
 
 # --- integers ---------------------------------------------------------------------------------------------------------
 
@@ -259,6 +263,7 @@ def rotate(
     x = jnp.transpose(x, [letters.index(letter) for letter in order])
     extent = dict(zip(order, x.shape, strict=True))
     heads, tokens, head_dim = (extent[letter] for letter in "hsd")
+    _need_fit(plan, x.dtype, heads, head_dim)
     at_once = _at_once(heads, tokens, head_dim, gathers)
     words = words_of(ids, first, (extent["b"], tokens))
     own = plan.frequency_heads > 1
@@ -299,6 +304,27 @@ def rotate(
     )(*inputs, x)
     made = jnp.transpose(made, [order.index(letter) for letter in letters])
     return made.reshape([extent[letter] for letter in layout])
+
+
+def _need_fit(plan: Plan, dtype, heads: int, head_dim: int) -> None:
+    end = plan.first_dim + plan.rotary_dim
+    for holds, rule, got, cure in (
+        (
+            str(dtype) in TYPES,
+            "x must be of float32, float16 or bfloat16 on this device",
+            dtype,
+            "x.astype(jax.numpy.float32)",
+        ),
+        (end <= head_dim, f"the plan rotates channels to {end}", f"heads of {head_dim}", ""),
+        (
+            plan.frequency_heads in (1, heads),
+            f"heads must be {plan.frequency_heads}, which have frequencies",
+            heads,
+            "",
+        ),
+    ):
+        if not holds:
+            raise Error(f"{WHERE}: {rule}, got {got}" + (f"; {cure}" if cure else ""), WHERE, rule, str(got), cure)
 
 
 def _by_triton():

@@ -198,3 +198,11 @@ def test_it_is_what_devices_take_by_themselves(monkeypatch):
     rotate = jax.jit(lambda x: pj.rotate(plan, x, 5))
     assert "tpu_custom_call" in jax.export.export(rotate, platforms=["tpu"])(x).mlir_module()
     assert is_near(plan, rotate(x), x, 5)  # on the CPU that is there, by the host's kernels
+
+
+def test_what_does_not_fit_is_refused():
+    plan = posenc.plan(posenc.Rope(), head_dim=16)
+    with pytest.raises(posenc.Error, match="x must be of float32, float16 or bfloat16"):
+        pj.rotate(plan, array(1, 2, 3, 16).astype(jnp.int32), backend="pallas")
+    with pytest.raises(posenc.Error, match="the plan rotates channels to 16, got heads of 8"):
+        pj.rotate(plan, array(1, 2, 3, 8), backend="pallas")
