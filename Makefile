@@ -131,7 +131,7 @@ wasm: build/wasm/build.ninja build/release/build.ninja  ## the C interface as We
 
 site: web/node_modules/.package-lock.json build/wasm/build.ninja  ## the playground: build/site/ for any web host, and build/posenc.html that opens from disk
 	@$(call ninja,wasm)
-	@bindings/npm/build.sh
+	@bindings/webgpu/build.sh
 	@cd web && ./node.sh npm --silent run build && ./node.sh npm --silent run one
 	@rm -rf build/site.new && cp -r web/dist/site build/site.new && rm -rf build/site && mv build/site.new build/site
 	@cp web/dist/one/posenc.html build/posenc.html.new && mv build/posenc.html.new build/posenc.html
@@ -146,13 +146,15 @@ web-test: site  ## the playground's tests, and the playground in a browser (Chro
 	@cmake/need.sh "to open the playground in a browser" chromium:chromium
 	@cd web && ./node.sh npm --silent run check && ./node.sh npm --silent test && ./node.sh npm --silent run browser
 
-npm: web/node_modules/.package-lock.json build/wasm/build.ninja  ## the JavaScript package: a .tgz in dist/, installed and tested in Node 18 and 22 and in Chromium
+npm: web/node_modules/.package-lock.json build/wasm/build.ninja  ## the JavaScript packages: a .tgz each in dist/, installed and tested in Node 18 and 22 and in Chromium
 	@$(call ninja,wasm)
 	@cmake/need.sh "to test the package in a browser" chromium:chromium
 	@bindings/npm/pack.sh dist
 	@for version in 18 22; do [ -x build/node-$$version/node_modules/node/bin/node ] || \
 	  npm install --prefix build/node-$$version --no-save --no-package-lock --no-fund --no-audit --loglevel=error node@$$version >/dev/null; done
-	@bindings/npm/test.sh dist/posenc-*.tgz $(CURDIR)/build/node-{18,22}/node_modules/node/bin/node
+	@bindings/npm/test.sh dist/posenc-[0-9]*.tgz $(CURDIR)/build/node-{18,22}/node_modules/node/bin/node
+	@bindings/webgpu/pack.sh dist
+	@bindings/webgpu/test.sh dist/posenc-[0-9]*.tgz dist/posenc-webgpu-*.tgz
 
 # Both fetch what they depend on, and then test without a network, as ctest does.
 rust: build/wasm/build.ninja  ## the Rust crate: a .crate in dist/, tested with its README's examples

@@ -43,7 +43,7 @@ BEGIN {
   room("^backends/cuda/python/",   public "|^backends/cuda/|^bindings/python/src/errors\\.h$")
   room("^backends/cuda/program/",  public "|^backends/cuda/")
   room("^backends/cuda/",          plans "|^src/kernels/check\\.h$")
-  room("^(bindings/npm|web)/",     "^include/posenc/c\\.h$")
+  room("^(bindings/(npm|webgpu)|web)/",     "^include/posenc/c\\.h$")
   room("^tests/fuzz/",          public "|^src/|^cli/(arguments/parse|playground/answer)\\.h$")
 
   # --- What the files of a place, but for some, may not reach through however many headers.

@@ -60,7 +60,7 @@ install(DIRECTORY include/posenc DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_M
 # With what README links to, so that its links lead somewhere.
 install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md CITATION.cff SECURITY.md
         DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
-foreach(language IN ITEMS npm rust go)
+foreach(language IN ITEMS npm webgpu rust go)
   install(FILES bindings/${language}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/bindings/${language} OPTIONAL)
 endforeach()
 install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)

@@ -235,6 +235,8 @@ export default defineConfig(() => {
       },
       cssCodeSplit: false,
     },
+    // @posenc/webgpu, which lies outside, asks for posenc.
+    resolve: { dedupe: ['posenc'] },
     test: { include: ['test/**/*.test.ts'] },
   }
 })

@@ -126,14 +126,19 @@ export async function budgets({ check, open }, site, timed, panels) {
   })
   // The article is 2,500 words, which are most of its file.
   const article = size(/^Article.*\.js$/)
-  await check('JavaScript and CSS of all panels within 244 KB gzipped, the article apart', () => {
-    const bytes = size(/\.(js|css)$/) - article
+  const webgpu = size(/^Far.*\.js$/)
+  await check('JavaScript and CSS of all panels within 244 KB gzipped, the article and WebGPU apart', () => {
+    const bytes = size(/\.(js|css)$/) - article - webgpu
     assert(bytes <= 244e3, kb(bytes))
     return kb(bytes)
   })
   await check('the article within 18 KB gzipped', () => {
     assert(article <= 18e3, kb(article))
     return kb(article)
+  })
+  await check('WebGPU, fetched where a figure asks, within 11 KB gzipped', () => {
+    assert(webgpu <= 11e3, kb(webgpu))
+    return kb(webgpu)
   })
   await check('the engine within 164 KB gzipped', () => {
     const bytes = size(/^posenc-(?!models).*\.wasm$/)

@@ -109,8 +109,8 @@ def test_the_platform_chooses(monkeypatch):
         (lambda x: pj.rotate(PLAN, x, jnp.arange(4)), "position_ids must be integers"),
         (lambda x: pj.rotate(PLAN, x, jnp.arange(3.0)), "position_ids must be integers"),
         (lambda x: pj.rotate(PLAN, x, layout="bhs"), "layout must name each"),
-        (lambda x: pj.rotate([PLAN, PLAN], x), "several plans are for a CUDA device"),
-        (lambda x: pj.rotate(PLAN, x, backend="gpu"), "backend must be None or 'emulated'"),
+        (lambda x: pj.rotate([PLAN, PLAN], x), "several plans are for a GPU or a TPU"),
+        (lambda x: pj.rotate(PLAN, x, backend="gpu"), "backend must be None, 'pallas' or 'emulated'"),
     ],
 )
 def test_what_does_not_fit_is_refused(call, rule):
