@@ -5,7 +5,7 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := run
 .DELETE_ON_ERROR:
-.PHONY: run build test bench fleet peers pictures lab models vectors conform wasm site serve web-test npm rust go deb release python wheels sources bare asan tsan fuzz soak distributed cuda cuda-wheel gpu-test lint format docs docs-site pages install uninstall clean help
+.PHONY: run build test bench fleet peers pictures lab models vectors conform wasm site serve web-test npm rust go deb release python wheels sources bare asan tsan fuzz soak distributed cuda cuda-wheel gpu-test on-device lint format docs docs-site pages install uninstall clean help
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -220,17 +220,28 @@ cuda: tools-release  ## rotation on NVIDIA's devices: fetches nvcc from PyPI (11
 	  backends/cuda/install_test.sh build/cuda && \
 	  backends/cuda/on_device_test.sh build/cuda/posenc_cuda_device && ls build/cuda/posenc_cuda_device
 
-# Emitted kernels as far as a machine without a GPU goes; PyTorch with Triton is 4 GB.
+# The kernels for GPUs as far as a machine without one goes; PyTorch with Triton is 4 GB.
 gpu_python := build/gpu-venv
-gpu-test: build/release/build.ninja  ## emitted kernels without a GPU: C, OpenCL by pocl, Triton and Pallas interpreted, CUDA on the host, by nvcc and as HIP
-	@cmake/need.sh "to run kernels without a GPU" gcc:gcc clang++-22:clang-22 python3:python3 pip3:python3-pip python3-venv \
-	  pocl-opencl-icd ocl-icd-opencl-dev
+gpu-test: site  ## kernels without a GPU: Triton and Pallas interpreted, OpenCL by pocl, WGSL in Chromium, CUDA on the host, by nvcc and as HIP; the Hub's kernel in models
+	@cmake/need.sh "to run kernels without a GPU" gcc:gcc clang++-22:clang-22 chromium:chromium python3:python3 pip3:python3-pip \
+	  python3-venv libpython3-dev pocl-opencl-icd ocl-icd-opencl-dev
 	@$(call ninja,release,posenc_command)
 	@backends/cuda/toolkit.sh $(toolkit)
+	@[ -x $(python)/bin/python ] || python3 -m venv $(python)
+	@$(python)/bin/pip install -q -r bindings/python/requirements.txt
+	@bindings/python/wheel.sh $(python)/bin build/python dist
 	@[ -x $(gpu_python)/bin/python ] || python3 -m venv $(gpu_python)
-	@$(gpu_python)/bin/python -c 'import jax, torch, triton' 2>/dev/null || $(gpu_python)/bin/pip install -q -r tests/gpu/requirements.txt
+	@$(gpu_python)/bin/pip install -q -r tests/gpu/requirements.txt
+	@$(gpu_python)/bin/pip install -q --force-reinstall --no-deps dist/posenc-[0-9]*.whl
 	@tests/gpu/run.sh $(posenc) $(gpu_python)/bin/python $(toolkit)/nvidia/cu13
-	@$(posenc) bench exactness --python $(gpu_python)/bin/python
+	@echo; $(posenc) bench exactness --python $(gpu_python)/bin/python
+	@echo; $(gpu_python)/bin/python -W ignore tests/gpu/triton_targets.py $(toolkit)/nvidia/cu13/bin/cuobjdump
+	@echo; cd web && POSENC_NEED_PLAYGROUND=1 ./ctest.sh package
+	@TRITON_INTERPRET=1 $(gpu_python)/bin/pytest -q -p no:cacheprovider bindings/python/tests/test_{triton,hub,pallas}.py
+
+# With a device: at most eight minutes. PYTHON names one with torch, PEERS a folder of other projects' sources (docs/cuda.md).
+on-device: cuda  ## on a machine with an NVIDIA GPU: bits, memory checks, Triton's tests, speed beside a copy and peers, goals; a table in out/cuda/
+	@backends/cuda/on_device.sh build/cuda/posenc_cuda_device out/cuda
 
 # XLA's headers, of which JAX's custom call is made, come with jaxlib: nothing else of it is needed.
 cuda-wheel: tools-release  ## posenc-cuda, the wheel by which posenc.torch and posenc.jax take CUDA tensors, in dist/ (fetches nvcc as make cuda)

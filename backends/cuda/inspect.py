@@ -91,8 +91,7 @@ def main():
             wrong.append(f"{arch} {name}: waits {one['waits']} times, {one['angles']} products before")
     if wrong:
         sys.exit(
-            f"inspect.py: on a stack, of too many registers, without vectors, or waiting too early: "
-            + "; ".join(wrong)
+            "inspect.py: on a stack, of too many registers, without vectors, or waiting too early: " + "; ".join(wrong)
         )
     if not archs or count != KERNELS * len(archs):
         sys.exit(f"inspect.py: {count} kernels for {len(archs)} architectures, not {KERNELS} for each")

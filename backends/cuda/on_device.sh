@@ -1,7 +1,7 @@
 #!/bin/bash
 # on_device.sh [PROGRAM] [OUT]: what only a machine with a device can show, in less than eight minutes, into OUT (out/cuda): the bits
-# of every problem beside the emulated grid's, compute-sanitizer's memcheck and initcheck where it is installed, the table
-# of speeds, those of peers (backends/cuda/peers/peers.py, by PYTHON with torch; folders of their sources in PEERS, with NVCC), and which goals
+# of every problem beside the emulated grid's, compute-sanitizer's memcheck and initcheck where it is installed, the tests of
+# posenc.triton, the table of speeds, those of peers (backends/cuda/peers/peers.py, by PYTHON with torch; folders of their sources in PEERS, with NVCC), and which goals
 # are held. PROGRAM is build/cuda/posenc_cuda_device of `make cuda`. EMULATED=1 goes through the script without a device.
 # Exit codes: 0, 1 where something is wrong, 2 without a device. A goal that is missed is said, and is no error.
 set -u
@@ -34,6 +34,15 @@ for tool in memcheck initcheck; do
   else echo "$tool: see $out/$tool.txt"; wrong=1
   fi
 done
+
+# posenc.triton, where the Python has it: its tests run on the device by themselves.
+if [ -z "${EMULATED:-}" ] && "$python" -c 'import pytest, torch, triton, posenc' 2>/dev/null; then
+  tests=$(cd "$here/../../bindings/python/tests" && pwd)
+  (cd "$tests" && timeout 120 "$python" -m pytest -q -p no:cacheprovider test_triton.py) >"$out/triton.txt" 2>&1 || wrong=1
+  echo "posenc.triton: $(tail -n 1 "$out/triton.txt")"
+else
+  echo "posenc.triton: not tested, as $python has no posenc, pytest and triton"
+fi
 
 timeout $limit "$program" "$bench" >"$out/speed.jsonl" || { echo "speed: $program $bench failed"; exit 1; }
 echo "speed: $(grep -c '"us"' "$out/speed.jsonl") rows in $out/speed.jsonl"

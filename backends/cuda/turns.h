@@ -128,9 +128,9 @@ POSENC_DEVICE CosSin<double> cos_sin<double>(std::uint64_t phase) {
 }
 
 // In float the polynomials are computed in integers too, so that every language and compiler has
-// these bits: no product can be fused with a sum, and no sum be made in another order. With u = twice
+// these bits: no product can be fused with a sum, and no sum be made in another order. With u twice
 // the distance, 0 to 1, and z = u²: 1 - z C(z) and u S(z), minimax fits whose coefficients are of
-// 2^-32. Errors: 2^-24.95, all 2^32 distances tried; half of it is the rounding to float.
+// 2^-32. Error: 2^-24.95, all 2^32 distances tried; nearly all of it is the rounding to float.
 template <>
 POSENC_DEVICE CosSin<float> cos_sin<float>(std::uint64_t phase) {
   std::uint64_t quarter = 0;

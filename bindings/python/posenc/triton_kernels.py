@@ -162,7 +162,11 @@ def _operand(
     if R > 0:
         rest = tl.arange(0, R)[None, None, :]
         is_rest = rest < HEAD_DIM - 2 * PAIRS
-        rest = rest + tl.where(rest < FIRST, 0, 2 * PAIRS)
+        # Side by side where all lie behind or before the slice, so that they are loaded together.
+        if FIRST == 0:
+            rest = rest + 2 * PAIRS
+        elif FIRST + 2 * PAIRS < HEAD_DIM:
+            rest = rest + tl.where(rest < FIRST, 0, 2 * PAIRS)
     batch, token = row // tokens[5], row % tokens[5]
     from_token = x + batch * strides[0] + token * strides[2]
     if out is not None:
@@ -278,15 +282,15 @@ def _power_of_2(number: int) -> int:
     return 1 << max(number - 1, 0).bit_length()
 
 
-def _tiles(heads: int, pairs: int, rows: int, wide: bool) -> tuple[int, int, int, int]:
-    """Tokens and heads that a program takes at once, programs of a token, warps. Heads share cosines, so that a program has all of a
+def _tiles(heads: int, pairs: int, rows: int, wide: bool) -> tuple[int, int, int]:
+    """Tokens and heads (of so many pairs) that a program takes at once, programs of a token. Heads share cosines, so that a program has all of a
     token's, 1,024 pairs at once; where tokens are few, heads are shared out, and where heads are few, tokens are taken together.
     As measured on an H200 (docs/gpu.md). wide: pairs lie side by side, or are of 8 bytes."""
     at_once = (256 if rows < 512 else 512 if rows < 4096 else 2048 if wide else 1024) // pairs
     at_once = min(_power_of_2(heads), max(at_once, 1))
     groups = -(-heads // at_once) if rows < 4096 else 1
     tokens = max(1, min(1024 // (pairs * at_once), _power_of_2(rows))) if groups == 1 else 1
-    return tokens, at_once, groups, 2
+    return tokens, at_once, groups
 
 
 def _given(x):
@@ -324,7 +328,9 @@ def launch(
     padded = _power_of_2(pairs)
     heads = max(1 if axes[1] < 0 else x.shape[axes[1]] for x in xs)
     wide = (interleaved or q.element_size() == 4) and not caches
-    tokens_at_once, heads_at_once, groups, warps = _tiles(heads, padded, batch * count, wide)
+    # What does not rotate, and lies in registers as well, counts as so many pairs.
+    loaded = max(padded, _power_of_2(pairs + rest // 2)) if moved or caches else padded
+    tokens_at_once, heads_at_once, groups = _tiles(heads, loaded, batch * count, wide)
     weight, cache = [*weights, None, None], caches or (None, None)
     page_size = cache[0].shape[page_axes[2]] if caches else 1
     with torch.cuda.device(q.device) if q.device.type == "cuda" else contextlib.nullcontext():
@@ -341,5 +347,5 @@ def launch(
             RQ=more if moved else 0, RK=-1 if k is None else more if moved or caches else 0,
             RV=0 if v is None else _power_of_2(v.shape[axes[3]]),
             TB=tokens_at_once, HB=heads_at_once, WHERE=where, BACK=transposed,
-            AS_BITS=INTERPRETED and q.dtype == torch.bfloat16, num_warps=warps,
+            AS_BITS=INTERPRETED and q.dtype == torch.bfloat16, num_warps=4 if weights or loaded > padded else 2,  # where more is held in registers
         )  # fmt: skip
