@@ -2,15 +2,12 @@
 is no device."""
 
 import importlib
-import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
 torch = pytest.importorskip("torch")
-if not torch.cuda.is_available():
-    os.environ["TRITON_INTERPRET"] = "1"
 pytest.importorskip("triton", reason="triton is not installed")
 transformers = pytest.importorskip("transformers")
 kernels = pytest.importorskip("kernels", reason="kernels is not installed")

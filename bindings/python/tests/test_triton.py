@@ -2,13 +2,10 @@
 Plan.rotate in double: half a step of its type, and in float32 the roundings of a rotation that is computed in it."""
 
 import itertools
-import os
 
 import pytest
 
 torch = pytest.importorskip("torch")
-if not torch.cuda.is_available():
-    os.environ["TRITON_INTERPRET"] = "1"
 triton = pytest.importorskip("triton", reason="triton is not installed")
 
 import posenc  # noqa: E402
