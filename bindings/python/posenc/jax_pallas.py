@@ -79,7 +79,7 @@ def _float(word):
     return halves[0].astype(jnp.float32) * np.float32(65536) + halves[1].astype(jnp.float32)
 
 
-def cos_sin(phase):
+def cosines(phase):
     """The cosine and sine of a phase in float32: 1 - z C(z) and u S(z) in fixed point, where u is twice the distance from the next
     quarter of a turn and z = u²."""
     high, low = phase
@@ -163,7 +163,7 @@ def _kernel(shape: _Shape, turns, words, plan_ids, x, out):
         phase = one if phase is None else _sum(phase, one)
     if shape.transposed:
         phase = _difference(tuple(map(jnp.zeros_like, phase)), phase)
-    cosine, sine = cos_sin(phase)
+    cosine, sine = cosines(phase)
     if any(gain != 1 for gain in shape.gains):
         gain = np.float32(shape.gains[0])
         for plan, each in enumerate(shape.gains[1:], 1):
@@ -249,8 +249,9 @@ def words_of(ids, first: int, rows: tuple[int, int]):
 
 
 def rotate(
-    plans: Sequence[Plan], x, ids, plan_ids, *, layout: str, first: int, transposed: bool, gathers: bool = False, interpret: bool = False
-):  # fmt: skip
+    plans: Sequence[Plan], x: jax.Array, ids: jax.Array, plan_ids: jax.Array, *, layout: str, first: int, transposed: bool, gathers: bool = False,
+    interpret: bool = False,
+) -> jax.Array:  # fmt: skip
     """x in a layout of named axes, rotated; ids [axis, batch, seq] or empty: from first on; plan_ids [batch, seq] or empty."""
     plans = tuple(plans)
     plan = plans[0]

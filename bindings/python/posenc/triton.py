@@ -272,6 +272,8 @@ def _norm_backward(gradient, x, weight, eps: float, axis: int):
     return of_x.movedim(-1, axis).to(x.dtype), of_weight.to(weight.dtype)
 
 
+_operator: Any
+_operator_: Any
 _operator, _operator_ = _operators() if HAS_OPERATORS else (_rotate, _rotate_)
 
 
@@ -340,7 +342,7 @@ def rotate_(
     if pages is not None and k is None:
         raise _refused("a cache takes keys", "none")
     x = [q] if k is None else [q, k]
-    into = (None, [], None, None, "NHD")
+    into: tuple[Any, ...] = (None, [], None, None, "NHD")
     if pages is not None:
         if pages.layout not in PAGES or pages.keys.dim() != 4 or pages.values.dim() != 4:
             raise _refused(

@@ -26,7 +26,7 @@ def phase_of(position, high, low):
 
 
 @triton.jit
-def cos_sin(phase):
+def cosines(phase):
     """The cosine and sine of a phase in float32: 1 - z C(z) and u S(z) in fixed point, where u is twice the distance from the next
     quarter of a turn and z = u²."""
     quarter = ((phase >> 61) + 1) >> 1
@@ -135,7 +135,7 @@ def _angles(
         phase += phase_of(position, high, low)
     if BACK:
         phase = phase * 0 - phase
-    cosine, sine = cos_sin(phase)
+    cosine, sine = cosines(phase)
     if amplitude is not None:
         by = tl.load(amplitude + plan, mask=here, other=0)
         cosine, sine = cosine * by, sine * by

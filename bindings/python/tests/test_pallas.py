@@ -124,7 +124,7 @@ def test_the_same_bits():
             phase = jax_pallas.phase_of(
                 tuple(map(jnp.asarray, given)) if type(given) is tuple else jnp.asarray(given), words
             )
-            assert (np.stack(jax_pallas.cos_sin(phase)) == want).all(), position
+            assert (np.stack(jax_pallas.cosines(phase)) == want).all(), position
 
 
 def test_jit_gradient_and_vmap():
