@@ -222,7 +222,7 @@ cuda: tools-release  ## rotation on NVIDIA's devices: fetches nvcc from PyPI (11
 
 # The kernels for GPUs as far as a machine without one goes; PyTorch with Triton is 4 GB.
 gpu_python := build/gpu-venv
-gpu-test: site  ## kernels without a GPU: Triton and Pallas interpreted, OpenCL by pocl, WGSL in Chromium, CUDA on the host, by nvcc and as HIP; the Hub's kernel in models
+gpu-test: site build/release/build.ninja  ## kernels without a GPU: Triton and Pallas interpreted, OpenCL by pocl, WGSL in Chromium, CUDA on the host, by nvcc and as HIP; the Hub's kernel in models
 	@cmake/need.sh "to run kernels without a GPU" gcc:gcc clang++-22:clang-22 chromium:chromium python3:python3 pip3:python3-pip \
 	  python3-venv libpython3-dev pocl-opencl-icd ocl-icd-opencl-dev
 	@$(call ninja,release,posenc_command)
