@@ -13,8 +13,8 @@ WHERE = "posenc.torch"
 DTYPES = {torch.float64: "float64", torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16"}
 
 
-def _refused(rule: str, got) -> Error:
-    return Error(f"{WHERE}: {rule}, got {got}", WHERE, rule, str(got))
+def _refused(rule: str, got, where: str = WHERE) -> Error:
+    return Error(f"{where}: {rule}, got {got}", where, rule, str(got))
 
 
 # --- tensors as posenc-cuda takes them ---------------------------------------------------------------------------
@@ -34,20 +34,25 @@ def _tensor(x, axes, like):
     )
 
 
-def _must_lie(x, like) -> None:
+def _must_lie(x, like, where: str = WHERE) -> None:
     if x.device != like.device:
-        raise _refused(f"tensors of a call must lie on one device, {like.device}", x.device)
+        raise _refused(f"tensors of a call must lie on one device, {like.device}", x.device, where)
 
 
-def _dense(numbers, dtypes, shape, name: str, like):
+def _dense(numbers, dtypes, shape, name: str, like, where: str = WHERE):
     """Integers of one of the types (else of the first), dense, in a shape that theirs grows to by broadcasting."""
-    _must_lie(numbers, like)
+    if not isinstance(numbers, torch.Tensor):
+        raise _refused(f"{name} must be a tensor", type(numbers).__name__, where)
+    _must_lie(numbers, like, where)
     fits = len(numbers.shape) <= len(shape) and all(
         have in (1, want) for have, want in zip(numbers.shape[::-1], shape[::-1], strict=False)
     )
-    if not fits or numbers.is_floating_point() or numbers.dtype == torch.bool or numbers.shape[-1:] != shape[-1:]:
+    whole = not (numbers.is_floating_point() or numbers.is_complex() or numbers.dtype == torch.bool)
+    if not fits or not whole or numbers.shape[-1:] != shape[-1:]:
         raise _refused(
-            f"{name} must be integers {list(shape)}, or their last axes", f"{numbers.dtype} {list(numbers.shape)}"
+            f"{name} must be integers {list(shape)}, or their last axes",
+            f"{numbers.dtype} {list(numbers.shape)}",
+            where,
         )
     if numbers.dtype not in dtypes:
         numbers = numbers.to(dtypes[0])

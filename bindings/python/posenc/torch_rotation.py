@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, overload
 
@@ -187,13 +188,15 @@ def frequencies(plan: Plan) -> torch.Tensor:
 def _ids(position_ids, x, layout: str) -> torch.Tensor:
     if isinstance(position_ids, torch.Tensor):
         return position_ids
-    if position_ids is None or isinstance(position_ids, int):
+    if position_ids is None or hasattr(position_ids, "__index__"):
         axis = (layout or "bhsd"[-x.dim() :]).replace("t", "s").index("s")
-        first = position_ids or 0
-        return torch.arange(first, first + x.shape[axis])
+        first = 0 if position_ids is None else operator.index(position_ids)
+        return torch.arange(first, first + x.shape[axis], device="cpu")
     if isinstance(position_ids, _posenc.Positions):
         return torch.as_tensor(position_ids.numpy())
-    return torch.as_tensor(position_ids, dtype=torch.int64)
+    if isinstance(position_ids, range):
+        position_ids = list(position_ids)
+    return torch.as_tensor(position_ids, device="cpu")  # of another type than integers: whoever takes them refuses
 
 
 class Rotation:

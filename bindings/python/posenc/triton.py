@@ -11,6 +11,7 @@ it. Needs torch and triton, which `pip install torch` brings on Linux; on a CPU 
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,8 +21,7 @@ import torch
 from . import cuda
 from ._posenc import Plan
 from .errors import Error
-from .torch_cuda import HAS_OPERATORS
-from .torch_cuda import _dense as _integers
+from .torch_cuda import HAS_OPERATORS, _dense
 from .torch_rotation import _ids, _need_no_gradient
 from .triton_kernels import INTERPRETED, launch
 
@@ -41,8 +41,8 @@ def _refused(rule: str, got: Any, cure: str = "") -> Error:
 
 @dataclass
 class Norm:
-    """The RMS norm of a head before its rotation: x / √(mean(x²) + eps) · weight, all in float32. Weights [head_dim], of queries and of
-    keys; where a model keeps weights less 1 (Gemma), add it."""
+    """The RMS norm of a head before its rotation: x / √(mean(x²) + eps) · weight, all in float32. Weights [head_dim] of float32, float16 or
+    bfloat16, of queries and of keys; where a model keeps weights less 1 (Gemma), add it."""
 
     q: torch.Tensor
     k: torch.Tensor | None = None
@@ -51,9 +51,10 @@ class Norm:
 
 @dataclass
 class Pages:
-    """A paged cache, to which rotated keys, and values [batch, kv_head, seq, head_dim] as they are, are written: [page, token, kv_head,
-    head_dim] (NHD) or [page, kv_head, token, head_dim] (HND). A token goes to slots [batch, seq], page · page size + token in page (-1:
-    nowhere), or, where block_table [sequence, page] says the pages of each sequence, behind the tokens that stand before it."""
+    """A paged cache, to which rotated keys, and values v as they are, are written. keys, values: [page, token, kv_head, head_dim] (NHD) or
+    [page, kv_head, token, head_dim] (HND); v: in the layout of q and k. A token goes to slots [batch, seq], page · page size + token in
+    page, or, where block_table [batch, or texts of cu_seqlens; pages of each] says the pages of a sequence, behind the tokens that stand
+    before it there. Nowhere go tokens whose slot or page is negative or not there, and rows behind the last text: padding."""
 
     keys: torch.Tensor
     values: torch.Tensor
@@ -73,7 +74,13 @@ class Rotation:
     def __init__(self, plan: Plan | Sequence[Plan]) -> None:
         self.plans = [plan] if isinstance(plan, Plan) else list(plan)
         for each in self.plans:
+            if not isinstance(each, Plan):
+                raise _refused(
+                    "a Rotation is of plans", type(each).__name__, "make one by posenc.plan or a model's plan()"
+                )
             each.check("posenc.triton", WHERE)
+        if not self.plans:
+            raise _refused("a Rotation must have a plan", "none")
         geometry = {cuda._geometry(each) for each in self.plans}
         if len(geometry) != 1:
             raise _refused(
@@ -98,6 +105,7 @@ class _Table:
     heads: int
     axes: int
     pairs: int
+    plans: int
     turns: torch.Tensor
     amplitude: torch.Tensor | None
 
@@ -111,7 +119,7 @@ def _table(text: str, device: torch.device) -> _Table:
     turns = torch.tensor([word - (1 << 64) if word >> 63 else word for word in words], dtype=torch.int64)
     gains = bool((amplitude != 1).any())
     return _Table(
-        pairing == "interleaved", first_dim, blocks, heads, axes, pairs, turns.to(device),
+        pairing == "interleaved", first_dim, blocks, heads, axes, pairs, plans, turns.to(device),
         amplitude.to(device) if gains else None,
     )  # fmt: skip
 
@@ -138,11 +146,6 @@ def _launch(
     q = xs[0]
     letters = cuda.letters_of(layout, q.dim(), WHERE)
     axes = [letters.find(letter) for letter in "bhsd"]
-    for x in (*xs, *caches, *([v] if v is not None else [])):
-        if x.dtype not in TYPES or x.dtype != q.dtype:
-            raise _refused("tensors must be of float32, float16 or bfloat16, all of one call alike", x.dtype)
-        if x.device != q.device:
-            raise _refused(f"tensors of a call must lie on one device, {q.device}", x.device)
     if q.device.type == "cpu" and not INTERPRETED:
         raise _refused(
             "tensors must lie on a device that Triton compiles for", q.device,
@@ -151,37 +154,89 @@ def _launch(
     count = q.shape[axes[2]]
     batch = 1 if axes[0] < 0 else q.shape[axes[0]]
     table = _table(text, q.device)
-    _check(table, xs, axes, q.shape[axes[3]], batch, count)
+    _check(table, xs, outs, axes, weights)
 
     def integers(numbers, shape, name, kinds=(torch.int64, torch.int32)):
-        return None if numbers is None else _integers(numbers, list(kinds), shape, name, q)
+        return None if numbers is None else _dense(numbers, list(kinds), shape, name, q, WHERE)
 
     ids = integers(position_ids, (table.axes, batch, count), "position_ids")
-    texts = 0 if cu_seqlens is None else cu_seqlens.numel() - 1
-    where = "ids" if ids is not None else "range" if cu_seqlens is None else "texts"
-    if block_table is not None and where == "ids":
-        raise _refused("block_table counts tokens", "position_ids", "pass slots, or cu_seqlens and cached")
+    where, texts = ("ids" if ids is not None else "range"), 0
+    if cu_seqlens is not None:
+        where, texts = "texts", cu_seqlens.numel() - 1
+        if texts < 1 or batch > 1:
+            raise _refused("packed texts must be 1 or more, in tensors of batch 1", f"{texts}, {batch}")
+    page_axes = PAGES.get(cache_layout, ())
+    if caches:
+        _check_pages(xs[1], v, caches, axes, page_axes)
+    if block_table is not None:
+        if where == "ids":
+            raise _refused("block_table counts tokens", "position_ids", "pass slots, or cu_seqlens and cached")
+        sequences = texts or batch
+        if block_table.dim() != 2 or len(block_table) != sequences or block_table.shape[1] == 0:
+            raise _refused(f"block_table must be [{sequences}, pages of each]", list(block_table.shape))
+        block_table = integers(block_table, tuple(block_table.shape), "block_table")
     launch(
-        xs, outs, axes, (batch, count), where, (table.turns, table.amplitude, (0, 0)),
+        xs, outs, axes, (batch, count), where, (table.turns, table.amplitude, (table.plans, 0)),
         (ids, integers(cu_seqlens, (texts + 1,), "cu_seqlens"), integers(cached, (texts,), "cached"), texts, first),
-        plan_ids=integers(plan_ids, (batch, count), "plan_ids", [torch.int32]),
+        plan_ids=integers(plan_ids, (batch, count), "plan_ids"),
         pairs=table.pairs, first_dim=table.first_dim, blocks=table.blocks, position_axes=table.axes,
         frequency_heads=table.heads, interleaved=table.interleaved, transposed=transposed, weights=weights, eps=eps,
-        v=v, caches=caches, page_axes=PAGES[cache_layout], slots=integers(slots, (batch, count), "slots"),
-        block_table=block_table,
+        v=v, caches=caches, page_axes=page_axes, slots=integers(slots, (batch, count), "slots"), block_table=block_table,
     )  # fmt: skip
 
 
-def _check(table: _Table, xs, axes, head_dim: int, batch: int, count: int) -> None:
-    """Refuses tensors that the plan does not fit."""
+def _sizes(x, axes) -> list[int]:
+    """Batch, heads, tokens and channels of a tensor, 1 where it has no such axis."""
+    return [1 if axis < 0 else x.shape[axis] for axis in axes]
+
+
+def _check_tensor(x, like, rank: int) -> None:
+    if not isinstance(x, torch.Tensor) or x.dtype not in TYPES or x.dtype != like.dtype:
+        got = getattr(x, "dtype", type(x).__name__)
+        raise _refused("tensors must be of float32, float16 or bfloat16, all of one call alike", got)
+    if x.device != like.device:
+        raise _refused(f"tensors of a call must lie on one device, {like.device}", x.device)
+    if x.dim() != rank:
+        raise _refused(f"tensors of a call must have {rank} axes", list(x.shape))
+
+
+def _check(table: _Table, xs, outs, axes, weights) -> None:
+    """Refuses tensors that the plan, or each other, do not fit."""
+    batch, _, count, head_dim = _sizes(xs[0], axes)
     if table.first_dim + 2 * table.pairs > head_dim:
         raise _refused(f"the plan rotates channels to {table.first_dim + 2 * table.pairs}", f"heads of {head_dim}")
-    for x in xs:
-        shape = [1 if axis < 0 else x.shape[axis] for axis in axes]
-        if shape[3] != head_dim or shape[2] != count or shape[0] != batch:
+    for x, out in zip(xs, outs, strict=True):
+        _check_tensor(x, xs[0], xs[0].dim())
+        sizes = _sizes(x, axes)
+        if (sizes[0], *sizes[2:]) != (batch, count, head_dim):
             raise _refused("queries and keys must have the same tokens and channels", f"{list(x.shape)}")
-        if table.heads not in (1, shape[1]):
-            raise _refused(f"heads must be {table.heads}, as the plan's frequencies are of each", shape[1])
+        if table.heads not in (1, sizes[1]):
+            raise _refused(f"heads must be {table.heads}, as the plan's frequencies are of each", sizes[1])
+        if out is x and any(stride == 0 and size > 1 for stride, size in zip(x.stride(), x.shape, strict=True)):
+            raise _refused("what is rotated in place must have memory of its own for each number", "an expanded tensor")
+    if len(xs) > 1 and outs[0] is xs[0] and xs[0].data_ptr() == xs[1].data_ptr() and xs[0].numel() > 0:
+        raise _refused("queries and keys that are rotated in place must be two tensors", "one twice")
+    for weight in weights:
+        if weight.shape != (head_dim,) or weight.dtype not in TYPES or weight.device != xs[0].device:
+            raise _refused(
+                f"weights of a norm must be [{head_dim}] floats on {xs[0].device}",
+                f"{weight.dtype} {list(weight.shape)}",
+            )
+
+
+def _check_pages(k, v, caches, axes, page_axes) -> None:
+    """Refuses values and pages that are not of the keys' tokens and heads."""
+    _check_tensor(v, k, k.dim())
+    if _sizes(v, axes)[:3] != _sizes(k, axes)[:3]:
+        raise _refused("values must be of the keys' tokens and heads", list(v.shape), f"keys are {list(k.shape)}")
+    for x, cache in zip((k, v), caches, strict=True):
+        _check_tensor(cache, k, 4)
+        _, heads, _, channels = _sizes(x, axes)
+        if (cache.shape[page_axes[1]], cache.shape[page_axes[3]]) != (heads, channels):
+            raise _refused(f"pages must hold {heads} heads of {channels} channels", list(cache.shape))
+    keys, values = ([cache.shape[axis] for axis in (page_axes[0], page_axes[2])] for cache in caches)
+    if keys != values:
+        raise _refused("keys and values must have the same pages", f"{keys} and {values} (pages, tokens of each)")
 
 
 # --- the operators ---------------------------------------------------------------------------------------------------
@@ -283,9 +338,24 @@ _operator, _operator_ = _operators() if HAS_OPERATORS else (_rotate, _rotate_)
 def _there(plan, x, position_ids, layout: str, plan_ids, cu_seqlens, cached):
     """The arguments of an operator: plans, where tokens stand, and which plan they use."""
     known = _known(plan)
+    if len(known.plans) > 1 and plan_ids is None:
+        raise _refused(f"{len(known.plans)} plans must be chosen from by plan_ids", "none")
+    if cu_seqlens is not None and position_ids is not None:
+        raise _refused(
+            "packed texts have their positions by cu_seqlens and cached", "positions as well", "pass one of them"
+        )
+    if cached is not None and cu_seqlens is None:
+        raise _refused("cached is of packed texts", "no cu_seqlens", "pass positions")
     first, ids = 0, position_ids
-    if cu_seqlens is None and known.axes == 1 and (ids is None or isinstance(ids, int)):
-        first, ids = ids or 0, None
+    if (
+        cu_seqlens is None
+        and known.axes == 1
+        and (ids is None or hasattr(ids, "__index__"))
+        and not isinstance(ids, torch.Tensor)
+    ):
+        first, ids = 0 if ids is None else operator.index(ids), None
+        if not -(2**62) <= first <= 2**62:
+            raise _refused("positions must be within 2^62", first)
     elif cu_seqlens is None:
         ids = _ids(ids, x, layout).to(x.device, non_blocking=True)
     return known.text, ids, first, cu_seqlens, cached, plan_ids
@@ -311,11 +381,12 @@ def rotate(
     cu_seqlens: torch.Tensor | None = None,
     cached: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """(q, k) rotated, with their gradients: [batch, head, seq, head_dim] or another layout, k with as many heads or fewer, or None.
+    """(q, k) rotated, with their gradients: [batch, head, seq, head_dim] or another layout, k of any number of heads, or None.
 
-    positions: None (from 0), a number, or integers [seq], [batch, seq] or [axes, batch, seq]; or in their place cu_seqlens [texts + 1]
-    (and cached [texts], tokens of each that stand before) of packed texts. plan_ids [batch, seq] choose among the plans of a Rotation.
-    norm: of each head, before it is turned. In a function that is compiled pass `Rotation(plan)`, made outside of it.
+    positions: None (from 0), a number, or integers [seq], [batch, seq] or [axes, batch, seq], of either sign; or in their place cu_seqlens
+    [texts + 1] (and cached [texts], tokens of each that stand before) of packed texts in one row, [seq, head, head_dim] by layout="thd".
+    plan_ids [batch, seq] choose among the plans of a Rotation; one that there is not takes the first. norm: of each head, before it is
+    turned. In a function that is compiled pass `Rotation(plan)`, made outside of it. The transforms of torch.func are posenc.torch's.
     """
     x = [q] if k is None else [q, k]
     made = _operator(
@@ -338,7 +409,9 @@ def rotate_(
     cached: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """The same in place, for tensors that need no gradient. pages: a cache to which keys and values are written in the same launch."""
-    _need_no_gradient("rotate_", q=q, k=k)
+    _need_no_gradient("rotate_", q=q, k=k, **({} if norm is None else {"norm.q": norm.q, "norm.k": norm.k}))
+    if pages is not None:
+        _need_no_gradient("rotate_", **{"pages.keys": pages.keys, "pages.values": pages.values, "pages.v": pages.v})
     if pages is not None and k is None:
         raise _refused("a cache takes keys", "none")
     x = [q] if k is None else [q, k]

@@ -191,14 +191,14 @@ def _operand(
             if R > 0:
                 squares += tl.sum(r * r, 2)
             scale = (1 / tl.sqrt_rn(squares / HEAD_DIM + eps))[:, :, None]
-            wa = _load(weight + channel, is_channel, AS_BITS)
+            wa = _load(weight + channel, is_channel, False)
             if INTERLEAVED:
                 wa, wb = tl.split(tl.reshape(wa, [1, 1, P, 2]))
             else:
-                wb = _load(weight + other, is_channel, AS_BITS)
+                wb = _load(weight + other, is_channel, False)
             a, b = a * scale * wa, b * scale * wb
             if R > 0:
-                r = r * scale * _load(weight + rest, is_rest, AS_BITS)
+                r = r * scale * _load(weight + rest, is_rest, False)
         if PAIRS > 0:
             if FREQUENCY_HEADS > 1:
                 c, s = _angles(
@@ -229,7 +229,7 @@ def _operand(
 
 @triton.jit
 def rotate_kernel(
-    q, k, v, eps, table, plan_ids, tokens, slots, pages, pages_stride, page_size, slot_count, groups,
+    q, k, v, eps, table, plan_ids, tokens, slots, pages, pages_of_each, page_size, slot_count, groups,
     PAIRS: tl.constexpr, P: tl.constexpr, AXES: tl.constexpr, FREQUENCY_HEADS: tl.constexpr, FIRST: tl.constexpr,
     BLOCK_PAIRS: tl.constexpr, INTERLEAVED: tl.constexpr, HEAD_DIM: tl.constexpr, VALUE_DIM: tl.constexpr,
     RQ: tl.constexpr, RK: tl.constexpr, RV: tl.constexpr, TB: tl.constexpr, HB: tl.constexpr, WHERE: tl.constexpr,
@@ -237,7 +237,7 @@ def rotate_kernel(
 ):  # fmt: skip
     """Queries, keys and values of one call, each (tensor, strides, heads, out, its strides, whether what does not rotate stays there,
     weights of its norm, pages, their strides) or None; strides are of batch, head, token and channel, those of pages of page, head,
-    token and channel. table: turns [plan, head, axis, pair, 2], amplitude [plan] or None, strides; or, where WHERE is cos_sin, cosines and
+    token and channel. table: turns [plan, head, axis, pair, 2], amplitude [plan] or None, (plans, 0); or, where WHERE is cos_sin, cosines and
     sines [batch, token, pair] and their strides of batch and token. tokens: ids [axis, row], bounds [texts + 1],
     before [texts], texts, the first position, tokens of a sequence, rows (all tokens). RQ, RK, RV: a power of 2 that holds what does
     not rotate, 0 where that stays as it is; RK -1: no keys; RV 0: no values."""
@@ -247,14 +247,19 @@ def rotate_kernel(
     plan = row * 0
     if plan_ids is not None:
         plan = tl.load(plan_ids + row, mask=here, other=0).to(tl.int64)
+        plan = tl.where((plan >= 0) & (plan < table[2][0]), plan, 0)
     slot = row * 0 - 1
     if slots is not None:
         slot = tl.load(slots + row, mask=here, other=-1).to(tl.int64)
     if pages is not None:
         sequence, index = _place(tokens, row, here, WHERE)
-        page = tl.load(pages + sequence * pages_stride + index // page_size, mask=here, other=-1).to(tl.int64)
+        listed = here & (index >= 0) & (index < pages_of_each * page_size)
+        page = tl.load(pages + sequence * pages_of_each + index // page_size, mask=listed, other=-1).to(tl.int64)
         slot = tl.where(page < 0, page, page * page_size + index % page_size)
     slot = tl.where(slot < slot_count, slot, -1)
+    if WHERE == "texts":
+        # Rows behind the last text, or before the first, are padding.
+        slot = tl.where((row >= tl.load(tokens[1])) & (row < tl.load(tokens[1] + tokens[3])), slot, -1)
     cosine, sine = 0.0, 0.0
     if FREQUENCY_HEADS == 1:
         pair = tl.arange(0, P)[None, None, :]
@@ -305,7 +310,7 @@ def _tensor(x, out, axes, weight=None, cache=None, page_axes=()):
     return (
         _given(x), strides(x, axes), 1 if axes[1] < 0 else x.shape[axes[1]],
         _given(out), strides(out, axes), out is x and weight is None,
-        _given(weight), _given(cache), strides(cache, page_axes),
+        weight, _given(cache), strides(cache, page_axes),
     )  # fmt: skip
 
 
@@ -331,6 +336,7 @@ def launch(
     # What does not rotate, and lies in registers as well, counts as so many pairs.
     loaded = max(padded, _power_of_2(pairs + rest // 2)) if moved or caches else padded
     tokens_at_once, heads_at_once, groups = _tiles(heads, loaded, batch * count, wide)
+    weights = [(weight.float() if INTERPRETED else weight).contiguous() for weight in weights]
     weight, cache = [*weights, None, None], caches or (None, None)
     page_size = cache[0].shape[page_axes[2]] if caches else 1
     with torch.cuda.device(q.device) if q.device.type == "cuda" else contextlib.nullcontext():
@@ -339,7 +345,7 @@ def launch(
             None if k is None else _tensor(k, outs[1], axes, weight[1], cache[0], page_axes),
             None if v is None else _tensor(v, None, axes, None, cache[1], page_axes),
             eps, table, plan_ids, (*tokens, count, batch * count), slots, block_table,
-            0 if block_table is None else block_table.stride(0), page_size,
+            0 if block_table is None else block_table.shape[1], page_size,
             cache[0].shape[0] * page_size if caches else 0, groups,
             PAIRS=pairs, P=padded, AXES=position_axes, FREQUENCY_HEADS=frequency_heads, FIRST=first_dim,
             BLOCK_PAIRS=pairs // blocks, INTERLEAVED=interleaved, HEAD_DIM=head_dim,

@@ -79,9 +79,34 @@ def test_the_gradient_is_the_rotation_back(kernel):
     torch.library.opcheck(torch.ops.posenc_rotary.turned.default, ([q], cos, sin, 1, False, False))
 
 
-def test_what_does_not_fit_is_refused(kernel):
-    with pytest.raises(ValueError, match="rotary_dim of a head at most"):
-        kernel.apply_rotary_transformers(tensor(1, 1, 5, 8), None, *angles(5, 16))
+@pytest.mark.parametrize("case, rule", [
+    ({"k": (1, 1, 3, 16)}, "k must have the tokens and channels of q"),
+    ({"k": (1, 1, 5, 8)}, "k must have the tokens and channels of q"),
+    ({"k": (2, 1, 5, 16)}, "k must have the tokens and channels of q"),
+    ({"k": (1, 5, 16)}, "q and k must be of four axes"),
+    ({"q": (1, 1, 2, 5, 16)}, "q and k must be of four axes"),
+    ({"cos": (1, 2, 16)}, "cos and sin must be"),
+    ({"cos": (1, 5, 32)}, "cos and sin must be"),
+    ({"cos": (1, 5, 7)}, "cos and sin must be"),
+    ({"cos": (1, 5, 0)}, "cos and sin must be"),
+    ({"unsqueeze_dim": 0}, "unsqueeze_dim must be 1 or 2"),
+])  # fmt: skip
+def test_what_does_not_fit_is_refused(kernel, case, rule):
+    cos = tensor(*case.get("cos", (1, 5, 16)))
+    q, k = tensor(*case.get("q", (1, 2, 5, 16))), tensor(*case.get("k", (1, 1, 5, 16)))
+    with pytest.raises(ValueError, match=rule):
+        kernel.apply_rotary_transformers(q, k, cos, cos, case.get("unsqueeze_dim", 1))
+
+
+def test_types_and_gradients_that_do_not_fit_are_refused(kernel):
+    q, (cos, sin) = tensor(1, 2, 5, 16), angles(5, 16)
+    for given, rule in (
+        ((q.double(), None, cos, sin), "float32, float16 or bfloat16"),
+        ((q, q.half(), cos, sin), "must be alike"),
+        ((q, None, cos.clone().requires_grad_(), sin), "must need no gradient"),
+    ):
+        with pytest.raises(ValueError, match=rule):
+            kernel.apply_rotary_transformers(*given)
 
 
 SIZES = {

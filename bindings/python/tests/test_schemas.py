@@ -204,6 +204,15 @@ def test_every_command_that_prints_json_has_a_schema():
             assert f"{command}.schema.json" in schemas, command
 
 
+def test_bench_exactness():
+    check("bench", printed("bench", "exactness", "--python", "none", "--json"))
+
+
+@pytest.mark.parametrize("target", ["triton", "cuda", "pallas", "wgsl", "opencl", "c"])
+def test_emit(target):
+    check("emit", printed("emit", "llama-3.1-8b", "--to", target, "--json"))
+
+
 @pytest.mark.parametrize("engine", ["vllm", "gguf", "ollama"])
 def test_translate(engine):
     check("translate", printed("translate", "qwen3-8b", "--to", engine, "--json"))

@@ -343,6 +343,118 @@ def test_what_does_not_fit_is_refused(plan):
         ptr.rotate(x, x, None, plan, norm=ptr.Norm(x[0, 0, 0]))
 
 
+def pages_of(plan, **changed):
+    """Arguments of a call with pages that fit, but for what is changed."""
+    q, k, v = (tensor(3, heads, 16, seed=i) for i, heads in enumerate((4, 2, 2)))
+    made = {
+        "keys": (5, 4, 2, 16),
+        "values": (5, 4, 2, 16),
+        "v": v,
+        "slots": here([3, 4, 5]),
+        "block_table": None,
+        "layout": "NHD",
+    } | changed
+    caches = [
+        torch.zeros(made[name], device=DEVICE) if isinstance(made[name], tuple) else made[name]
+        for name in ("keys", "values")
+    ]
+    return q, k, ptr.Pages(*caches, made["v"], made["slots"], made["block_table"], made["layout"])
+
+
+@pytest.mark.parametrize("changed, rule", [
+    ({"keys": (5, 4, 1, 16)}, "pages must hold 2 heads of 16 channels"),
+    ({"values": (5, 4, 2, 8)}, "pages must hold 2 heads of 16 channels"),
+    ({"values": (2, 4, 2, 16)}, "the same pages"),
+    ({"values": (5, 8, 2, 16)}, "the same pages"),
+    ({"layout": "HND"}, "pages must hold 2 heads of 16 channels"),
+    ({"v": (3, 4, 16)}, "values must be of the keys' tokens and heads"),
+    ({"v": (1, 2, 16)}, "values must be of the keys' tokens and heads"),
+    ({"v": (2, 16)}, "tensors of a call must have 3 axes"),
+    ({"slots": [3, 4]}, "slots must be integers"),
+    ({"slots": None, "block_table": [0, 1]}, "block_table must be"),
+    ({"slots": None, "block_table": [[0, 1], [2, 3]]}, "block_table must be"),
+    ({"slots": None, "block_table": [[]]}, "block_table must be"),
+])  # fmt: skip
+def test_pages_that_do_not_fit_are_refused(plan, changed, rule):
+    changed = {
+        name: tensor(*value) if name == "v" else here(value) if isinstance(value, list) else value
+        for name, value in changed.items()
+    }
+    q, k, pages = pages_of(plan, **changed)
+    with refused(rule):
+        ptr.rotate_(q, k, None, plan, layout="thd", pages=pages)
+
+
+def test_a_table_of_pages_may_lie_in_memory_as_it_will(plan):
+    """Columns first, as another program may have it; a position behind its last page goes nowhere."""
+    table = here([[1, 3]], dtype=torch.int64).t().contiguous().t()
+    q, k, pages = pages_of(plan, slots=None, block_table=table)
+    keys = exact(plan, k, 6, layout="thd")
+    ptr.rotate_(q, k, 6, plan, layout="thd", pages=pages)
+    flat = pages.keys.reshape(20, 2, 16)
+    close(flat[14:16], keys[:2])  # the page of tokens 4 to 7 is 3
+    assert flat.abs().sum(-1).sum(-1).nonzero().flatten().tolist() == [14, 15]
+
+
+def test_rows_behind_the_last_text_are_padding(plan):
+    q, k, pages = pages_of(plan, slots=None, block_table=here([[1]], dtype=torch.int32))
+    ptr.rotate_(q, k, None, plan, layout="thd", cu_seqlens=here([0, 1], dtype=torch.int32), pages=pages)
+    assert pages.keys.reshape(20, 2, 16).abs().sum(-1).sum(-1).nonzero().flatten().tolist() == [4]
+
+
+@pytest.mark.parametrize("weight", [[1.0], [1.0] * 8, [1.0] * 17, [[1.0] * 16], [1] * 16])
+def test_weights_that_do_not_fit_are_refused(plan, weight):
+    with refused("weights of a norm must be"):
+        ptr.rotate(tensor(1, 2, 3, 16), None, 0, plan, norm=ptr.Norm(torch.tensor(weight, device=DEVICE)))
+
+
+def test_weights_of_any_type_and_stride(plan):
+    x = tensor(1, 2, 3, 16, dtype=torch.bfloat16)
+    for weight in (tensor(16, seed=2), tensor(32, seed=2)[::2], tensor(16, seed=2, dtype=torch.float16)):
+        close(ptr.rotate(x, None, 3, plan, norm=ptr.Norm(weight))[0], exact(plan, normed(x, weight, 1e-6), 3))
+
+
+def test_where_tokens_stand_is_said_once_and_in_integers(plan):
+    x, packed = tensor(3, 2, 16), {"layout": "thd", "cu_seqlens": here([0, 3])}
+    for how, rule in (
+        ({"positions": [0.5, 1.5, 2.5]}, "position_ids must be integers"),
+        ({"positions": 3, **packed}, "pass one of them"),
+        ({"layout": "thd", "cached": here([1])}, "cached is of packed texts"),
+        ({"layout": "thd", "cu_seqlens": here([0])}, "packed texts must be 1 or more"),
+        ({"layout": "thd", "cu_seqlens": here([])}, "packed texts must be 1 or more"),
+        ({"layout": "shd", "positions": 2**63}, "within 2"),
+    ):
+        with refused(rule):
+            ptr.rotate(x, None, how.pop("positions", None), plan, **how)
+    with refused("in tensors of batch 1"):
+        ptr.rotate(tensor(2, 2, 3, 16), None, None, plan, cu_seqlens=here([0, 3]))
+
+
+def test_several_plans_must_be_chosen_from(plan):
+    table, x = ptr.Rotation([plan, plan]), tensor(1, 2, 3, 16)
+    with refused("2 plans must be chosen from by plan_ids"):
+        ptr.rotate(x, None, None, table)
+    assert torch.equal(ptr.rotate(x, None, 1, table, plan_ids=here([[7, -9, 1]]))[0], ptr.rotate(x, None, 1, plan)[0])
+    with refused("a Rotation is of plans, got Rope"):
+        ptr.Rotation([posenc.Rope()])
+
+
+def test_memory_that_is_written_twice_is_refused(plan):
+    x = tensor(1, 2, 3, 16)
+    with refused("memory of its own for each number"):
+        ptr.rotate_(x[:, :1].expand(1, 2, 3, 16), None, None, plan)
+    with refused("must be two tensors"):
+        ptr.rotate_(x, x, None, plan)
+    fused = tensor(
+        1, 3, 6, 16
+    )  # [batch, token, heads of queries, keys and values, channel], as one projection leaves them
+    q, k = fused[:, :, :4], fused[:, :, 4:5]
+    wanted = [exact(plan, x, 7, layout="bshd") for x in (q, k)]
+    ptr.rotate_(q, k, 7, plan, layout="bshd")
+    close(q, wanted[0])
+    close(k, wanted[1])
+
+
 def test_what_the_kernel_cannot_say_is_refused():
     with refused("posenc.triton"):
         ptr.Rotation(posenc.plan(posenc.XPos(), head_dim=16))
