@@ -118,7 +118,7 @@ POSENC_DEVICE CosSin<Real> of_quarter(std::uint64_t quarter, CosSin<Real> near) 
 }
 
 template <class Real>
-CosSin<Real> cos_sin(std::uint64_t phase);
+POSENC_DEVICE CosSin<Real> cos_sin(std::uint64_t phase);
 
 template <>
 POSENC_DEVICE CosSin<double> cos_sin<double>(std::uint64_t phase) {
