@@ -202,6 +202,32 @@ TEST(EngineCommand, MegatronAddsLearnedVectorsUnlessItIsTold) {
       finds(by("llama-3.1-8b", "pretrain_gpt.py --rotary-base 500000"), "position_embedding_type"));
 }
 
+// DeepSeek's training examples write these; without them both factors are Megatron's own.
+TEST(EngineCommand, MegatronsLatentAttentionHasArgumentsOfItsOwn) {
+  const std::string line =
+      "pretrain_gpt.py --multi-latent-attention --rotary-base 10000 --rotary-scaling-factor 40 ";
+  EXPECT_EQ(found_by("deepseek-v3", line + "--mscale 1.0 --mscale-all-dim 1.0", "rope_scaling"),
+            nullptr);
+  const Finding* lost = found_by("deepseek-v3", line, "logits");
+  ASSERT_NE(lost, nullptr);
+  EXPECT_EQ(lost->severity, Severity::error);
+  const Finding* none = found_by(
+      "deepseek-v3", "pretrain_gpt.py --multi-latent-attention --rope-type rope", "rope_scaling");
+  ASSERT_NE(none, nullptr);
+  EXPECT_EQ(none->found, "none");
+}
+
+TEST(EngineCommand, OneLineOfMegatronMayHaveTwoFaults) {
+  const std::string line =
+      "pretrain_gpt.py --position-embedding-type rope --rotary-percent 0.5 --rotary-base 10000 "
+      "--use-rope-scaling";
+  EXPECT_NE(found_by("llama-3.1-8b", line, "rotary_dim"), nullptr);
+  const Finding* base = found_by("llama-3.1-8b", line, "rope_theta");
+  ASSERT_NE(base, nullptr);
+  EXPECT_EQ(base->found, "10000");
+  EXPECT_EQ(found_by("llama-3.1-8b", line, "rope_scaling"), nullptr);
+}
+
 TEST(EngineCommand, ArgumentsOfMegatronMustBeNumbersThatMakeSense) {
   EXPECT_TRUE(
       refusal("llama-2-7b", "pretrain_gpt.py --position-embedding-type rope --rotary-percent 1.5")
@@ -472,8 +498,6 @@ TEST(EngineCommand, TranslationsAreReadBack) {
       const auto made = translate(*model, engine);
       // Does not rotate, or the engine refuses it.
       if (!made || !made->largest_angle_difference) continue;
-      const bool is_latent = model->groups.front().cache_note.contains("MLA");
-      if (engine == "megatron-core" && is_latent) continue;  // whose arguments are not read
       const auto read = read_command(*model, made->target);
       ASSERT_TRUE(read) << one.name << ": " << made->target << "\n" << read.error().message();
       ASSERT_EQ(read->reading.refused, "") << one.name;

@@ -177,7 +177,8 @@ Exhibit text_exhibit(std::string name, std::string text) {
     return as(ExhibitKind::command, "settings of " + std::string(settings->program));
   }
   std::optional<Error> no_model;
-  if (trimmed.starts_with('{') || trimmed.starts_with("GGUF")) {
+  if (trimmed.starts_with('{') || trimmed.starts_with("GGUF") ||
+      trimmed.contains("\nrope_condense_ratio:")) {
     auto model = read_model_bytes(std::as_bytes(std::span(text)), name);
     if (model) return model_exhibit(std::move(name), *std::move(model));
     no_model = model.error();
