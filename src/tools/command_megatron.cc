@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "src/core/try.h"
-#include "src/scalings/scaling.h"
 #include "src/tools/command_line.h"
 
 namespace posenc::detail {
@@ -67,7 +66,7 @@ class MegatronFlags {
     if (one > 0 && all > 0)
       scaling.mscale = one;
     else
-      scaling.attention_factor = yarn_magnitude(factor, one) / yarn_magnitude(factor, all);
+      scaling.attention_factor = magnitude(factor, one) / magnitude(factor, all);
     if (all > 0) scaling.mscale_all_dim = all;
     const Yarn* yarn = std::get_if<Yarn>(&of_file.scaling);
     if (yarn) scaling.max_position_embeddings = yarn->max_position_embeddings;
@@ -94,6 +93,11 @@ class MegatronFlags {
   }
 
  private:
+  // As yarn_rotary_pos_embedding.py has it.
+  static double magnitude(double factor, double mscale) {
+    return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
+  }
+
   // Above `least`.
   Expected<double> number(std::string_view name, double usual, double least) const {
     const CommandFlag* flag = line_.find(name);

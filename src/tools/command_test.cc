@@ -217,6 +217,17 @@ TEST(EngineCommand, MegatronsLatentAttentionHasArgumentsOfItsOwn) {
   EXPECT_EQ(none->found, "none");
 }
 
+TEST(EngineCommand, OllamaHasNoFlagOfTheContext) {
+  for (const char* flag : {"--num-ctx 8192", "--num_ctx=8192", "--ctx-size 8192", "-c 8192"}) {
+    const Finding* refused =
+        found_by("qwen3-8b", "ollama run qwen3:8b " + std::string(flag), "flag_refused");
+    ASSERT_NE(refused, nullptr) << flag;
+    EXPECT_TRUE(refused->cure.contains("/set parameter num_ctx 8192")) << refused->cure;
+  }
+  EXPECT_EQ(found_by("qwen3-8b", "OLLAMA_CONTEXT_LENGTH=8192 ollama serve", "flag_refused"),
+            nullptr);
+}
+
 TEST(EngineCommand, OneLineOfMegatronMayHaveTwoFaults) {
   const std::string line =
       "pretrain_gpt.py --position-embedding-type rope --rotary-percent 0.5 --rotary-base 10000 "

@@ -347,9 +347,10 @@ class Doctor {
       return;
     }
     std::vector<Finding> found = read->findings;
-    std::erase_if(found, [](const Finding& finding) {
+    std::erase_if(found, [&](const Finding& finding) {
       return finding.code != "flag_unread" && finding.code != "flag_removed" &&
-             finding.code != "flag_refused";
+             finding.code != "flag_refused" &&
+             !(finding.code == "slots" && line->engine == "ollama");
     });
     // Which version runs is not known: an older one still has the flag.
     for (Finding& finding : found)

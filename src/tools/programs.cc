@@ -164,11 +164,11 @@ std::string_view core_of(std::string_view word, bool is_module) {
 
 bool is_subcommand(std::string_view word) {
   constexpr std::string_view known[] = {
-      "serve",     "bench",    "chat",          "complete", "run-batch", "run",
-      "create",    "load",     "show",          "server",   "infer",     "sft",
-      "pt",        "rlhf",     "deploy",        "export",   "app",       "sample",
-      "train",     "api",      "eval",          "webchat",  "grpo",      "dpo",
-      "ps",        "generate", "launch_server", "evaluate", "lite",      "api_server",
+      "serve",      "bench",    "chat",          "complete", "run-batch", "run",
+      "create",     "load",     "show",          "server",   "infer",     "sft",
+      "pt",         "rlhf",     "deploy",        "export",   "app",       "sample",
+      "train",      "api",      "eval",          "webchat",  "grpo",      "dpo",
+      "ps",         "generate", "launch_server", "evaluate", "lite",      "api_server",
       "preprocess", "runner"};
   return std::ranges::find(known, word) != std::end(known);
 }
@@ -178,6 +178,7 @@ bool is_subcommand(std::string_view word) {
 std::optional<StartedProgram> started_program(std::span<const std::string> words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string_view word = words[i], before = i > 0 ? std::string_view(words[i - 1]) : "";
+    if (word.ends_with(':')) continue;  // "llama.cpp: loading model …" is a log
     const bool is_module = before == "-m" || word.starts_with("vllm.entrypoints.") ||
                            word.starts_with("sglang.launch_");
     std::string_view core = core_of(word, is_module);
