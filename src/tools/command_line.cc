@@ -170,13 +170,13 @@ constexpr KnownFlag known_flags[] = {
     {"tabbyapi", "--rope-alpha"},
     {"koboldcpp", "--ctx-size", "--contextsize"},
     {"koboldcpp", "--ropeconfig"},  // scale, then base
-    {"ollama", "--ctx-size", "OLLAMA_CONTEXT_LENGTH"},
     // What people write, and none of its commands has; the name of a variable that it does not read.
     {"ollama", "--num-ctx"},
     {"ollama", "--num-ctx", "--ctx-size"},
     {"ollama", "--num-ctx", "--context-length"},
     {"ollama", "--num-ctx", "-c"},
     {"ollama", "OLLAMA_NUM_CTX"},
+    {"ollama", "--ctx-size", "OLLAMA_CONTEXT_LENGTH"},  // a variable
     {"ollama runner", "--ctx-size"},  // how `ollama serve` starts it, as ps prints it
     {"ollama runner", "--parallel"},
     {"vllm", "--hf-overrides"},

@@ -415,7 +415,6 @@ const Report reports[] = {
     {"QwenLM/Qwen3#1383", "", "doctor qwen3-8b @doctor/qwen3-sglang.sh @doctor/total-46169.log", 1,
      "the server was not started for it"},
     {"Yuanshi9815/OminiControl#58", "", "doctor @doctor/flux-ids.log", 1, "have an axis too few"},
-    {"ml-explore/mlx-lm#1698", "", "diff @doctor/glm.json --engines mlx-lm", 1, "128 of 128"},
 };
 
 std::string with_paths(std::string command) {
