@@ -367,7 +367,7 @@ const Report reports[] = {
      "leaves no room for a prompt"},
     {"agent0ai/agent-zero#1196", "", "doctor @doctor/tokenizer-512.log", 1,
      "learned tables of most encoders"},
-    {"sgl-project/sglang#33558", "", "doctor @doctor/laguna.json --engine sglang@0.5.16", 1,
+    {"sgl-project/sglang#33558", "", "doctor @doctor/laguna.json @doctor/laguna-pip.txt", 1,
      "0.5.18 or later"},
     {"Lightning-AI/litgpt#2217", "", "doctor @doctor/mistral-v0.2.json @doctor/litgpt.yaml", 1,
      "1000000 → 10000"},
