@@ -87,7 +87,8 @@ void mlx_lm_reads(EngineRope& rope) {
   if (rope.scaling<Llama3>()) default_original_length(rope, 8192);
   default_mscales(rope);
   take_long_list(rope);
-  if (rope.warned("partial_disputed")) lose_partial(rope);
+  // models/glm.py rotates whole heads, where GLM's class has a half as its default.
+  if (rope.warned("partial_disputed") || rope.model_is("glm")) lose_partial(rope);
 }
 
 }  // namespace

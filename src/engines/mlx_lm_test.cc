@@ -37,6 +37,15 @@ TEST(MlxLm, AClassThatReadsRopeParametersDoesNot) {
   EXPECT_EQ(read_by_mlx("qwen3", parameters).refused, "");
 }
 
+// No file of GLM-4 has partial_rotary_factor: the half of a head is its class's default.
+TEST(MlxLm, GlmsClassRotatesWholeHeads) {
+  const EngineReading reading = read_by_mlx("glm", R"("rope_theta": 10000.0)");
+  const auto plan = compile(reading.model.groups.front());
+  ASSERT_TRUE(plan && plan->rotate);
+  EXPECT_EQ(plan->rotate->slice.rotary_dim, 128);
+  EXPECT_FALSE(reading.notes.empty());
+}
+
 TEST(MlxLm, AModelWithPicturesIsReadByTheClassOfItsText) {
   const auto found = read_as(*read_model("qwen3-vl-4b"), "mlx-lm");
   ASSERT_TRUE(found);

@@ -132,6 +132,20 @@ std::string llama_flags(const Rope& rope, std::int64_t length) {
   return text + (length > 0 ? " -c " + std::to_string(length) : "");
 }
 
+// Multi-latent attention rotates its own channels, by arguments of its own.
+std::string latent_flags(const Rope& rope) {
+  const auto* yarn = std::get_if<Yarn>(&rope.scaling);
+  std::string text = "--multi-latent-attention --rope-type ";
+  text += yarn ? "yarn" : "rope";
+  text += " --rotary-base " + number_text(rope.rope_theta);
+  if (!yarn) return text;
+  text += " --rotary-scaling-factor " + number_text(yarn->factor.value_or(1));
+  if (yarn->mscale && yarn->mscale_all_dim)
+    text += " --mscale " + number_text(*yarn->mscale) + " --mscale-all-dim " +
+            number_text(*yarn->mscale_all_dim);
+  return text;
+}
+
 std::string megatron_flags(const Rope& rope, const Geometry& geometry) {
   const bool is_yarn = std::holds_alternative<Yarn>(rope.scaling);
   const bool has_axes = !rope.mrope_section.empty() && !is_yarn;
@@ -243,6 +257,20 @@ void say_for_gguf(const Model& model, const LayerGroup& group, Rope& rope,
   if (amplitude != own_amplitude(*yarn)) yarn->attention_factor = amplitude;
 }
 
+// MLATransformerConfig has these fields, and no argument sets them.
+void say_for_latent(const LayerGroup& group, Yarn* yarn, std::vector<EngineNote>& notes) {
+  if (!is_latent(group) || !yarn) return;
+  if (yarn->beta_fast == 32 && yarn->beta_slow == 1 &&
+      yarn->original_max_position_embeddings == 4096)
+    return;
+  say(notes, Kind::lost,
+      "no argument of latent attention says beta_fast, beta_slow or the trained length: 32, 1 and "
+      "4096 hold");
+  yarn->beta_fast = 32;
+  yarn->beta_slow = 1;
+  yarn->original_max_position_embeddings = 4096;
+}
+
 // Of all scalings params.json has YaRN alone, with its own factor on cos and sin or with none.
 void say_for_params(const LayerGroup& group, Rope& rope, std::vector<EngineNote>& notes) {
   if (!rope.mrope_section.empty()) {
@@ -347,7 +375,10 @@ SpelledRope sayable(const Model& model, const LayerGroup& group, Spelling spelli
             ": no flag keeps it under YaRN");
     yarn->attention_factor.reset();
   }
-  if (spelling == Spelling::megatron_flags) return one;
+  if (spelling == Spelling::megatron_flags) {
+    say_for_latent(group, yarn, notes);
+    return one;
+  }
   if (yarn && !yarn->truncate) {
     say(notes, Kind::approximated, "truncate false: the ramp's ends are rounded to whole pairs");
     yarn->truncate = true;
@@ -425,7 +456,10 @@ std::string spelled(const std::vector<SpelledRope>& ropes, Spelling spelling, st
       several();
       write_params(json.object(), one);
       return with_context("max_position_embeddings");
-    case Spelling::megatron_flags: several(); return megatron_flags(one.rope, one.group->geometry);
+    case Spelling::megatron_flags:
+      several();
+      return is_latent(*one.group) ? latent_flags(one.rope)
+                                   : megatron_flags(one.rope, one.group->geometry);
   }
   return {};
 }

@@ -73,6 +73,14 @@ constexpr Row rows[] = {
      [](const Model& model) {
        return is_ling2(model) && !says(model, "rope_theta", "rope_parameters");
      }},
+    {{"sglang", "0.5.12", "0.5.18",
+      "its class of Laguna takes attention_factor, which is the whole factor on cos and sin, for a "
+      "multiplier of YaRN's own: the two are multiplied, and the layers that see everything have "
+      "logits that are too large at any length",
+      "pip install -U sglang (0.5.18 or later)", "sgl-project/sglang#33558"},
+     [](const Model& model) {
+       return model.family == "laguna" && says(model, "attention_factor");
+     }},
 };
 
 }  // namespace

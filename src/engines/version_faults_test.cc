@@ -49,6 +49,25 @@ TEST(VersionFaults, OfOlmo3ConcernAScalingAlone) {
   EXPECT_TRUE(version_faults(olmo3(""), "transformers@5.2.0").empty());
 }
 
+// In the published code of 0.5.12 to 0.5.17; 0.5.11 has no such class, and 0.5.18 divides first.
+TEST(VersionFaults, OfLagunaSquareYarnsFactorInSglang) {
+  const auto laguna = [](const char* factor) {
+    return *read_config(R"({"model_type": "laguna", "hidden_size": 512, "num_attention_heads": 8,
+        "num_key_value_heads": 8, "head_dim": 64, "num_hidden_layers": 2,
+        "layer_types": ["full_attention", "sliding_attention"], "rope_parameters":
+        {"full_attention": {"rope_type": "yarn", "rope_theta": 500000, "factor": 128,
+        "original_max_position_embeddings": 8192)" +
+                        std::string(factor) +
+                        R"(}, "sliding_attention": {"rope_type": "default",
+        "rope_theta": 10000}}})");
+  };
+  const Model told = laguna(R"(, "attention_factor": 1.4852)");
+  EXPECT_EQ(version_faults(told, "sglang@0.5.16").size(), 1u);
+  EXPECT_TRUE(version_faults(told, "sglang@0.5.11").empty());
+  EXPECT_TRUE(version_faults(told, "sglang@0.5.18").empty());
+  EXPECT_TRUE(version_faults(laguna(""), "sglang@0.5.16").empty());
+}
+
 TEST(VersionFaults, ConcernFilesThatSayIt) {
   const Model told =
       ling2(R"("rope_theta": 600000, "partial_rotary_factor": 0.5, "rotary_dim": 32)");

@@ -8,6 +8,7 @@
 
 #include "src/core/try.h"
 #include "src/model/config.h"
+#include "src/model/other_names.h"
 #include "src/model/params.h"
 
 namespace posenc {
@@ -124,7 +125,10 @@ Expected<Model> read_tensorrt(const detail::Json& config, std::string_view name)
 Expected<Model> detail::read_text_of_model(std::string_view text, std::string_view name) {
   if (const auto other = what_else(text); !other.is.empty())
     return fail(name, "must describe a model", std::string(other.is), other.cure);
-  POSENC_TRY(whole, parse_json(text, name));
+  const auto settings = litgpt_settings(text);
+  POSENC_TRY(whole, settings ? Expected<Json>(*settings) : parse_json(text, name));
+  if (const auto config = whole.get<Json::Object>() ? from_other_names(whole) : std::nullopt)
+    return read_config_json(*config, name);
   if (const auto config = of_tensorrt(whole)) return read_tensorrt(*config, name);
   const Json json = of_mlc(whole);
   if (const auto other = what_else(json); !other.is.empty())

@@ -170,7 +170,15 @@ constexpr KnownFlag known_flags[] = {
     {"tabbyapi", "--rope-alpha"},
     {"koboldcpp", "--ctx-size", "--contextsize"},
     {"koboldcpp", "--ropeconfig"},  // scale, then base
-    {"ollama", "--ctx-size", "OLLAMA_CONTEXT_LENGTH"},
+    // What people write, and none of its commands has; the name of a variable that it does not read.
+    {"ollama", "--num-ctx"},
+    {"ollama", "--num-ctx", "--ctx-size"},
+    {"ollama", "--num-ctx", "--context-length"},
+    {"ollama", "--num-ctx", "-c"},
+    {"ollama", "OLLAMA_NUM_CTX"},
+    {"ollama", "--ctx-size", "OLLAMA_CONTEXT_LENGTH"},  // a variable
+    {"ollama runner", "--ctx-size"},  // how `ollama serve` starts it, as ps prints it
+    {"ollama runner", "--parallel"},
     {"vllm", "--hf-overrides"},
     {"vllm", "--max-model-len"},
     {"vllm", "--allow-longer", "VLLM_ALLOW_LONG_MAX_MODEL_LEN"},  // a variable
@@ -208,12 +216,19 @@ constexpr KnownFlag known_flags[] = {
     {"megatron-core", "--rotary-seq-len-interpolation-factor"},
     {"megatron-core", "--use-rope-scaling", "", true},
     {"megatron-core", "--rope-scaling-factor"},
-    {"megatron-core", "--yarn-rotary-scaling-factor", "--rotary-scaling-factor"},
+    {"megatron-core", "--yarn-rotary-scaling-factor"},
     {"megatron-core", "--yarn-original-max-position-embeddings"},
     {"megatron-core", "--yarn-beta-fast"},
     {"megatron-core", "--yarn-beta-slow"},
     {"megatron-core", "--yarn-correction-range-round-to-int", "", true},
     {"megatron-core", "--no-yarn-correction-range-round-to-int", "", true},
+    // Of multi-latent attention.
+    {"megatron-core", "--multi-latent-attention", "", true},
+    {"megatron-core", "--rope-type"},
+    {"megatron-core", "--rotary-scaling-factor"},
+    {"megatron-core", "--original-max-position-embeddings"},
+    {"megatron-core", "--beta-fast"},
+    {"megatron-core", "--beta-slow"},
     {"megatron-core", "--mrope-section"},
     {"megatron-core", "--mscale"},
     {"megatron-core", "--mscale-all-dim"},
@@ -371,6 +386,15 @@ std::string version_of_image(std::string_view word) {
   return std::ranges::count(tag, '.') >= 1 ? std::string(tag) : std::string();
 }
 
+// A unit of systemd, or a shell's export, without the program beside it.
+bool names_variables_of_ollama(std::span<const std::string> words) {
+  return std::ranges::any_of(words, [](std::string_view word) {
+    constexpr std::string_view of_systemd = "Environment=";
+    if (word.starts_with(of_systemd)) word.remove_prefix(of_systemd.size());
+    return word.starts_with("OLLAMA_CONTEXT_LENGTH=") || word.starts_with("OLLAMA_NUM_CTX=");
+  });
+}
+
 // NAME=VALUE before the program: an engine's setting.
 void read_variables(std::span<const std::string> words, std::string_view owner, CommandLine& line) {
   for (std::string_view word : words) {
@@ -417,6 +441,11 @@ Expected<CommandLine> read_command_line(std::string_view text) {
     line.engine = program.engine;
     if (first > 0) line.version = version_of_image(words[first - 1]);
     read_variables(std::span(words).first(first), owner, line);
+    if (owner == "ollama" && first < words.size() && words[first] == "runner")
+      owner = "ollama runner";
+  } else if (names_variables_of_ollama(words)) {
+    owner = line.engine = "ollama";
+    read_variables(words, owner, line);
   } else {
     owner = line.engine = engine_of_flags(words);
   }

@@ -18,6 +18,7 @@ class MegatronFlags {
   bool has(std::string_view name) const { return line_.find(name) != nullptr; }
 
   bool rotates() const {
+    if (has("--multi-latent-attention")) return true;  // by a module of its own
     const CommandFlag* type = line_.find("--position-embedding-type");
     if (!type) return has("--use-rotary-position-embeddings");
     return type->value == "rope" || type->value == "yarn" || type->value == "mrope";
@@ -41,6 +42,42 @@ class MegatronFlags {
     return rope;
   }
 
+  // Multi-latent attention has arguments and defaults of its own (MLATransformerConfig): YaRN unless
+  // --rope-type says otherwise, over the channels that the file rotates.
+  Expected<Rope> latent_rope(const Rope& of_file) const {
+    Rope rope = of_file;
+    POSENC_TRY(base, number("--rotary-base", 10000, 1));
+    rope.rope_theta = base;
+    const CommandFlag* type = line_.find("--rope-type");
+    if (type && type->value != "rope" && type->value != "yarn")
+      return fail("command", "--rope-type must be rope or yarn", type->value,
+                  "multi-latent attention takes yarn where nobody says it");
+    if (type && type->value == "rope") {
+      rope.scaling = Unscaled{};
+      return rope;
+    }
+    POSENC_TRY(factor, number("--rotary-scaling-factor", 1, 0));
+    POSENC_TRY(scaling, yarn_of(factor, "--original-max-position-embeddings", "--beta-"));
+    // Megatron takes 1 and 0 where the line says neither: a factor on cos and sin, none on logits.
+    POSENC_TRY(one, number("--mscale", 1, -1));
+    POSENC_TRY(all, number("--mscale-all-dim", 0, -1));
+    scaling.mscale.reset();
+    scaling.mscale_all_dim.reset();
+    if (one > 0 && all > 0)
+      scaling.mscale = one;
+    else
+      scaling.attention_factor = magnitude(factor, one) / magnitude(factor, all);
+    if (all > 0) scaling.mscale_all_dim = all;
+    const Yarn* yarn = std::get_if<Yarn>(&of_file.scaling);
+    if (yarn) scaling.max_position_embeddings = yarn->max_position_embeddings;
+    scaling.scale_logits = true;
+    if (factor == 1)
+      rope.scaling = Unscaled{};
+    else
+      rope.scaling = std::move(scaling);
+    return rope;
+  }
+
   // arguments.py stops where texts are longer than the model.
   Expected<void> check_lengths() const {
     POSENC_TRY(most, number("--max-position-embeddings", 0x1p50, 0));
@@ -56,6 +93,11 @@ class MegatronFlags {
   }
 
  private:
+  // As yarn_rotary_pos_embedding.py has it.
+  static double magnitude(double factor, double mscale) {
+    return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
+  }
+
   // Above `least`.
   Expected<double> number(std::string_view name, double usual, double least) const {
     const CommandFlag* flag = line_.find(name);
@@ -92,19 +134,24 @@ class MegatronFlags {
     return factor == 1 ? Scaling(Unscaled{}) : Scaling(Linear{.factor = factor});
   }
 
-  Expected<Scaling> yarn() const {
-    POSENC_TRY(factor, number("--yarn-rotary-scaling-factor", 1, 0));
-    POSENC_TRY(original, number("--yarn-original-max-position-embeddings", 4096, 0));
+  Expected<Yarn> yarn_of(double factor, const std::string& trained, const std::string& beta) const {
+    POSENC_TRY(original, number(trained, 4096, 0));
     if (original > 0x1p40 || original != std::floor(original))
-      return fail("command", "--yarn-original-max-position-embeddings must be a number of tokens",
-                  number_text(original), "write it as 32768");
-    POSENC_TRY(fast, number("--yarn-beta-fast", 32, 0));
-    POSENC_TRY(slow, number("--yarn-beta-slow", 1, 0));
-    Yarn yarn{.factor = factor,
-              .original_max_position_embeddings = static_cast<std::int64_t>(original),
-              .beta_fast = fast,
-              .beta_slow = slow,
-              .truncate = !has("--no-yarn-correction-range-round-to-int")};
+      return fail("command", trained + " must be a number of tokens", number_text(original),
+                  "write it as 32768");
+    POSENC_TRY(fast, number(beta + "fast", 32, 0));
+    POSENC_TRY(slow, number(beta + "slow", 1, 0));
+    return Yarn{.factor = factor,
+                .original_max_position_embeddings = static_cast<std::int64_t>(original),
+                .beta_fast = fast,
+                .beta_slow = slow};
+  }
+
+  Expected<Scaling> yarn() const {
+    POSENC_TRY(older, number("--rotary-scaling-factor", 1, 0));
+    POSENC_TRY(factor, number("--yarn-rotary-scaling-factor", older, 0));
+    POSENC_TRY(yarn, yarn_of(factor, "--yarn-original-max-position-embeddings", "--yarn-beta-"));
+    yarn.truncate = !has("--no-yarn-correction-range-round-to-int");
     if (has("--mscale") && has("--mscale-all-dim")) {
       POSENC_TRY(all, number_of_flag(*line_.find("--mscale-all-dim")));
       POSENC_TRY(one, number_of_flag(*line_.find("--mscale")));
@@ -134,11 +181,9 @@ Expected<void> apply_megatron_flags(Model& model, const CommandLine& line,
   for (LayerGroup& group : model.groups) {
     Rope* rope = mutable_rope(group);
     if (!rope || is_tower(group.stack)) continue;
-    if (group.cache_note.contains("MLA"))
-      return fail("command", "arguments of Megatron's multi-latent attention are not read",
-                  model.name, "compare --engines megatron-core");
     const std::size_t before = findings.size();
-    POSENC_TRY(said, told.rope(*rope));
+    const bool is_latent = group.cache_note.contains("MLA");
+    POSENC_TRY(said, is_latent ? told.latent_rope(*rope) : told.rope(*rope));
     // What is said of one group is said of all.
     for (std::size_t i = findings.size(); i > before; --i)
       if (std::find(findings.begin(), findings.begin() + static_cast<std::ptrdiff_t>(before),

@@ -100,6 +100,14 @@ class Request {
     asked_ = all / slots;
     const std::int64_t reached = std::max(file_.context, reach(told_));
     const bool whole = reached > 0 && asked_ >= reached;
+    if (line_.engine == "ollama") {  // which starts it for num_ctx times OLLAMA_NUM_PARALLEL
+      say("slots", Severity::note, grouped(all), grouped(asked_),
+          "Ollama starts its runner for num_ctx times OLLAMA_NUM_PARALLEL: each of " +
+              std::to_string(slots) + " requests at a time has " + grouped(asked_) +
+              " tokens, and the memory is that of all",
+          "OLLAMA_NUM_PARALLEL=1 takes the memory of one; num_ctx says what each has");
+      return {};
+    }
     say("slots", Severity::note, grouped(all), grouped(asked_),
         "each of " + std::to_string(slots) + " slots has " + grouped(asked_) + " tokens" +
             (whole ? asked_ == reached ? ", all that the model is made for"
@@ -218,7 +226,21 @@ class Request {
 
   // Flags that bound a prompt, whatever the model reaches.
   Expected<void> limits_of_a_prompt() {
-    if (line_.engine == "ollama" && asked_ == 0)
+    const CommandFlag* no_flag = line_.find("--num-ctx");
+    if (line_.find("OLLAMA_NUM_CTX"))
+      say("flag_unread", Severity::error, "", "OLLAMA_NUM_CTX",
+          "Ollama has no such variable, and runs its default: 4,096 tokens, 2,048 in older "
+          "versions",
+          "OLLAMA_CONTEXT_LENGTH before `ollama serve` (0.5.13 or later), or num_ctx among the "
+          "options of the request");
+    else if (no_flag)
+      say("flag_refused", Severity::error, "", "num_ctx as a flag, " + no_flag->value,
+          "`ollama run` and `ollama serve` have no flag of the context, and end with 'unknown "
+          "flag'",
+          "/set parameter num_ctx " + no_flag->value + " within `ollama run`, PARAMETER num_ctx " +
+              no_flag->value + " in a Modelfile, or OLLAMA_CONTEXT_LENGTH=" + no_flag->value +
+              " ollama serve");
+    else if (line_.engine == "ollama" && asked_ == 0)
       say("context_defaulted", Severity::warning, "", "",
           "without num_ctx Ollama chooses the context by itself, 4,096 tokens on small machines, "
           "and cuts longer prompts off at their beginning",

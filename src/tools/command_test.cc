@@ -342,6 +342,43 @@ TEST(EngineCommand, MegatronLosesAScalingThatNoArgumentSays) {
   EXPECT_TRUE(found->cure.contains("translate")) << found->cure;
 }
 
+// DeepSeek's training examples write these; without them both factors are Megatron's own.
+TEST(EngineCommand, MegatronsLatentAttentionHasArgumentsOfItsOwn) {
+  const std::string line =
+      "pretrain_gpt.py --multi-latent-attention --rotary-base 10000 --rotary-scaling-factor 40 ";
+  EXPECT_EQ(found_by("deepseek-v3", line + "--mscale 1.0 --mscale-all-dim 1.0", "rope_scaling"),
+            nullptr);
+  const Finding* lost = found_by("deepseek-v3", line, "logits");
+  ASSERT_NE(lost, nullptr);
+  EXPECT_EQ(lost->severity, Severity::error);
+  const Finding* none = found_by(
+      "deepseek-v3", "pretrain_gpt.py --multi-latent-attention --rope-type rope", "rope_scaling");
+  ASSERT_NE(none, nullptr);
+  EXPECT_EQ(none->found, "none");
+}
+
+TEST(EngineCommand, OllamaHasNoFlagOfTheContext) {
+  for (const char* flag : {"--num-ctx 8192", "--num_ctx=8192", "--ctx-size 8192", "-c 8192"}) {
+    const Finding* refused =
+        found_by("qwen3-8b", "ollama run qwen3:8b " + std::string(flag), "flag_refused");
+    ASSERT_NE(refused, nullptr) << flag;
+    EXPECT_TRUE(refused->cure.contains("/set parameter num_ctx 8192")) << refused->cure;
+  }
+  EXPECT_EQ(found_by("qwen3-8b", "OLLAMA_CONTEXT_LENGTH=8192 ollama serve", "flag_refused"),
+            nullptr);
+}
+
+TEST(EngineCommand, OneLineOfMegatronMayHaveTwoFaults) {
+  const std::string line =
+      "pretrain_gpt.py --position-embedding-type rope --rotary-percent 0.5 --rotary-base 10000 "
+      "--use-rope-scaling";
+  EXPECT_NE(found_by("llama-3.1-8b", line, "rotary_dim"), nullptr);
+  const Finding* base = found_by("llama-3.1-8b", line, "rope_theta");
+  ASSERT_NE(base, nullptr);
+  EXPECT_EQ(base->found, "10000");
+  EXPECT_EQ(found_by("llama-3.1-8b", line, "rope_scaling"), nullptr);
+}
+
 TEST(EngineCommand, MegatronDividesBesideLlama3) {
   EXPECT_TRUE(finds(
       by("llama-3.1-8b", std::string(megatron_llama) + "--use-rope-scaling "
@@ -472,8 +509,6 @@ TEST(EngineCommand, TranslationsAreReadBack) {
       const auto made = translate(*model, engine);
       // Does not rotate, or the engine refuses it.
       if (!made || !made->largest_angle_difference) continue;
-      const bool is_latent = model->groups.front().cache_note.contains("MLA");
-      if (engine == "megatron-core" && is_latent) continue;  // whose arguments are not read
       const auto read = read_command(*model, made->target);
       ASSERT_TRUE(read) << one.name << ": " << made->target << "\n" << read.error().message();
       ASSERT_EQ(read->reading.refused, "") << one.name;

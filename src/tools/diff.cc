@@ -323,6 +323,8 @@ class Differences {
         short_texts(a, b, told_for, std::move(finding));
       else if (finding.code == "frequency")
         frequencies(a, b, length, std::move(finding));
+      else if (finding.code == "rotary_dim")
+        channels(a, b, std::move(finding));
       else
         differ(std::move(finding));
     }
@@ -399,6 +401,35 @@ class Differences {
     pairing.cure.clear();
   }
 
+  // Where other channels rotate, no pair can be compared with another: the base and the scaling are
+  // told by what the files say.
+  void channels(const LayerGroup& a, const LayerGroup& b, Finding finding) {
+    const Rope *rope = detail::rope_of(a), *theirs = detail::rope_of(b);
+    differ(std::move(finding));
+    if (rope == nullptr || theirs == nullptr) return;
+    if (!nearly(rope->rope_theta, theirs->rope_theta))
+      differ({.code = "rope_theta",
+              .position = 1,
+              .expected = number_text(rope->rope_theta),
+              .found = number_text(theirs->rope_theta),
+              .message = "the base differs beside the channels that rotate",
+              .cure = cure_of_base(*rope)});
+    const std::string scaling = scaling_or_none(*rope), their_scaling = scaling_or_none(*theirs);
+    if (scaling == their_scaling) return;
+    differ({.code = "rope_scaling",
+            .position = 1,
+            .expected = scaling,
+            .found = their_scaling,
+            .message = "the scaling differs beside the channels that rotate",
+            .cure = cure_of_scaling(*rope, *theirs)});
+  }
+
+  static std::string cure_of_base(const Rope& rope) {
+    const std::string base = number_text(rope.rope_theta);
+    return "write rope_theta " + base + " (GGUF: rope.freq_base, llama.cpp: --rope-freq-base " +
+           base + ")";
+  }
+
   // In the words of the files, where these tell why the frequencies differ.
   void frequencies(const LayerGroup& a, const LayerGroup& b, std::int64_t length, Finding finding) {
     const Rope *rope = detail::rope_of(a), *theirs = detail::rope_of(b);
@@ -408,12 +439,10 @@ class Differences {
     }
     const std::string scaling = scaling_or_none(*rope), their_scaling = scaling_or_none(*theirs);
     if (!nearly(rope->rope_theta, theirs->rope_theta)) {
-      const std::string base = number_text(rope->rope_theta);
       finding.code = "rope_theta";
-      finding.expected = base;
+      finding.expected = number_text(rope->rope_theta);
       finding.found = number_text(theirs->rope_theta);
-      finding.cure = "write rope_theta " + base +
-                     " (GGUF: rope.freq_base, llama.cpp: " + "--rope-freq-base " + base + ")";
+      finding.cure = cure_of_base(*rope);
       differ(finding);
       if (scaling == their_scaling) return;
       finding.message = "the scaling differs beside the base";

@@ -331,7 +331,7 @@ class Doctor {
   // Flags that no model makes right: read beside a model that has nothing of its own.
   void of_flags_alone(const Exhibit& one) {
     const auto line = detail::read_command_line(one.text);
-    constexpr std::string_view engines[] = {"vllm", "sglang", "lmdeploy", "tgi"};
+    constexpr std::string_view engines[] = {"vllm", "sglang", "lmdeploy", "tgi", "ollama"};
     if (!line || std::ranges::find(engines, std::string_view(line->engine)) == std::end(engines))
       return;
     const auto plain = read_config(
@@ -347,8 +347,10 @@ class Doctor {
       return;
     }
     std::vector<Finding> found = read->findings;
-    std::erase_if(found, [](const Finding& finding) {
-      return finding.code != "flag_unread" && finding.code != "flag_removed";
+    std::erase_if(found, [&](const Finding& finding) {
+      return finding.code != "flag_unread" && finding.code != "flag_removed" &&
+             finding.code != "flag_refused" &&
+             !(finding.code == "slots" && line->engine == "ollama");
     });
     // Which version runs is not known: an older one still has the flag.
     for (Finding& finding : found)

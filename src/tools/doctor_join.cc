@@ -36,6 +36,7 @@ class Joined {
       if (one.kind == ExhibitKind::command) limit_of_line(one);
       if (one.kind == ExhibitKind::training) limit_of_settings(one);
     }
+    lift_by_the_line();
     for (const Diagnosed& one : out_.findings)
       if (one.finding.code == "theta_missing" && one.engine == "sglang") {
         drop("theta_missing");
@@ -193,6 +194,26 @@ class Joined {
   }
 
   // A limit below what the line asks for is none of the context: memory for keys is.
+  // A scaling that the line has, and a refusal at the length that it does not lift.
+  void lift_by_the_line() {
+    const auto kept = std::ranges::find_if(out_.findings, [](const Diagnosed& one) {
+      return one.finding.code == "context_not_lifted";
+    });
+    if (kept == out_.findings.end()) return;
+    const Finding lifted = kept->finding;
+    for (Diagnosed& one : out_.findings) {
+      Finding& finding = one.finding;
+      const std::size_t tail = finding.message.find("; the model is made for ");
+      if (finding.code != "request_too_long" || finding.expected != lifted.found ||
+          tail == finding.message.npos)
+        continue;
+      finding.message.resize(tail);
+      finding.message +=
+          "; the scaling reaches " + lifted.expected + ", and the server was not started for it";
+      finding.cure = lifted.cure;
+    }
+  }
+
   void limit_of_line(const Exhibit& command) {
     const auto line = read_command_line(command.text);
     if (!line) return;

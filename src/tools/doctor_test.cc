@@ -644,6 +644,41 @@ TEST(Doctor, TheFilesOwnScalingIsTrainedWith) {
                        "adapter_base_context"));
 }
 
+TEST(Doctor, ATrainerOfMlxIsNoServer) {
+  for (const char* line : {"mlx_lm.lora --model M --train --max-seq-length 262144",
+                           "python -m mlx_lm lora --model M --train --max-seq-length 262144",
+                           "python -m mlx_lm.lora --model M --train --max-seq-length 262144"}) {
+    const Diagnosis found = diagnosed({evidence_of("llama-3.1-8b"), text_exhibit("command", line)});
+    EXPECT_TRUE(found_of(found, "adapter_base_context")) << line;
+  }
+}
+
+TEST(Doctor, ALogThatBeginsWithAnEnginesNameIsNoCommand) {
+  const Exhibit log = text_exhibit("log",
+                                   "llama.cpp: loading model from m.bin\n"
+                                   "llama_model_load_internal: n_ctx      = 8192\n");
+  EXPECT_FALSE(log.as.contains("a command line of")) << log.as;
+}
+
+TEST(Doctor, AnOverrideOverSeveralLinesIsOfACommand) {
+  EXPECT_EQ(text_exhibit("command",
+                         "python -m sglang.launch_server --json-model-override-args '{\n"
+                         "  \"rope_scaling\": {\n    \"rope_type\": \"yarn\",\n"
+                         "    \"factor\": 4.0\n  }\n}'")
+                .kind,
+            ExhibitKind::command);
+}
+
+TEST(Doctor, SglangSince0510ReadsByTransformers5) {
+  const Exhibit model = text_exhibit(
+      "config.json", R"({"model_type": "llama", "hidden_size": 512, "num_hidden_layers": 2,
+      "num_attention_heads": 4, "max_position_embeddings": 4096,
+      "rope_parameters": {"rope_type": "default", "rope_theta": 1000000.0}})");
+  const auto with = [&](const char* engine) { return diagnosed({model}, {.engines = {engine}}); };
+  EXPECT_TRUE(found_of(with("sglang@0.5.9"), "transformers_beneath"));
+  EXPECT_FALSE(found_of(with("sglang@0.5.16"), "transformers_beneath"));
+}
+
 TEST(Doctor, CuresNameTheModelThatIsThere) {
   const Diagnosis found = diagnosed(
       {evidence_of("qwen3-8b"),

@@ -12,6 +12,7 @@
 #include "src/tools/command_line.h"
 #include "src/tools/log_lines.h"
 #include "src/tools/printed_settings.h"
+#include "src/tools/programs.h"
 #include "src/tools/roles.h"
 #include "src/tools/serving_settings.h"
 #include "src/tools/training.h"
@@ -139,6 +140,14 @@ std::optional<std::string> told_by_roles(std::string_view text) {
   return std::string(detail::settings_by_name) + roles_text(roles);
 }
 
+// A line whose override is written over several lines is no YAML.
+bool starts_an_engine(std::string_view text) {
+  constexpr std::size_t words_before = 12;  // variables, a launcher, docker run and its image
+  const auto words = detail::shell_words(text);
+  const auto started = words ? detail::started_program(*words) : std::nullopt;
+  return started && !started->program->engine.empty() && started->behind <= words_before;
+}
+
 std::string first_line(std::string_view text) {
   return printable(text.substr(0, text.find('\n')), 60);
 }
@@ -177,7 +186,8 @@ Exhibit text_exhibit(std::string name, std::string text) {
     return as(ExhibitKind::command, "settings of " + std::string(settings->program));
   }
   std::optional<Error> no_model;
-  if (trimmed.starts_with('{') || trimmed.starts_with("GGUF")) {
+  if (trimmed.starts_with('{') || trimmed.starts_with("GGUF") ||
+      trimmed.contains("\nrope_condense_ratio:")) {
     auto model = read_model_bytes(std::as_bytes(std::span(text)), name);
     if (model) return model_exhibit(std::move(name), *std::move(model));
     no_model = model.error();
@@ -213,7 +223,8 @@ Exhibit text_exhibit(std::string name, std::string text) {
     text = std::move(call);
     return as(ExhibitKind::training, "the settings of a training, in Python");
   }
-  if (detail::is_training(trimmed)) return as(ExhibitKind::training, "the settings of a training");
+  if (detail::is_training(trimmed) && !starts_an_engine(trimmed))
+    return as(ExhibitKind::training, "the settings of a training");
   const auto line = detail::read_command_line(trimmed);
   const bool refuses = tells && std::ranges::any_of(log->remarks, [](const Finding& one) {
                          return one.code == "flag_removed" || one.code == "flag_refused";

@@ -83,6 +83,39 @@ std::optional<Finding> scaling_of_pictures(const Model& model) {
   return std::nullopt;
 }
 
+// mlx-vlm's class of Gemma 3 reads rope_global_base_freq, which no file has: its base is 1,000,000,
+// as of Google's own.
+std::optional<Finding> base_of_gemma3(const Model& model) {
+  constexpr double of_google = 1e6;
+  if (model.family != "gemma3" && model.family != "gemma3_text") return std::nullopt;
+  for (const LayerGroup& group : model.groups) {
+    const Rope* rope = rope_of(group);
+    if (!rope || is_tower(group.stack) || group.window || rope->rope_theta == of_google) continue;
+    return Finding{.code = "rope_theta",
+                   .expected = number_text(rope->rope_theta),
+                   .found = number_text(of_google),
+                   .message =
+                       "mlx-vlm's class of Gemma 3 does not read rope_theta (0.7.10): layers "
+                       "that see everything rotate by its own base, from the first tokens on",
+                   .cure = "write rope_global_base_freq " + number_text(rope->rope_theta) +
+                           " beside rope_theta in the config.json that it loads"};
+  }
+  return std::nullopt;
+}
+
+std::optional<Finding> pairs_of_deepseek_vl(const Model& model) {
+  if (model.family != "deepseek_vl_v2") return std::nullopt;
+  return Finding{.code = "pairing",
+                 .severity = Severity::warning,
+                 .message =
+                     "mlx-vlm up to 0.7.1 pairs neighbours in DeepSeek-VL2's layers, where "
+                     "the weights pair halves: short prompts are answered, long ones and "
+                     "those with pictures repeat themselves (mlx-vlm#2323)",
+                 .cure =
+                     "pip install -U mlx-vlm (0.7.2 or later), or rope_traditional false in "
+                     "language_config"};
+}
+
 }  // namespace
 
 ForeignLine foreign_line(std::string_view line, const Model* model) {
@@ -100,7 +133,11 @@ ForeignLine foreign_line(std::string_view line, const Model* model) {
   const std::vector<RoleTold> roles = roles_in(line);
   out.judged = out.judged || !roles.empty();
   for (Finding& one : judge_roles(model, roles)) keep(std::move(one));
-  if (program.word == "mlx_vlm") keep(scaling_of_pictures(*model));
+  if (program.word == "mlx_vlm") {
+    keep(scaling_of_pictures(*model));
+    keep(base_of_gemma3(*model));
+    keep(pairs_of_deepseek_vl(*model));
+  }
   return out;
 }
 

@@ -230,12 +230,33 @@ class LogDifferences {
     }
   }
 
+  // How far dynamic NTK's factor reaches; 0: the file has none.
+  std::int64_t grown_by_length() const {
+    double most = 0;
+    for (const LayerGroup& group : model_.groups) {
+      const Rope* rope = detail::rope_of(group);
+      const auto* dynamic = rope ? std::get_if<DynamicNtk>(&rope->scaling) : nullptr;
+      if (dynamic)
+        most =
+            std::max(most, dynamic->factor * static_cast<double>(dynamic->max_position_embeddings));
+    }
+    return static_cast<std::int64_t>(std::min(most, 0x1p50));
+  }
+
   // A server that refuses a text which the model reaches was started for less.
   void of_request() {
     const std::int64_t reached = std::max(model_.context, detail::reach(model_));
     for (Finding& one : findings_) {
       if (one.code != "request_too_long" || one.expected.empty() || one.found.empty()) continue;
       const std::int64_t limit = whole(one.expected), text = whole(one.found);
+      const std::int64_t grown = grown_by_length();
+      if (limit > 0 && text > reached && text <= grown) {
+        one.message += "; the file's dynamic scaling reaches " + grouped(grown) +
+                       ", so the server, and not the model, is what limits it";
+        one.cure = "start it for " + std::to_string(grown) + " tokens (vLLM: --max-model-len); " +
+                   "some engines and versions do not count a dynamic scaling in by themselves";
+        continue;
+      }
       if (limit > 0 && text > reached && limit >= model_.context && model_.context > 0) {
         one.position = limit;
         one.message += "; the model is made for " + grouped(model_.context) +

@@ -591,6 +591,12 @@ class LogReader {
     constexpr std::string_view overriding = "Overriding HF config with ";
     if (const std::size_t at = line.find(overriding); at != line.npos)
       override_of(line.substr(at + overriding.size()));
+    // llama.cpp's convert.py, whose GGUF then has no base: the engine takes 10000.
+    constexpr std::string_view of_converter = "f_rope_freq_base=";
+    if (const std::size_t at = line.find(of_converter); at != line.npos) {
+      const std::string_view value = line.substr(at + of_converter.size());
+      say("base", value.starts_with("None") ? "10000" : value);
+    }
     if (line.contains("rope_theta=") && line.contains("rope_scaling="))
       if (number_after(line, "rope_theta="))
         say("base", line.substr(line.find("rope_theta=") + 11));

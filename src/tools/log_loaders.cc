@@ -107,7 +107,10 @@ void LoaderLines::of_ollama(std::string_view line, std::int64_t number, EngineLo
                         "of the server, or /api/chat"},
                number);
   }
-  if (trimmed(line).starts_with("num_ctx ")) log.say("n_ctx", trimmed(line).substr(8), number);
+  if (const std::string_view text = trimmed(line); text.starts_with("num_ctx ")) {
+    log.say("n_ctx", text.substr(8), number);
+    shown_ = number_after(text, "num_ctx").value_or(0);
+  }
   if (is_table_of_ps(line)) {
     column_of_context_ = line.find("CONTEXT");
     return;
@@ -115,9 +118,29 @@ void LoaderLines::of_ollama(std::string_view line, std::int64_t number, EngineLo
   if (column_of_context_ != 0 && line.size() > column_of_context_) {
     const std::string_view value = trimmed(line.substr(column_of_context_));
     const std::string_view word = value.substr(0, value.find(' '));
-    if (number_after(word, "")) log.say("n_ctx", word, number);
+    if (const auto runs = number_after(word, "")) {
+      log.say("n_ctx", word, number);
+      runs_otherwise_ = shown_ > 0 && *runs > 0 && *runs != shown_;
+      if (runs_otherwise_) log.remark(other_than_shown(*runs), number);
+    }
   }
   column_of_context_ = 0;
+}
+
+// What `ollama show` has of the model's own num_ctx, and what `ollama ps` runs.
+Finding LoaderLines::other_than_shown(double runs) const {
+  constexpr double least_of_gpt_oss = 8192;
+  const bool raised = runs == least_of_gpt_oss && shown_ < runs;
+  return {.code = "num_ctx_ignored",
+          .severity = Severity::warning,
+          .expected = counted(shown_),
+          .found = counted(runs),
+          .message = raised ? "Ollama raises a num_ctx below 8,192 to that for gpt-oss; of other "
+                              "models, num_ctx of the request stands above the model's own"
+                            : "Ollama runs another context than the model's own num_ctx: that of "
+                              "the request stands above it, or it was loaded before",
+          .cure = raised ? "for gpt-oss there is no less: it costs memory, and positions are right"
+                         : "options.num_ctx of the client, or ollama stop MODEL and load it anew"};
 }
 
 // "VLM prompt cache context target: configured=16,384 fitted=208,384"
@@ -208,6 +231,7 @@ void LoaderLines::judge_context(EngineLog& log) const {
     return;
   }
   if (!is_ollama_ || !all || !loaded || loaded->number >= all->number || loaded->number < 1) return;
+  if (runs_otherwise_) return;  // which says it
   log.remark(
       {.code = "context_defaulted",
        .severity = Severity::warning,

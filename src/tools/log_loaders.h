@@ -24,11 +24,14 @@ class LoaderLines {
   void cut_prompt(std::string_view line, std::int64_t number, EngineLog& log);
   void of_ollama(std::string_view line, std::int64_t number, EngineLog& log);
   void of_lm_studio(std::string_view line, std::int64_t number, EngineLog& log);
+  Finding other_than_shown(double runs) const;
   void judge_prompt(EngineLog& log) const;
   void judge_context(EngineLog& log) const;
 
   bool is_ollama_ = false;
   bool asked_by_server_ = false;   // the server's own list of variables has the length
+  bool runs_otherwise_ = false;    // than the model's own num_ctx
+  double shown_ = 0;               // that num_ctx, of `ollama show`
   double limit_ = 0, prompt_ = 0;  // of a prompt that was cut
   std::size_t column_of_context_ =
       0;  // of the table of `ollama ps`, whose header was the last line

@@ -183,6 +183,10 @@ constexpr Message messages[] = {
      "put the text's positions in front of the three: the trainer and its agent must be of "
      "versions "
      "that belong together"},
+    {"batch_size, seq_length = pos.shape", "", "position_rows", error,
+     "the ids of Flux's tokens have an axis too few: diffusers before 0.31 takes them for each "
+     "text of the batch, [batch, tokens, 3], and newer code hands over [tokens, 3]",
+     "pip install -U diffusers (0.31 or later), or code of that time"},
     {"position_ids must be", "", "position_rows", error,
      "position_ids have another shape than the class takes: [batch, seq] for text, [3, batch, seq] "
      "for pictures under M-RoPE, four rows where a trainer adds the text's own",
@@ -535,6 +539,36 @@ constexpr Message messages[] = {
     {"context limit hit - shifting", "", "context_shifted", warning,
      "the slot was full: the oldest tokens were dropped, and cached keys moved to lower positions",
      "PARAMETER num_ctx in the Modelfile, or options.num_ctx of the request"},
+    {"exceeds `max_position_embeddings`", "input length ", "request_too_long", error,
+     "prompt and answer are longer than what Unsloth loaded the model for: the larger of "
+     "max_seq_length and the file's context",
+     "from_pretrained(max_seq_length=LENGTH) above prompt and answer; beyond the file's context "
+     "it stretches positions by itself",
+     "`max_position_embeddings` "},
+    {"do not support RoPE scaling! The maximum sequence length", "--max_seq_length ",
+     "context_refused", error,
+     "this Unsloth scales no model of its Mistral class, which has Phi-3 as well, and refuses a "
+     "max_seq_length beyond the file's context",
+     "max_seq_length up to the file's, a model that is made for more (Phi-3's 128k), or pip "
+     "install -U unsloth (July 2024 or later scales these, too)",
+     "length supported is "},
+    {"base model only supports context sizes no greater than", "tokens (", "beyond_context",
+     warning,
+     "the llama.cpp of 2023 warns of more than 2,048 tokens whatever the file is made for: Llama 2 "
+     "has 4,096. Beyond the file's own context text breaks where no scaling is asked for",
+     "a newer llama.cpp reads the GGUF's own context; --rope-freq-scale 0.5 (--rope-scale 2) "
+     "stretches it twice",
+     "no greater than "},
+    {"The longest sentence", "longest sentence ", "prompt_truncated", warning,
+     "mlx-lm's trainer cuts texts of the data at --max-seq-length, 2,048 where nobody says it: "
+     "what stands behind is not learned. The model has no part in it",
+     "--max-seq-length LENGTH, up to what the model is made for, or texts that are split "
+     "beforehand",
+     "truncated to "},
+    {"Wrong rotaryCoeff", "rotaryCoeff: ", "channels_differ", error,
+     "Ascend's kernel was told to rotate whole heads, and the model rotates a part of each "
+     "(partial_rotary_factor)",
+     "pip install -U vllm-ascend, or run the model where a part of a head can rotate"},
     {"input length exceeds", "", "request_too_long", warning,
      "the text to embed is longer than the context that Ollama gave the model",
      "options.num_ctx up to the file's context, or truncate: true"},
@@ -563,7 +597,7 @@ constexpr Message messages[] = {
      "Ollama was asked for more tokens than the file's context, and runs that: longer prompts are "
      "cut off at their beginning",
      "ask for num_ctx up to it; Ollama cannot scale", "num_ctx="},
-    {"input truncated", "n_ctx = ", "prompt_truncated", error,
+    {"input truncated", "n_ctx = |n_ctx=", "prompt_truncated", error,
      "llama-server cut the middle of the prompt out: it was longer than the slot", longer},
     {"slot context shift", "n_discard = ", "context_shifted", warning,
      "the slot was full: the oldest tokens were dropped, and cached keys moved to lower positions",

@@ -528,6 +528,11 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
   } else if (least == 0) {
     out.message = "one of the tensors is empty: a batch, or a part of it, has no tokens";
     out.cure = "look at the line above: what it repeats or cuts to nothing";
+  } else if (has_any(context, {"ktransformers"})) {
+    out.message = "KTransformers made its cache for " + told(least) +
+                  " tokens (--cache_lens, max_new_tokens of its settings), and the text has " +
+                  told(most);
+    out.cure = "--cache_lens of prompt and answer together: the talk grows by both";
   } else if (has_any(context, {"rotary", "rope", "cos, sin", "cos_sin", "position", "cache"})) {
     out.message = "a table of cos and sin, or a cache, has " + told(least) +
                   " rows, and the text " + told(most) + " tokens";

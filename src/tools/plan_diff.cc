@@ -398,7 +398,11 @@ class PlanDifferences {
                  other = theirs.rotate ? theirs.rotate->amplitude : 1;
     const double whole = amplitude * amplitude * plan.logits.multiplier,
                  their_whole = other * other * theirs.logits.multiplier;
-    const bool made_good = nearly(whole, their_whole) && !nearly(amplitude, other);
+    // A factor on cos and sin does not reach channels that do not rotate.
+    const std::int64_t rotated =
+        plan.rotate ? plan.rotate->slice.rotary_dim * plan.rotate->slice.blocks : 0;
+    const bool one_product = nearly(whole, their_whole) && !nearly(amplitude, other);
+    const bool made_good = one_product && (head_dim_ == 0 || rotated == head_dim_);
     if (!nearly(amplitude, other)) {
       differ({.code = "amplitude",
               .severity = made_good ? Severity::note : Severity::error,
@@ -407,6 +411,11 @@ class PlanDifferences {
               .message = made_good
                              ? "the factor acts on cos and sin in one and on the logits in the "
                                "other: the same, if all channels rotate"
+                         : one_product
+                             ? "the factor acts on cos and sin in one and on the logits in the "
+                               "other: the channels that do not rotate have logits " +
+                                   shown(theirs.logits.multiplier / plan.logits.multiplier, 4) +
+                                   " times as large, at any length"
                              : "logits of the rotated channels are " +
                                    shown(their_whole / whole, 4) + " times as large, at any length",
               .cure = made_good ? ""

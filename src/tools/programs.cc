@@ -131,6 +131,7 @@ constexpr Program programs[] = {
      .advice = file_alone,
      .trains = true,
      .is_package = true},
+    {.word = "mlx_lm.lora", .title = "mlx-lm", .advice = file_alone, .trains = true},
     {.word = "llamafactory-cli", .title = "LLaMA-Factory", .advice = file_alone, .trains = true},
     {.word = "axolotl",
      .title = "axolotl",
@@ -154,6 +155,7 @@ std::string_view core_of(std::string_view word, bool is_module) {
   word = word.substr(word.find_last_of('/') + 1);
   word = word.substr(0, word.find_first_of(":@"));
   if (word.ends_with(".exe")) word.remove_suffix(4);
+  if (word == "mlx_lm.lora") return word;
   if (is_module) return word.substr(0, word.find('.'));
   // mlx_lm.server is a program's name.
   if (word.starts_with("mlx_")) return word.substr(0, word.find('.'));
@@ -162,12 +164,12 @@ std::string_view core_of(std::string_view word, bool is_module) {
 
 bool is_subcommand(std::string_view word) {
   constexpr std::string_view known[] = {
-      "serve",     "bench",    "chat",          "complete", "run-batch", "run",
-      "create",    "load",     "show",          "server",   "infer",     "sft",
-      "pt",        "rlhf",     "deploy",        "export",   "app",       "sample",
-      "train",     "api",      "eval",          "webchat",  "grpo",      "dpo",
-      "ps",        "generate", "launch_server", "evaluate", "lite",      "api_server",
-      "preprocess"};
+      "serve",      "bench",    "chat",          "complete", "run-batch", "run",
+      "create",     "load",     "show",          "server",   "infer",     "sft",
+      "pt",         "rlhf",     "deploy",        "export",   "app",       "sample",
+      "train",      "api",      "eval",          "webchat",  "grpo",      "dpo",
+      "ps",         "generate", "launch_server", "evaluate", "lite",      "api_server",
+      "preprocess", "runner"};
   return std::ranges::find(known, word) != std::end(known);
 }
 
@@ -176,16 +178,18 @@ bool is_subcommand(std::string_view word) {
 std::optional<StartedProgram> started_program(std::span<const std::string> words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string_view word = words[i], before = i > 0 ? std::string_view(words[i - 1]) : "";
+    if (word.ends_with(':')) continue;  // "llama.cpp: loading model …" is a log
     const bool is_module = before == "-m" || word.starts_with("vllm.entrypoints.") ||
                            word.starts_with("sglang.launch_");
-    const std::string_view core = core_of(word, is_module);
+    std::string_view core = core_of(word, is_module);
+    if (core == "mlx_lm" && i + 1 < words.size() && words[i + 1] == "lora") core = "mlx_lm.lora";
     const auto* const program = std::ranges::find(programs, core, &Program::word);
     if (core == "trl" && i + 1 < words.size() && words[i + 1] == "vllm-serve") continue;
     if (program == std::end(programs)) continue;
     const std::string_view flag = program->beside;
     if (!flag.empty() && std::ranges::find(words, flag) == words.end()) continue;
     if (is_module) return StartedProgram{program, i + 1};
-    const bool is_plain = core.size() == word.size();
+    const bool is_plain = core.size() >= word.size();
     const bool is_value = is_plain && before.starts_with("--") && before != "--entrypoint" &&
                           before != "--rm" && before != "--";
     if (is_value) continue;

@@ -1,0 +1,18 @@
+// Configurations of programs that have names of their own for what Hugging Face's files say:
+// OpenAI's Whisper (dims of its checkpoint), nanoGPT, and LitGPT, whose file is YAML.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "src/text/json.h"
+
+namespace posenc::detail {
+
+// The same in Hugging Face's words; nothing: it is none of these.
+std::optional<Json> from_other_names(const Json& whole);
+
+// LitGPT's model_config.yaml, as JSON of the same keys; nothing: it is another text.
+std::optional<Json> litgpt_settings(std::string_view text);
+
+}  // namespace posenc::detail

@@ -1,0 +1,92 @@
+// Configurations in the words of other programs, as their own code writes them.
+#include <gtest/gtest.h>
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "posenc/model.h"
+
+namespace posenc {
+namespace {
+
+Expected<Model> model_of(std::string_view text) {
+  return read_model_bytes(std::as_bytes(std::span(text)), "model");
+}
+
+const std::string pythia = R"(bias: true
+block_size: 2048
+head_size: 64
+hf_config:
+  name: pythia-160m
+  org: EleutherAI
+n_embd: 768
+n_head: 12
+n_layer: 12
+n_query_groups: 12
+name: pythia-160m
+rope_adjustments: null
+rope_base: 10000
+rope_condense_ratio: 1
+rotary_percentage: 0.25
+)";
+
+std::string with(std::string text, const std::string& old, const std::string& now) {
+  return text.replace(text.find(old), old.size(), now);
+}
+
+const Rope& rope_of(const Model& model) {
+  return std::get<Rope>(model.groups.front().schemes.front());
+}
+
+TEST(OtherNames, LitGptsYamlSaysHowAModelRotates) {
+  const auto model = model_of(pythia);
+  ASSERT_TRUE(model) << model.error().message();
+  EXPECT_EQ(model->context, 2048);
+  EXPECT_EQ(rope_of(*model).rope_theta, 10000);
+  const auto plan = compile(model->groups.front());
+  ASSERT_TRUE(plan && plan->rotate);
+  EXPECT_EQ(plan->rotate->slice.rotary_dim, 16);
+  EXPECT_EQ(plan->rotate->slice.pairing, Pairing::halves);
+}
+
+TEST(OtherNames, LitGptsRatioDividesPositions) {
+  const auto model = model_of(with(pythia, "rope_condense_ratio: 1", "rope_condense_ratio: 8"));
+  ASSERT_TRUE(model) << model.error().message();
+  EXPECT_EQ(rope_of(*model).scaling, Scaling(Linear{8}));
+}
+
+TEST(OtherNames, LitGptsAdjustmentsAreLlama3s) {
+  const auto model = model_of(with(pythia, "rope_adjustments: null",
+                                   "rope_adjustments:\n  factor: 8.0\n  high_freq_factor: 4.0\n"
+                                   "  low_freq_factor: 1.0\n  original_max_seq_len: 8192"));
+  ASSERT_TRUE(model) << model.error().message();
+  EXPECT_EQ(rope_of(*model).scaling,
+            Scaling(Llama3{.factor = 8, .original_max_position_embeddings = 8192}));
+}
+
+TEST(OtherNames, WhispersDimsAreItsConfiguration) {
+  const auto model = model_of(R"({"n_mels": 80, "n_vocab": 51865, "n_audio_ctx": 1500,
+      "n_audio_state": 512, "n_audio_head": 8, "n_audio_layer": 6, "n_text_ctx": 448,
+      "n_text_state": 512, "n_text_head": 8, "n_text_layer": 6})");
+  ASSERT_TRUE(model) << model.error().message();
+  EXPECT_EQ(model->context, 448);
+  EXPECT_EQ(model->family, "whisper");
+}
+
+TEST(OtherNames, NanoGptIsGpt2) {
+  const std::string gpt = R"({"n_layer": 12, "n_head": 12, "n_embd": 768, "block_size": 1024,
+      "bias": false, "vocab_size": 50304, "dropout": 0.0})";
+  const auto model = model_of(gpt);
+  ASSERT_TRUE(model) << model.error().message();
+  EXPECT_EQ(model->context, 1024);
+  EXPECT_TRUE(std::holds_alternative<Learned>(model->groups.front().schemes.front()));
+  // Of a program that rotates nothing is known.
+  EXPECT_FALSE(model_of(with(gpt, "\"bias\": false", "\"rope\": true")));
+}
+
+TEST(OtherNames, AnotherYamlIsNone) { EXPECT_FALSE(model_of("n_embd: 768\nblock_size: 2048\n")); }
+
+}  // namespace
+}  // namespace posenc
