@@ -147,7 +147,7 @@ def _operand(
     operand, eps, table, tokens, plan, row, here, slot, page_size, cosine, sine, group, groups,
     PAIRS: tl.constexpr, P: tl.constexpr, AXES: tl.constexpr, FREQUENCY_HEADS: tl.constexpr, FIRST: tl.constexpr,
     BLOCK_PAIRS: tl.constexpr, INTERLEAVED: tl.constexpr, HEAD_DIM: tl.constexpr, R: tl.constexpr, HB: tl.constexpr,
-    WHERE: tl.constexpr, BACK: tl.constexpr, AS_BITS: tl.constexpr,
+    WHERE: tl.constexpr, BACK: tl.constexpr, AS_BITS: tl.constexpr, DENSE: tl.constexpr,
 ):  # fmt: skip
     """Some heads of some tokens of one tensor: [token, head, pair]. R: as many channels as do not rotate, or 0 where they stay."""
     x, strides, heads, out, out_strides, rest_stays, weight, cache, cache_strides = operand
@@ -158,6 +158,8 @@ def _operand(
         channel, is_channel = FIRST + both, both < 2 * PAIRS
     else:
         channel, is_channel = FIRST + pair + (pair // BLOCK_PAIRS) * BLOCK_PAIRS, pair < PAIRS
+    if not DENSE:  # an offset of 32 bits might not hold it
+        channel = channel.to(tl.int64)
     other = channel + BLOCK_PAIRS
     if R > 0:
         rest = tl.arange(0, R)[None, None, :]
@@ -167,6 +169,8 @@ def _operand(
             rest = rest + 2 * PAIRS
         elif FIRST + 2 * PAIRS < HEAD_DIM:
             rest = rest + tl.where(rest < FIRST, 0, 2 * PAIRS)
+        if not DENSE:
+            rest = rest.to(tl.int64)
     batch, token = row // tokens[5], row % tokens[5]
     from_token = x + batch * strides[0] + token * strides[2]
     if out is not None:
@@ -233,7 +237,7 @@ def rotate_kernel(
     PAIRS: tl.constexpr, P: tl.constexpr, AXES: tl.constexpr, FREQUENCY_HEADS: tl.constexpr, FIRST: tl.constexpr,
     BLOCK_PAIRS: tl.constexpr, INTERLEAVED: tl.constexpr, HEAD_DIM: tl.constexpr, VALUE_DIM: tl.constexpr,
     RQ: tl.constexpr, RK: tl.constexpr, RV: tl.constexpr, TB: tl.constexpr, HB: tl.constexpr, WHERE: tl.constexpr,
-    BACK: tl.constexpr, AS_BITS: tl.constexpr,
+    BACK: tl.constexpr, AS_BITS: tl.constexpr, DENSE: tl.constexpr,
 ):  # fmt: skip
     """Queries, keys and values of one call, each (tensor, strides, heads, out, its strides, whether what does not rotate stays there,
     weights of its norm, pages, their strides) or None; strides are of batch, head, token and channel, those of pages of page, head,
@@ -266,17 +270,17 @@ def rotate_kernel(
         cosine, sine = _angles(table, plan, 0, pair, tokens, row, here, here, PAIRS, AXES, FREQUENCY_HEADS, WHERE, BACK)
     _operand(
         q, eps, table, tokens, plan, row, here, slot, page_size, cosine, sine, group, groups,
-        PAIRS, P, AXES, FREQUENCY_HEADS, FIRST, BLOCK_PAIRS, INTERLEAVED, HEAD_DIM, RQ, HB, WHERE, BACK, AS_BITS,
+        PAIRS, P, AXES, FREQUENCY_HEADS, FIRST, BLOCK_PAIRS, INTERLEAVED, HEAD_DIM, RQ, HB, WHERE, BACK, AS_BITS, DENSE,
     )  # fmt: skip
     if RK >= 0:
         _operand(
             k, eps, table, tokens, plan, row, here, slot, page_size, cosine, sine, group, groups,
-            PAIRS, P, AXES, FREQUENCY_HEADS, FIRST, BLOCK_PAIRS, INTERLEAVED, HEAD_DIM, RK, HB, WHERE, BACK, AS_BITS,
+            PAIRS, P, AXES, FREQUENCY_HEADS, FIRST, BLOCK_PAIRS, INTERLEAVED, HEAD_DIM, RK, HB, WHERE, BACK, AS_BITS, DENSE,
         )  # fmt: skip
     if RV > 0:
         _operand(
             v, eps, table, tokens, plan, row, here, slot, page_size, cosine, sine, group, groups,
-            0, P, AXES, 1, 0, 1, False, VALUE_DIM, RV, HB, WHERE, BACK, AS_BITS,
+            0, P, AXES, 1, 0, 1, False, VALUE_DIM, RV, HB, WHERE, BACK, AS_BITS, DENSE,
         )  # fmt: skip
 
 
@@ -336,6 +340,9 @@ def launch(
     # What does not rotate, and lies in registers as well, counts as so many pairs.
     loaded = max(padded, _power_of_2(pairs + rest // 2)) if moved or caches else padded
     tokens_at_once, heads_at_once, groups = _tiles(heads, loaded, batch * count, wide)
+    dense = all(x.stride(axes[3]) == 1 for x in (*xs, *outs, *([] if v is None else [v]))) and all(
+        cache.stride(page_axes[3]) == 1 for cache in caches
+    )
     weights = [(weight.float() if INTERPRETED else weight).contiguous() for weight in weights]
     weight, cache = [*weights, None, None], caches or (None, None)
     page_size = cache[0].shape[page_axes[2]] if caches else 1
@@ -353,5 +360,5 @@ def launch(
             RQ=more if moved else 0, RK=-1 if k is None else more if moved or caches else 0,
             RV=0 if v is None else _power_of_2(v.shape[axes[3]]),
             TB=tokens_at_once, HB=heads_at_once, WHERE=where, BACK=transposed,
-            AS_BITS=INTERPRETED and q.dtype == torch.bfloat16, num_warps=4 if weights or loaded > padded else 2,  # where more is held in registers
+            AS_BITS=INTERPRETED and q.dtype == torch.bfloat16, DENSE=dense, num_warps=4 if weights or loaded > padded else 2,  # where more is held in registers
         )  # fmt: skip
