@@ -235,6 +235,7 @@ gpu-test: site build/release/build.ninja  ## kernels without a GPU: Triton and P
 	@$(gpu_python)/bin/pip install -q --force-reinstall --no-deps dist/posenc-[0-9]*.whl
 	@tests/gpu/run.sh $(posenc) $(gpu_python)/bin/python $(toolkit)/nvidia/cu13
 	@echo; $(posenc) bench exactness --python $(gpu_python)/bin/python
+	@echo; backends/cuda/hip.sh
 	@echo; $(gpu_python)/bin/python -W ignore tests/gpu/triton_targets.py $(toolkit)/nvidia/cu13/bin/cuobjdump
 	@echo; cd web && POSENC_NEED_PLAYGROUND=1 ./ctest.sh package
 	@TRITON_INTERPRET=1 $(gpu_python)/bin/pytest -q -p no:cacheprovider bindings/python/tests/test_{triton,hub,pallas}.py

@@ -58,6 +58,17 @@ POSENC_DEVICE void put(Half& out, float x) {
 POSENC_DEVICE void put(Bfloat16& out, float x) {
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(out.bits) : "f"(x));
 }
+#elif defined(__HIP__)
+POSENC_DEVICE float real(Half x) { return __builtin_bit_cast(_Float16, x.bits); }
+POSENC_DEVICE float real(Bfloat16 x) {
+  return __builtin_bit_cast(float, static_cast<std::uint32_t>(x.bits) << 16);
+}
+POSENC_DEVICE void put(Half& out, float x) {
+  out.bits = __builtin_bit_cast(std::uint16_t, static_cast<_Float16>(x));
+}
+POSENC_DEVICE void put(Bfloat16& out, float x) {
+  out.bits = __builtin_bit_cast(std::uint16_t, static_cast<__bf16>(x));
+}
 #else
 float real(Half x);
 float real(Bfloat16 x);

@@ -249,12 +249,16 @@ POSENC_DEVICE void let_kernel_after_begin() {
 #endif
 }
 #else
+#ifdef __HIP__
+POSENC_DEVICE void wait_for_kernel_before() {}
+#else
 void wait_for_kernel_before();
+#endif
 template <class Real, int count>
-bool there(const CosSin<Real> (&)[count]) {
+POSENC_DEVICE bool there(const CosSin<Real> (&)[count]) {
   return true;
 }
-inline void let_kernel_after_begin() {}
+POSENC_DEVICE void let_kernel_after_begin() {}
 #endif
 
 // A word of an operand that is not rotated, or lies beside what is, in a thread's heads.

@@ -14,7 +14,7 @@
 
 #include "posenc/turns.h"
 
-#ifdef __CUDACC__
+#if defined(__CUDACC__) || defined(__HIP__)
 #define POSENC_DEVICE __host__ __device__ inline
 #else
 #define POSENC_DEVICE inline
@@ -46,9 +46,12 @@ POSENC_DEVICE std::uint32_t high_product(std::uint32_t a, std::uint32_t b) {
 #endif
 }
 
-#ifdef __CUDA_ARCH__
+#if defined(__CUDA_ARCH__)
 POSENC_DEVICE float fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 POSENC_DEVICE double fused(double a, double b, double c) { return __fma_rn(a, b, c); }
+#elif defined(__HIP__)
+POSENC_DEVICE float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+POSENC_DEVICE double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
 #else
 POSENC_DEVICE float fused(float a, float b, float c) { return std::fma(a, b, c); }
 POSENC_DEVICE double fused(double a, double b, double c) { return std::fma(a, b, c); }

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#if defined(__CUDACC__)
+#if defined(__CUDACC__) || defined(__HIP__)
 #define POSENC_DEVICE_BIAS __host__ __device__ inline
 #else
 #define POSENC_DEVICE_BIAS inline
