@@ -15,6 +15,7 @@
 
 namespace [[gnu::visibility("default")]] posenc {
 
+// A language that a plan is written in.
 struct EmitTarget {
   std::string_view name;    // "triton"
   std::string_view title;   // "Triton, a module of Python"
@@ -22,6 +23,7 @@ struct EmitTarget {
 };
 std::span<const EmitTarget> emit_targets();
 
+// What of a text the plan does not say.
 struct EmitOptions {
   std::int64_t head_dim = 0;  // channels of a head; 0: as many as the rotation reaches
   std::int64_t heads = 0;     // of a bias whose heads share a table; 0: one
@@ -32,6 +34,7 @@ struct EmitOptions {
   bool every_pair = false;  // its test asks for all pairs, else for a few
 };
 
+// The text of a plan's kernel and of its test, in the language of a target.
 // Errors: no such target; a plan with neither a rotation nor a bias; what the target or the room
 // "emit" does not take; a table too long for a text.
 Expected<std::string> emit(const Plan& plan, std::string_view target,

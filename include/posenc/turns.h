@@ -7,6 +7,7 @@
 
 namespace [[gnu::visibility("default")]] posenc {
 
+// A frequency as a fraction of a turn per position, 128 bits behind the point.
 struct alignas(16) Turns {
   std::uint64_t high = 0, low = 0;  // (high · 2^64 + low) · 2^-128 turns per position
 };
