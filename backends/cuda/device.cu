@@ -11,8 +11,7 @@ const char* text_of(cudaError_t error) {
 }
 
 // Rotation: units side by side in a block; the operands are the grid's second axis. Four blocks on a
-// multiprocessor, so that two heads' words and the cosines of eight pairs are registers: what is on
-// its way from memory counts, not how many threads ask for it.
+// multiprocessor: for five the registers of two heads and eight pairs do not suffice.
 enum class Text { by_words, by_alternating_words, by_elements, special };
 template <class T, Text text, bool early = false>
 __global__ void __launch_bounds__(128, 4)

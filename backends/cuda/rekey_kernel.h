@@ -76,8 +76,7 @@ POSENC_DEVICE void rekey_words(const RekeyCall& call, Place at) {
   if (at.unit >= units) {
     const std::int32_t channel = unrotated_channel(rotation, x, token, (at.unit - units) * n);
     if (channel >= rotation.head_dim) return;
-    for (std::int32_t head = group; head < x.heads; head += groups)
-      store(x, token, head, channel, load<Word<T>>(token.in + head * x.in_head + channel));
+    copy_word(x, token, channel);
     return;
   }
   const std::int32_t pair = at.unit * n, channel = channel_of(rotation, pair),
@@ -88,13 +87,7 @@ POSENC_DEVICE void rekey_words(const RekeyCall& call, Place at) {
     if (rotation.frequency_heads > 1 && head != group) moves<T, n>(call, token, head, pair, by);
     const T* from = token.in + head * x.in_head;
     Word<T> a = load<Word<T>>(from + channel), b = load<Word<T>>(from + other);
-    POSENC_UNROLL for (int i = 0; i < n; ++i) {
-      if constexpr (interleaved)
-        turn(2 * i < n ? a.at[2 * i] : b.at[2 * i - n],
-             2 * i < n ? a.at[2 * i + 1] : b.at[2 * i + 1 - n], by[i]);
-      else
-        turn(a.at[i], b.at[i], by[i]);
-    }
+    turn_words<T, interleaved>(a, b, by);
     store(x, token, head, channel, a);
     store(x, token, head, other, b);
   }

@@ -97,7 +97,7 @@ def asked_for(made):
 
 
 def calls():
-    """(what it is called, a call, bytes of one pass over its tiles)"""
+    """(what it is called, a call, whether its share of the bytes is shown)"""
     for dtype in (torch.bfloat16, torch.float16, torch.float32):
         for pairing in ("halves", "interleaved"):
             plan = posenc.plan(posenc.Rope(pairing=pairing), head_dim=128, heads=32, kv_heads=8)
@@ -107,7 +107,7 @@ def calls():
                 yield (
                     f"{str(dtype)[6:]}, {pairing}, {'many tokens' if tokens > 1 else 'one token'}",
                     lambda q=q, k=k, ids=ids, plan=plan: pt.rotate_(q, k, ids, plan, layout="thd"),
-                    q.element_size(),
+                    True,
                 )
     plan = posenc.plan(posenc.Rope(partial_rotary_factor=0.25), head_dim=256, heads=16, kv_heads=2)
     q, k, v = (torch.zeros(8192, heads, 256, dtype=torch.bfloat16) for heads in (16, 2, 2))
@@ -120,7 +120,7 @@ def calls():
     yield (
         "bfloat16, a quarter, norm and pages",
         lambda: pt.rotate_(q, k, None, plan, layout="thd", norm=norm, pages=pages),
-        0,
+        False,
     )
     plan = posenc.plan(posenc.Rope(), head_dim=128, heads=32, kv_heads=8)
     q, k, v = (torch.zeros(8192, heads, 128, dtype=torch.bfloat16) for heads in (32, 8, 8))
@@ -129,7 +129,7 @@ def calls():
         v,
         slots=torch.zeros(8192, dtype=torch.int64),
     )
-    yield "bfloat16, halves, pages", lambda: pt.rotate_(q, k, None, plan, layout="thd", pages=pages), 0
+    yield "bfloat16, halves, pages", lambda: pt.rotate_(q, k, None, plan, layout="thd", pages=pages), False
 
 
 def main():
@@ -141,14 +141,14 @@ def main():
         + "".join(f"{target.arch!s:>12}" for target in TARGETS)
         + f"{'own bytes':>12}"
     )
-    for name, call, size in calls():
+    for name, call, shares in calls():
         row, own = "", None
         for target in TARGETS:
             made = compiled(target, call)
             registers, spilled = resources(made, cuobjdump)
             faults += spilled > 0
             row += f"{f'{registers}' if spilled == 0 else f'{registers}, {spilled} B spilled':>12}"
-            if target.arch == 90 and size:
+            if target.arch == 90 and shares:
                 elements, rest = asked_for(made)
                 own = elements / (elements + rest)
         print(f"{name:40}{row}{'' if own is None else f'{own:12.2f}'}", flush=True)

@@ -35,18 +35,25 @@ def needed(where: str, backend: str = "device"):
 def text_of(plans: Sequence[Plan]) -> str:
     """Rotations as posenc-cuda reads them: numbers, which cross from one extension module to another and into exported graphs where
     a handle would not. Plans of one table differ in frequencies and attention factor alone."""
-    geometry = {_geometry(plan) for plan in plans}
-    if len(geometry) != 1:
-        rule = "plans of one table must have one slice, pairing, heads and axes"
-        raise Error(f"posenc.cuda: {rule}, got {len(geometry)} of them; make a table for each", "posenc.cuda", rule)
-    words = [*geometry.pop(), len(plans)]
+    words = [*geometry_of(plans, "posenc.cuda"), len(plans)]
     for plan in plans:
         words += [float(plan.attention_factor), *_flat(plan.inv_freq)]
     return " ".join(map(str, words))
 
 
+def geometry_of(plans: Sequence[Plan], where: str, room: str = "posenc.torch.Rotation") -> tuple:
+    """What the plans of one table have alike; refuses those that differ in it, or that the room does not take."""
+    for plan in plans:
+        plan.check(room, where)
+    geometry = {_geometry(plan) for plan in plans}
+    if len(geometry) != 1:
+        rule, cure = "plans of one table must have one slice, pairing, heads and axes", "make a table for each"
+        got = f"{len(geometry)} of them"
+        raise Error(f"{where}: {rule}, got {got}; {cure}", where, rule, got, cure)
+    return geometry.pop()
+
+
 def _geometry(plan: Plan) -> tuple:
-    plan.check("posenc.torch.Rotation", "posenc.cuda")
     return plan.pairing, plan.first_dim, plan.blocks, plan.frequency_heads, plan.axes, plan.rotary_dim // 2
 
 

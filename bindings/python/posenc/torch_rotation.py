@@ -299,15 +299,15 @@ def _without_posenc_cuda(x, backend: str | None) -> bool:
     return backend is None and x.device.type != "cpu" and not (x.device.type == "cuda" and cuda.available())
 
 
-def _known(plan: Any) -> Rotation:
-    """The Rotation of a plan, made once."""
-    if isinstance(plan, Rotation):
+def _known(plan: Any, kind: Any = Rotation, kept: str = "_rotation") -> Any:
+    """The Rotation of a plan, made once. kind: posenc.triton has its own, which a plan keeps by another name."""
+    if isinstance(plan, kind):
         return plan
     if not isinstance(plan, Plan):
-        return Rotation(plan)
-    known: Rotation | None = vars(plan).get("_rotation")
+        return kind(plan)
+    known = vars(plan).get(kept)
     if known is None:
-        known = vars(plan)["_rotation"] = Rotation(plan)
+        known = vars(plan)[kept] = kind(plan)
     return known
 
 
@@ -386,8 +386,9 @@ def rotate_(
         torch_cuda.rotate_(x, k, *_known(plan).there(x, position_ids, layout, **there), layout)
     else:
         if there or not isinstance(plan, Plan):  # a plan that grows is the CPU's alone, and has no Rotation
-            _known(plan).must_be_plain(where, **there)
-            plan = _known(plan).plan
+            known: Rotation = _known(plan)
+            known.must_be_plain(where, **there)
+            plan = known.plan
         plan.rotate_(x, k, position_ids, layout=layout)
     return x if k is None else (x, k)
 

@@ -21,8 +21,8 @@ import torch
 from . import cuda
 from ._posenc import Plan
 from .errors import Error
-from .torch_cuda import HAS_OPERATORS, _dense
-from .torch_rotation import _ids, _need_no_gradient
+from .torch_cuda import HAS_OPERATORS, _dense, _must_lie
+from .torch_rotation import _ids, _known, _need_no_gradient
 from .triton_kernels import INTERPRETED, launch
 
 if TYPE_CHECKING:
@@ -78,17 +78,10 @@ class Rotation:
                 raise _refused(
                     "a Rotation is of plans", type(each).__name__, "make one by posenc.plan or a model's plan()"
                 )
-            each.check("posenc.triton", WHERE)
         if not self.plans:
             raise _refused("a Rotation must have a plan", "none")
-        geometry = {cuda._geometry(each) for each in self.plans}
-        if len(geometry) != 1:
-            raise _refused(
-                "plans of one table must have one slice, pairing, heads and axes",
-                f"{len(geometry)} of them",
-                "make a table for each",
-            )
-        words = [*geometry.pop(), len(self.plans), *(float(each.attention_factor) for each in self.plans)]
+        geometry = cuda.geometry_of(self.plans, WHERE, "posenc.triton")
+        words = [*geometry, len(self.plans), *(float(each.attention_factor) for each in self.plans)]
         words += [f"{word:x}" for each in self.plans for word in each.turns.ravel().tolist()]
         self.text = " ".join(map(str, words))
         self.axes = self.plans[0].axes
@@ -122,18 +115,6 @@ def _table(text: str, device: torch.device) -> _Table:
         pairing == "interleaved", first_dim, blocks, heads, axes, pairs, plans, turns.to(device),
         amplitude.to(device) if gains else None,
     )  # fmt: skip
-
-
-def _known(plan: Plan | Sequence[Plan] | Rotation) -> Rotation:
-    """The Rotation of a plan, made once."""
-    if isinstance(plan, Rotation):
-        return plan
-    if not isinstance(plan, Plan):
-        return Rotation(plan)
-    known: Rotation | None = vars(plan).get("_triton")
-    if known is None:
-        known = vars(plan)["_triton"] = Rotation(plan)
-    return known
 
 
 # --- a launch -------------------------------------------------------------------------------------------------------
@@ -194,8 +175,7 @@ def _check_tensor(x, like, rank: int) -> None:
     if not isinstance(x, torch.Tensor) or x.dtype not in TYPES or x.dtype != like.dtype:
         got = getattr(x, "dtype", type(x).__name__)
         raise _refused("tensors must be of float32, float16 or bfloat16, all of one call alike", got)
-    if x.device != like.device:
-        raise _refused(f"tensors of a call must lie on one device, {like.device}", x.device)
+    _must_lie(x, like, WHERE)
     if x.dim() != rank:
         raise _refused(f"tensors of a call must have {rank} axes", list(x.shape))
 
@@ -337,7 +317,7 @@ _operator, _operator_ = _operators() if HAS_OPERATORS else (_rotate, _rotate_)
 
 def _there(plan, x, position_ids, layout: str, plan_ids, cu_seqlens, cached):
     """The arguments of an operator: plans, where tokens stand, and which plan they use."""
-    known = _known(plan)
+    known = _known(plan, Rotation, "_triton")
     if len(known.plans) > 1 and plan_ids is None:
         raise _refused(f"{len(known.plans)} plans must be chosen from by plan_ids", "none")
     if cu_seqlens is not None and position_ids is not None:
@@ -424,7 +404,7 @@ def rotate_(
             )
         if (pages.slots is None) == (pages.block_table is None):
             raise _refused("Pages must have slots or block_table", "both" if pages.slots is not None else "neither")
-        if _known(plan).rotates_values:
+        if _known(plan, Rotation, "_triton").rotates_values:
             raise _refused(
                 "values must not rotate on their way to a cache", "a plan that rotates them", "use posenc-cuda"
             )

@@ -292,9 +292,9 @@ def _power_of_2(number: int) -> int:
 
 
 def _tiles(heads: int, pairs: int, rows: int, wide: bool) -> tuple[int, int, int]:
-    """Tokens and heads (of so many pairs) that a program takes at once, programs of a token. Heads share cosines, so that a program has all of a
-    token's, 1,024 pairs at once; where tokens are few, heads are shared out, and where heads are few, tokens are taken together.
-    As measured on an H200 (docs/gpu.md). wide: pairs lie side by side, or are of 8 bytes."""
+    """Tokens and heads (of so many pairs) that a program takes at once, programs of a token. Heads share cosines, so that a program has
+    all of a token's, 1,024 pairs at once; where tokens are few, heads are shared out, and where heads are few, tokens are taken together:
+    the fastest of a dozen tiles on an H200. wide: neighbours make a pair, or numbers are of 32 bits."""
     at_once = (256 if rows < 512 else 512 if rows < 4096 else 2048 if wide else 1024) // pairs
     at_once = min(_power_of_2(heads), max(at_once, 1))
     groups = -(-heads // at_once) if rows < 4096 else 1
@@ -360,5 +360,6 @@ def launch(
             RQ=more if moved else 0, RK=-1 if k is None else more if moved or caches else 0,
             RV=0 if v is None else _power_of_2(v.shape[axes[3]]),
             TB=tokens_at_once, HB=heads_at_once, WHERE=where, BACK=transposed,
-            AS_BITS=INTERPRETED and q.dtype == torch.bfloat16, DENSE=dense, num_warps=4 if weights or loaded > padded else 2,  # where more is held in registers
+            AS_BITS=INTERPRETED and q.dtype == torch.bfloat16, DENSE=dense,
+            num_warps=4 if weights or loaded > padded else 2,  # where more is held in registers
         )  # fmt: skip
