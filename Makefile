@@ -224,7 +224,7 @@ cuda: tools-release  ## rotation on NVIDIA's devices: fetches nvcc from PyPI (11
 gpu_python := build/gpu-venv
 gpu-test: site build/release/build.ninja  ## kernels without a GPU: Triton and Pallas interpreted, OpenCL by pocl, WGSL in Chromium, CUDA on the host, by nvcc and as HIP; the Hub's kernel in models
 	@cmake/need.sh "to run kernels without a GPU" gcc:gcc clang++-22:clang-22 chromium:chromium python3:python3 pip3:python3-pip \
-	  python3-venv libpython3-dev pocl-opencl-icd ocl-icd-opencl-dev
+	  python3-venv libpython3-dev pocl-opencl-icd ocl-icd-opencl-dev clang-15:clang-15
 	@$(call ninja,release,posenc_command)
 	@backends/cuda/toolkit.sh $(toolkit)
 	@[ -x $(python)/bin/python ] || python3 -m venv $(python)
@@ -236,6 +236,8 @@ gpu-test: site build/release/build.ninja  ## kernels without a GPU: Triton and P
 	@tests/gpu/run.sh $(posenc) $(gpu_python)/bin/python $(toolkit)/nvidia/cu13
 	@echo; $(posenc) bench exactness --python $(gpu_python)/bin/python
 	@echo; backends/cuda/hip.sh
+	@echo; cmake --preset release >/dev/null && $(call ninja,release,posenc_cuda_opencl)
+	@build/release/posenc_cuda_opencl check
 	@echo; $(gpu_python)/bin/python -W ignore tests/gpu/triton_targets.py $(toolkit)/nvidia/cu13/bin/cuobjdump
 	@echo; cd web && POSENC_NEED_PLAYGROUND=1 ./ctest.sh package
 	@TRITON_INTERPRET=1 $(gpu_python)/bin/pytest -q -p no:cacheprovider bindings/python/tests/test_{triton,hub,pallas}.py

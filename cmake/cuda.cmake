@@ -39,6 +39,24 @@ if(POSENC_TESTS)
   target_link_libraries(posenc_cuda_no_device PRIVATE posenc_cuda_emulated)
   add_test(NAME cuda_on_device COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/backends/cuda/on_device_test.sh $<TARGET_FILE:posenc_cuda_no_device>)
   set_tests_properties(cuda_on_device PROPERTIES LABELS cuda SKIP_RETURN_CODE 77)
+
+  # And with OpenCL for a device, by pocl's own clang: `make gpu-test` builds and runs it.
+  find_library(POSENC_OPENCL OpenCL)
+  find_program(POSENC_OPENCL_CLANG clang-15)
+  if(POSENC_OPENCL AND POSENC_OPENCL_CLANG)
+    set(kernels ${CMAKE_CURRENT_BINARY_DIR}/opencl_kernels.bc)
+    set(room ${CMAKE_CURRENT_SOURCE_DIR}/backends/cuda/opencl)
+    add_custom_command(OUTPUT ${kernels} VERBATIM
+      COMMAND ${POSENC_OPENCL_CLANG} -x clcpp -cl-std=clc++2021 -target spir64-unknown-unknown -O1 -Wall -Werror -emit-llvm -c
+              -I ${room}/std -I ${CMAKE_CURRENT_SOURCE_DIR} -I ${CMAKE_CURRENT_SOURCE_DIR}/include
+              -MD -MF ${kernels}.d ${room}/kernels.cl -o ${kernels}
+      DEPENDS ${room}/kernels.cl DEPFILE ${kernels}.d)
+    add_executable(posenc_cuda_opencl EXCLUDE_FROM_ALL ${program} ${room}/device.cc backends/cuda/device_default.cc ${kernels})
+    target_include_directories(posenc_cuda_opencl PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+    target_compile_definitions(posenc_cuda_opencl PRIVATE CL_TARGET_OPENCL_VERSION=300 POSENC_OPENCL_KERNELS="${kernels}")
+    target_compile_options(posenc_cuda_opencl PRIVATE ${quickest_to_build} -ffp-contract=off)
+    target_link_libraries(posenc_cuda_opencl PRIVATE posenc_cuda_emulated ${POSENC_OPENCL})
+  endif()
 endif()
 
 if(POSENC_CUDA)

@@ -109,7 +109,7 @@ POSENC_DEVICE Piece load(const void* from) {
   return *static_cast<const Piece*>(from);
 }
 template <class Piece>
-POSENC_DEVICE void store(void* to, const Piece& piece) {
+POSENC_DEVICE void store(void* to, Piece piece) {
 #ifdef __CUDA_ARCH__
   if constexpr (sizeof(Piece) == sizeof(uint4)) {
     uint4 bits;

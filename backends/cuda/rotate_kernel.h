@@ -104,7 +104,7 @@ POSENC_DEVICE bool find_token(const RotateCall& call, const Operand& x, std::int
 // A word, or a number, wherever the token goes.
 template <class T, class Piece>
 POSENC_DEVICE void store(const Operand& x, const Token<T>& token, std::int32_t head,
-                         std::int64_t channel, const Piece& piece) {
+                         std::int64_t channel, Piece piece) {
   if (token.out != nullptr) store(token.out + head * x.out_head + channel * x.out_channel, piece);
   if (token.cache != nullptr)
     store(token.cache + head * x.cache_head + channel * x.cache_channel, piece);
@@ -199,9 +199,9 @@ POSENC_DEVICE void turn_as_engine(const RotateCall& call, const Operand& x, cons
     sine = hf ? kept<T>(sine) : sine;
   }
   if (call.inverse)
-    turn_back(a, b, cosine, sine);
+    turn_back<T>(a, b, cosine, sine);
   else
-    turn_as(special.arithmetic, a, b, cosine, call.backwards ? -sine : sine);
+    turn_as<T>(special.arithmetic, a, b, cosine, call.backwards ? -sine : sine);
 }
 
 // The first channel of a pair, and how far the second is from it.
@@ -385,9 +385,9 @@ POSENC_DEVICE void rotate_elements(const RotateCall& call, Place at) {
       T b = from[other * x.in_channel];
       if constexpr (special) {
         if (call.special.arithmetic == Arithmetic::exact)
-          turn_exactly(call, x, token, head, at.unit, a, b);
+          turn_exactly<T>(call, x, token, head, at.unit, a, b);
         else
-          turn_as_engine(call, x, token, at.unit, a, b);
+          turn_as_engine<T>(call, x, token, at.unit, a, b);
       } else {
         if (call.frequency_heads > 1 || head == group)
           angles<T, 1>(call, x, token, head, at.unit, by);

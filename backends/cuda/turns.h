@@ -27,12 +27,14 @@ struct CosSin {
   Real cos, sin;
 };
 
-#ifndef __CUDA_ARCH__
+#if !defined(__CUDA_ARCH__) && !defined(__OPENCL_CPP_VERSION__)
 __extension__ typedef unsigned __int128 Uint128;  // NOLINT: `using` takes no __extension__
 #endif
 POSENC_DEVICE std::uint64_t high_product(std::uint64_t a, std::uint64_t b) {
 #ifdef __CUDA_ARCH__
   return __umul64hi(a, b);
+#elif defined(__OPENCL_CPP_VERSION__)
+  return mul_hi(a, b);
 #else
   return static_cast<std::uint64_t>(static_cast<Uint128>(a) * b >> 64);
 #endif
