@@ -419,9 +419,9 @@ _posenc.Layout.__eq__$:
     def __eq__(self, arg: object, /) -> bool: ...
 
 _posenc.(resample_grid)$:
-    def \1(table: Array, from_grid: tuple[int, int], to_grid: tuple[int, int], *, interpolation: str = 'bilinear', align_corners: bool = False, antialias: bool = False, zeros_outside: bool = False, spatial_merge_size: int = 1, kept_rows: int = 0) -> Array:
+    def \1(table: Array, from_grid: tuple[int, int], to_grid: tuple[int, int], *, interpolation: str = 'bilinear', align_corners: bool = False, antialias: bool = False, zeros_outside: bool = False, spatial_merge_size: int = 1, kept_rows: int = 0, offset: float = 0.0) -> Array:
         \doc
 
 _posenc.(resample_grid_gradient)$:
-    def \1(out_gradient: Array, from_grid: tuple[int, int], to_grid: tuple[int, int], *, interpolation: str = 'bilinear', align_corners: bool = False, antialias: bool = False, zeros_outside: bool = False, spatial_merge_size: int = 1, kept_rows: int = 0) -> Array:
+    def \1(out_gradient: Array, from_grid: tuple[int, int], to_grid: tuple[int, int], *, interpolation: str = 'bilinear', align_corners: bool = False, antialias: bool = False, zeros_outside: bool = False, spatial_merge_size: int = 1, kept_rows: int = 0, offset: float = 0.0) -> Array:
         \doc

@@ -38,6 +38,8 @@ Run define_resample(CLI::App& app) {
   app.add_option("--merge", options->how.spatial_merge_size,
                  "New patches in blocks of so many a side (Qwen-VL: 2)");
   app.add_option("--kept_rows", options->how.kept_rows, "Class tokens in front, copied");
+  app.add_option("--offset", options->how.offset,
+                 "Added to the new sides in the step between patches (DINOv2's own code: 0.1)");
   app.add_option("--dtype", options->dtype, "bfloat16: IN is uint16 holding bfloat16")
       ->type_name("TYPE");
   app.footer(
@@ -46,6 +48,8 @@ Run define_resample(CLI::App& app) {
       "  posenc resample pos.npy out.npy --from 48x48 --to 16x40 --align_corners --merge 2\n"
       "  posenc resample pos.npy out.npy --from 37x37 --to 16x16 --interpolation bicubic \\\n"
       "         --kept_rows 1\n"
+      "  posenc resample dinov2.npy out.npy --from 37x37 --to 16x22 --interpolation bicubic \\\n"
+      "         --kept_rows 1 --offset 0.1\n"
       "  posenc resample pos.npy out.npy --from 16x16 --to 12x20 --antialias");
   return [options]() -> Expected<int> {
     POSENC_TRY(array, read_array(options->in));

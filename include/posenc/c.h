@@ -631,6 +631,7 @@ typedef struct posenc_resampling {
   int32_t zeros_outside; /* patches beyond the edge are zeros, else the edge's */
   int64_t merge;         /* new patches in blocks of merge x merge; 0 as 1: row by row */
   int64_t kept_rows;     /* class tokens in front, copied */
+  double offset;         /* of sides in the step between patches: DINOv2's 0.1; 0 to below 1 */
 } posenc_resampling;
 
 /* Errors: shapes, sizes below 1, a grid that is no whole number of blocks, antialias beside

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,6 +69,10 @@ struct PicturePlan {
   std::vector<std::string> unknown = {};  // sentences: what only looking tells
 };
 std::string to_json(const PicturePlan& plan);
+
+// What a diffusion transformer was trained with, as its family is known to have it. Nothing: a
+// family that is not known so.
+std::optional<PictureSize> trained_size(const Model& model);
 
 // Everything is computed from the model's file and its family's published sizes, nothing measured.
 // Errors: a model that is no diffusion transformer with axial positions, one whose pixels per token

@@ -29,6 +29,10 @@ struct Resampling {
   bool zeros_outside = false;
   std::int64_t spatial_merge_size = 1;  // new patches in blocks, as patch_positions() has them
   std::int64_t kept_rows = 0;           // of class tokens, in front, copied as they are
+  // Patches are m/(n + offset) apart in the old grid and not
+  // m/n, as where PyTorch is given a scale_factor of (n + offset)/m: DINOv2's own code has 0.1
+  // (2304.07193). 0 to below 1; not with align_corners.
+  double offset = 0;
   bool operator==(const Resampling&) const = default;
 };
 

@@ -45,7 +45,8 @@ posenc_status resampled(std::string_view where, Resample verb, std::string_view 
       .antialias = how->antialias != 0,
       .zeros_outside = how->zeros_outside != 0,
       .spatial_merge_size = how->merge == 0 ? 1 : how->merge,
-      .kept_rows = how->kept_rows};
+      .kept_rows = how->kept_rows,
+      .offset = how->offset};
   return on_tensors(where, {}, 0, {{from_name, from}, {to_name, to}},
                     [&](const Tensor& source, const Tensor& out) {
                       return verb(source, {how->from_height, how->from_width},

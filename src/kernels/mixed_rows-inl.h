@@ -101,8 +101,9 @@ HWY_NOINLINE void MixRows(const CosSinRule& rule, const double* base, std::int64
     }
     for (std::int64_t done = 0; done < mix.outputs; done += lanes) {
       const std::int64_t i = narrow ? 0 : std::min(done, mix.outputs - lanes);
+      const std::int64_t from = mix.inputs == 0 ? 0 : i;  // then there are no coefficients
       for (std::int64_t t = 0; t < count; t += mixed_tokens)
-        MixColumns<C>(cosine + i, sine + i, step, mix.inputs, base + t * 2 * size, size,
+        MixColumns<C>(cosine + from, sine + from, step, mix.inputs, base + t * 2 * size, size,
                       std::min(mixed_tokens, count - t), to + i, row_size,
                       Apart<C>{put.cosine + t * row_size, put.sine + t * row_size});
     }

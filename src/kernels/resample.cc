@@ -62,7 +62,7 @@ std::vector<Tap> taps_at(double place, std::int64_t size, bool is_cubic, bool ze
 
 Taps taps_of(std::int64_t from, std::int64_t to, const Resampling& how) {
   const bool is_cubic = how.interpolation == Interpolation::bicubic;
-  const double ratio = static_cast<double>(from) / static_cast<double>(to);
+  const double ratio = static_cast<double>(from) / (static_cast<double>(to) + how.offset);
   Taps taps;
   taps.reserve(static_cast<std::size_t>(to));
   for (std::int64_t i = 0; i < to; ++i) {
@@ -74,7 +74,8 @@ Taps taps_of(std::int64_t from, std::int64_t to, const Resampling& how) {
     const double place =
         how.align_corners ? at * static_cast<double>(from - 1) /
                                 static_cast<double>(std::max<std::int64_t>(to - 1, 1))
-                          : (at + 0.5) * static_cast<double>(from) / static_cast<double>(to) - 0.5;
+        : how.offset == 0 ? (at + 0.5) * static_cast<double>(from) / static_cast<double>(to) - 0.5
+                          : (at + 0.5) * ratio - 0.5;
     taps.push_back(taps_at(place, from, is_cubic, how.zeros_outside));
   }
   return taps;
@@ -124,6 +125,12 @@ Expected<void> check_how(std::string_view where, GridSize to, const Resampling& 
   if (how.antialias && (how.align_corners || how.zeros_outside))
     return fail(where, "antialias goes with neither align_corners nor zeros outside",
                 how.align_corners ? "align_corners" : "zeros_outside", "leave one out");
+  if (!(how.offset >= 0 && how.offset < 1))
+    return fail(where, "offset must be 0 to below 1", number_text(how.offset),
+                "DINOv2's is 0.1; 0 is PyTorch's with a size");
+  if (how.offset > 0 && how.align_corners)
+    return fail(where, "offset does not go with align_corners", number_text(how.offset),
+                "leave one out");
   return {};
 }
 

@@ -119,6 +119,9 @@ TEST(ResampleGrid, RefusesWhatDoesNotFit) {
   EXPECT_NE(rule({4, 4}, {4, 4}, {.spatial_merge_size = 0}).find("at least 1"), std::string::npos);
   EXPECT_NE(rule({4, 4}, {4, 4}, {.align_corners = true, .antialias = true}).find("leave one out"),
             std::string::npos);
+  EXPECT_NE(rule({4, 4}, {4, 4}, {.align_corners = true, .offset = 0.1}).find("leave one out"),
+            std::string::npos);
+  EXPECT_NE(rule({4, 4}, {4, 4}, {.offset = 1}).find("0 to below 1"), std::string::npos);
 }
 
 }  // namespace

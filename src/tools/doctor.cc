@@ -247,7 +247,13 @@ class Doctor {
     for (Finding& finding : known.findings) add(std::move(finding), one.name, "", "", "by reports");
     constexpr std::string_view none = "posenc has no profile of ";
     const std::size_t end = one.as.find(", got "), advice = one.as.find("; ");
-    if (!one.as.starts_with(none) || end == one.as.npos || advice == one.as.npos) return;
+    if (!one.as.starts_with(none) || end == one.as.npos || advice == one.as.npos) {
+      if (!known.judged) return;
+      one.as = "what a video is asked for";
+      one.kind = ExhibitKind::log;
+      one.used = true;
+      return;
+    }
     add({.code = "program_unknown",
          .severity = tells ? Severity::note : Severity::warning,
          .found = one.as.substr(none.size(), end - none.size()),
@@ -328,6 +334,22 @@ class Doctor {
         one.name, line->engine, "", "read");
   }
 
+  // A scaling in the line that does not reach the length in the line.
+  void scaling_too_short(const Exhibit& one, const CommandReading& read) {
+    const std::int64_t reach = detail::reach(read.reading.model);
+    if (reach == 0 || read.length <= reach) return;
+    add({.code = "beyond_context",
+         .severity = Severity::warning,
+         .position = reach,
+         .expected = grouped(reach),
+         .found = grouped(read.length),
+         .message = "the scaling of the line reaches no further, and the line asks for more tokens",
+         .cure = "original_max_position_embeddings is the length that the model was trained for, "
+                 "as its config.json has it before any scaling; factor that times which is what "
+                 "is asked for"},
+        one.name, read.reading.engine.name, "", "computed");
+  }
+
   // Flags that no model makes right: read beside a model that has nothing of its own.
   void of_flags_alone(const Exhibit& one) {
     const auto line = detail::read_command_line(one.text);
@@ -346,6 +368,7 @@ class Doctor {
             one.name, line->engine, "", "read");
       return;
     }
+    scaling_too_short(one, *read);
     std::vector<Finding> found = read->findings;
     std::erase_if(found, [&](const Finding& finding) {
       return finding.code != "flag_unread" && finding.code != "flag_removed" &&
@@ -418,7 +441,9 @@ class Doctor {
                    "a model that was trained for it",
            .line = used->line},
           name, "", "", "told by the log");
-    const bool scaled = differ || (scale && scale->number < 1);
+    const bool by_itself = std::ranges::any_of(
+        log.remarks, [](const Finding& one) { return one.code == "stretched_by_engine"; });
+    const bool scaled = differ || by_itself || (scale && scale->number < 1);
     if (!trained || !runs || scaled || trained->number < 1 || runs->number <= trained->number ||
         runs->number > largest)
       return;

@@ -576,6 +576,53 @@ TEST(Doctor, AServerOfFewTokensForgets) {
 }
 
 // Which model it is has no part in a flag that its engine does not read.
+TEST(Diagnose, AVideosFramesAreComparedWithThoseOfTraining) {
+  const Exhibit wan =
+      text_exhibit("config.json",
+                   R"({"_class_name": "WanTransformer3DModel", "attention_head_dim": 128,
+          "num_attention_heads": 12, "num_layers": 30, "patch_size": [1, 2, 2]})");
+  const auto asked = [&](const char* call) { return diagnosed({wan, text_exhibit("x.py", call)}); };
+  const Diagnosis longer = asked("pipe(prompt=p, height=480, width=832, num_frames=201)");
+  const Finding* found = found_of(longer, "frames_beyond");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->expected + " " + found->found, "81 201");
+  EXPECT_FALSE(found_of(asked("pipe(prompt=p, num_frames=81)"), "frames_beyond"));
+}
+
+TEST(Diagnose, ABaseThatKoboldcppRaisedIsAStretch) {
+  const Diagnosis found =
+      diagnosed({text_exhibit("x",
+                              "llm_load_print_meta: n_ctx_train      = 2048\n"
+                              "llm_load_print_meta: freq_base_train  = 10000.0\n"
+                              "Automatic RoPE Scaling: Using (scale:1.000, "
+                              "base:26000.0).\nllama_context: n_ctx = 3072\n")});
+  EXPECT_TRUE(found_of(found, "stretched_by_engine"));
+  EXPECT_FALSE(found_of(found, "beyond_context"));
+}
+
+TEST(Exhibit, OfOneLineWithSettingsByNameIsNoLog) {
+  const Exhibit line = text_exhibit(
+      "x",
+      "python generate.py --base_model=M --rope_scaling=\"{'alpha_value':4}\" --max_seq_len=8192");
+  EXPECT_EQ(line.kind, ExhibitKind::command);
+  EXPECT_TRUE(line.as.contains("alpha_value 4")) << line.as;
+}
+
+TEST(Diagnose, AScalingThatDoesNotReachItsOwnLineIsToldWithoutTheModel) {
+  const auto alone = [](const char* length) {
+    return diagnosed({text_exhibit(
+        "x", std::string("vllm serve M --hf-overrides '{\"rope_scaling\": {\"rope_type\": "
+                         "\"yarn\", \"factor\": 4.0, \"original_max_position_embeddings\": "
+                         "32768}}' --max-model-len ") +
+                 length)});
+  };
+  const Diagnosis far = alone("1000000");
+  const Finding* found = found_of(far, "beyond_context");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->expected + " " + found->found, "131,072 1,000,000");
+  EXPECT_FALSE(found_of(alone("131072"), "beyond_context"));
+}
+
 TEST(Doctor, FlagsThatNoModelMakesRightAreToldWithoutOne) {
   const auto alone = [](const char* line) { return diagnosed({text_exhibit("line.sh", line)}); };
   EXPECT_TRUE(

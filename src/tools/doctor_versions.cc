@@ -42,10 +42,9 @@ std::optional<Diagnosed> transformers_beneath(const Model& model,
                                               const std::string& engine, std::int64_t length) {
   constexpr std::string_view vllm = "vllm@0.";  // 0.24 and later refuse transformers 4
   // SGLang asks for one version: 0.5.9 for 4.57, and 0.5.10 for 5.3.
-  const bool reads_by_it =
-      engine.starts_with(vllm)
-          ? std::atoi(engine.c_str() + vllm.size()) < 24
-          : engine.starts_with("sglang@") && is_before(version_of(engine), "0.5.10");
+  const bool reads_by_it = engine.starts_with(vllm) ? std::atoi(engine.c_str() + vllm.size()) < 24
+                                                    : engine.starts_with("sglang@") &&
+                                                          is_before(version_of(engine), "0.5.10");
   const bool told = std::ranges::any_of(
       engines, [](const std::string& one) { return one.starts_with("transformers@"); });
   if (!reads_by_it || told) return std::nullopt;

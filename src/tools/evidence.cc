@@ -103,7 +103,9 @@ std::optional<std::string> lone_scaling(std::string_view text) {
   const bool is_new = before.contains("rope_parameters");
   const auto words = std::ranges::count_if(before, [](char c) { return c == ' ' || c == '\n'; });
   constexpr std::ptrdiff_t most_words = 6;
-  if (words > most_words || text.substr(end).size() > 8 || before.contains("rror")) return {};
+  if (words > most_words || text.substr(end).size() > 8 || before.contains("rror") ||
+      before.contains("nrecognized"))
+    return {};
   std::string line = is_new ? "\"rope_parameters\": " : "\"rope_scaling\": ";
   for (const char c : text.substr(brace, end + 1 - brace)) line += c == '\n' ? ' ' : c;
   return line;
@@ -232,6 +234,15 @@ Exhibit text_exhibit(std::string name, std::string text) {
   const bool stamped = trimmed.starts_with("time=") || trimmed.contains(" level=");  // of a log
   if (line && !refuses && (!tells || (std::ranges::count(trimmed, '\n') < 3 && !stamped)))
     return as(ExhibitKind::command, "a command line of " + line->engine);
+  // A program that nobody knows, whose settings say by their names what they are.
+  const bool is_known = !line && line.error().rule.starts_with("posenc has no profile of ");
+  const std::vector<detail::RoleTold> roles = detail::roles_in(trimmed);
+  const bool rotates = std::ranges::any_of(
+      roles, [](const detail::RoleTold& one) { return one.role != detail::Role::length; });
+  const bool one_line = !trimmed.contains('\n') || trimmed.find('\n') + 1 == trimmed.size();
+  const bool told_by_flags = one_line && !stamped && trimmed.contains(" --") && roles.size() > 1;
+  if (!line && !is_known && rotates && (told_by_flags || (!tells && versions.empty())))
+    return as(ExhibitKind::command, std::string(detail::settings_by_name) + roles_text(roles));
   if (tells)
     return as(ExhibitKind::log, "a log, " + std::to_string(log->known) +
                                     (log->known == 1 ? " line" : " lines") + " about position");
@@ -241,13 +252,6 @@ Exhibit text_exhibit(std::string name, std::string text) {
     text = all;
     return as(ExhibitKind::versions, all);
   }
-  // A program that nobody knows, whose settings say by their names what they are.
-  const bool is_known = !line && line.error().rule.starts_with("posenc has no profile of ");
-  const std::vector<detail::RoleTold> roles = detail::roles_in(trimmed);
-  const bool rotates = std::ranges::any_of(
-      roles, [](const detail::RoleTold& one) { return one.role != detail::Role::length; });
-  if (!line && !is_known && rotates)
-    return as(ExhibitKind::command, std::string(detail::settings_by_name) + roles_text(roles));
   // A length alone that its engine is to serve.
   for (const char* key : {"max_model_length", "max_model_len", "max-model-len", "max_seq_len"})
     for (const char* between : {"=", " ", ": "})

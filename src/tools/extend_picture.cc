@@ -384,6 +384,12 @@ Expected<PictureSize> picture_size(std::string_view text) {
   return PictureSize{first == 1 ? sides[0] : 1, sides[first], sides[first + 1]};
 }
 
+std::optional<PictureSize> trained_size(const Model& model) {
+  const PictureFamily* const family = picture_family(model);
+  if (!family) return std::nullopt;
+  return family->trained;
+}
+
 Expected<PicturePlan> extend_picture(const Model& model, const PictureOptions& options) {
   const Axial* const axial = axial_of(model);
   if (!axial)

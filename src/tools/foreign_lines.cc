@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "posenc/explain.h"
+#include "posenc/pictures.h"
 #include "src/explain/text.h"
 #include "src/model/compare.h"
 #include "src/tools/command_line.h"
@@ -58,6 +59,31 @@ std::optional<Finding> beyond_frames(std::string_view line, std::string_view pro
                    "round again behind them, and the video repeats itself, or stands still",
         .cure = std::string(one.flag) + " " + trained +
                 ", and pieces that go on from the last frame; or RIFLEx, which slows that pair"};
+  }
+  return std::nullopt;
+}
+
+// A call or settings by which a video's model is asked for more frames than it was trained on.
+std::optional<Finding> frames_of_call(std::string_view text, const Model& model, bool& judged) {
+  const std::optional<PictureSize> trained = trained_size(model);
+  if (!trained || trained->frames == 1) return std::nullopt;
+  for (const std::string_view name : {"num_frames", "video_length", "video-length", "frame_num"}) {
+    const auto frames = number_of_word(text, name);
+    if (!frames || *frames < 1 || *frames > 0x1p40) continue;
+    judged = true;
+    if (*frames <= static_cast<double>(trained->frames)) return std::nullopt;
+    return Finding{
+        .code = "frames_beyond",
+        .severity = Severity::warning,
+        .expected = std::to_string(trained->frames),
+        .found = grouped(std::llround(*frames)),
+        .message = "the model was trained on videos of " + std::to_string(trained->frames) +
+                   " frames at most: the pair of channels that turns once in about so many comes "
+                   "round again behind them, and the video repeats itself, or stands still",
+        .cure = std::string(name) + " " + std::to_string(trained->frames) +
+                ", and pieces that go on from the last frame; posenc extend MODEL --to " +
+                number_text(*frames) + "x" + std::to_string(trained->height) + "x" +
+                std::to_string(trained->width) + " says what RIFLEx and the other methods change"};
   }
   return std::nullopt;
 }
@@ -120,14 +146,16 @@ std::optional<Finding> pairs_of_deepseek_vl(const Model& model) {
 
 ForeignLine foreign_line(std::string_view line, const Model* model) {
   ForeignLine out;
+  const auto keep = [&](std::optional<Finding> one) {
+    if (one) out.findings.push_back(*std::move(one));
+  };
+  if (model) keep(frames_of_call(line, *model, out.judged));
+  if (out.judged) return out;
   const auto words = shell_words(line);
   if (!words) return out;
   const auto started = started_program(*words);
   if (!started || !started->program->engine.empty()) return out;
   const Program& program = *started->program;
-  const auto keep = [&](std::optional<Finding> one) {
-    if (one) out.findings.push_back(*std::move(one));
-  };
   keep(beyond_frames(line, program.word, program.title, out.judged));
   if (!model) return out;
   const std::vector<RoleTold> roles = roles_in(line);

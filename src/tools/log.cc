@@ -247,6 +247,16 @@ class LogDifferences {
   void of_request() {
     const std::int64_t reached = std::max(model_.context, detail::reach(model_));
     for (Finding& one : findings_) {
+      // Command R's files keep what was trained as model_max_length.
+      if (one.code == "context_refused" && whole(one.expected) > 0 &&
+          whole(one.expected) < model_.context && whole(one.found) <= model_.context) {
+        one.message += ", although the file says " + grouped(model_.context) + " elsewhere";
+        one.cure =
+            "pip install -U vllm (0.4.1 or later takes model_max_length too), or write "
+            "max_position_embeddings " +
+            std::to_string(model_.context) + ": no scaling is wanted";
+        continue;
+      }
       if (one.code != "request_too_long" || one.expected.empty() || one.found.empty()) continue;
       const std::int64_t limit = whole(one.expected), text = whole(one.found);
       const std::int64_t grown = grown_by_length();

@@ -718,13 +718,25 @@ class LogReader {
       if (!given || name.empty()) continue;
       std::string flag = "--" + std::string(name);
       std::ranges::replace(flag, '_', '-');
+      // What a class has where its file says the base in rope_parameters, which is not looked at.
+      constexpr double class_default = 10000;
+      const bool unread = code == "rope_theta" && *file == class_default;
       remark({.code = std::string(code),
               .expected = number_text(*file),
               .found = number_text(*given),
               .message = "the trainer's argument " + flag +
-                         " is not what the model's configuration says: with it the model would "
-                         "rotate as it was not trained",
-              .cure = flag + " " + number_text(*file) + " in the model's arguments"});
+                         (unread ? " and what it read of the model's configuration differ: 10000 "
+                                   "is also what a class has where the file says its base in "
+                                   "rope_parameters (transformers 5) and the trainer looks for "
+                                   "rope_theta beside it"
+                                 : " is not what the model's configuration says: with it the model "
+                                   "would rotate as it was not trained"),
+              .cure = unread ? "keep " + flag + " " + number_text(*given) +
+                                   " where rope_parameters of the config.json says so, and update "
+                                   "the trainer, or write \"rope_theta\": " +
+                                   number_text(*given) + " at the top of the file; else " + flag +
+                                   " 10000"
+                             : flag + " " + number_text(*file) + " in the model's arguments"});
     }
   }
 
@@ -762,7 +774,10 @@ class LogReader {
         remark({.code = "flag_refused",
                 .found = printable(flag, 60),
                 .message = "the program has no such flag or argument, and stops",
-                .cure = "posenc translate MODEL --to ENGINE writes what an engine takes"});
+                .cure = word.contains("rotary_scaling") || word.contains("rotary_base")
+                            ? "TensorRT-LLM's converter reads rope_scaling and rope_theta of the "
+                              "model's config.json: write them there"
+                            : "posenc translate MODEL --to ENGINE writes what an engine takes"});
       return;
     }
   }

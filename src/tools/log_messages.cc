@@ -78,6 +78,11 @@ constexpr Message messages[] = {
      "code written for transformers 4 reads rope_theta of the configuration, which transformers 5 "
      "keeps in rope_parameters",
      "run it with transformers 4.57, or a version of the code that reads rope_parameters"},
+    {"'ModelInfo' object has no attribute 'rope_scaling'", "", "engine_too_old", error,
+     "ms-swift of early 2025 looks for the scaling where this kind of model has none, as soon as "
+     "--rope_scaling is given",
+     "pip install -U ms-swift, or write rope_scaling into the model's config.json and drop the "
+     "flag"},
     {"object has no attribute 'rope_scaling'", "", "transformers_mismatch", error,
      "code written for transformers 4 reads rope_scaling of the configuration, which transformers "
      "5 "
@@ -575,6 +580,13 @@ constexpr Message messages[] = {
     {"Automatic RoPE Scaling: Using (", "base:", "stretched_by_engine", note,
      "koboldcpp raised the base by itself, as --contextsize is beyond what the file is made for",
      "--ropeconfig SCALE BASE sets a scaling that the model was trained with"},
+    {"\"prompt_eval_count\":", "prompt_eval_count\":", "prompt_counted", note,
+     "so many tokens of the prompt were evaluated: Ollama counts neither what its cache held of "
+     "the "
+     "prompt before nor what it cut off",
+     "the server's log says 'truncating input prompt' with both numbers where it cuts; num_ctx "
+     "above "
+     "the whole prompt and the answer keeps it whole"},
     {"Reached context length of", "context length of ", "context_full", warning,
      "the context that the model was loaded with in LM Studio is full",
      "load it with a longer one"},

@@ -8,6 +8,7 @@
 
 #include "posenc/doctor.h"
 #include "posenc/tools.h"
+#include "src/tools/log_lines.h"
 
 namespace posenc {
 namespace {
@@ -66,6 +67,21 @@ TEST(LogDifferences, ALimitOfTheTokenizerIsNoneOfTheModel) {
   EXPECT_TRUE(refused.cure.contains("tokenizer_config.json")) << refused.cure;
 }
 
+TEST(LogDifferences, AModelThatReachesWhatWasRefusedWantsNoScaling) {
+  Model command_r = *read_config(
+      R"({"model_type": "cohere", "hidden_size": 8192, "max_position_embeddings": 8192,
+          "model_max_length": 131072, "num_attention_heads": 64, "num_hidden_layers": 40,
+          "rope_theta": 8000000.0})");
+  EXPECT_EQ(command_r.context, 131072);
+  const auto found = log_differences(
+      command_r,
+      "ValueError: User-specified max_model_len (131072) is greater than the derived max_model_len "
+      "(max_position_embeddings=8192 or model_max_length=None in model's config.json).");
+  ASSERT_TRUE(found);
+  const Finding refused = with(*found, "context_refused");
+  EXPECT_TRUE(refused.cure.contains("no scaling is wanted")) << refused.cure;
+}
+
 TEST(LogDifferences, ATrainersCheckIsJudgedByTheFile) {
   const auto cure = [](const char* model, const char* file, const char* argument) {
     return with(beside(model, std::string("AssertionError: rope_theta in hf config ") + file +
@@ -75,6 +91,16 @@ TEST(LogDifferences, ATrainersCheckIsJudgedByTheFile) {
   };
   EXPECT_TRUE(cure("qwen3-8b", "1000000.0", "10000").contains("--rotary-base 1000000"));
   EXPECT_TRUE(cure("qwen3-8b", "10000.0", "1000000").contains("update the trainer"));
+}
+
+TEST(LogRead, ATrainersCheckAgainstAClassDefaultDoesNotUndoTheFlag) {
+  const auto cure = [](const char* file) {
+    const auto log = detail::read_log(std::string("rope_theta in hf config ") + file +
+                                      " is not equal to rotary_base 500000, please check");
+    return log ? with(log->remarks, "rope_theta").cure : "";
+  };
+  EXPECT_TRUE(cure("10000").starts_with("keep --rotary-base 500000")) << cure("10000");
+  EXPECT_TRUE(cure("1000000.0").starts_with("--rotary-base 1000000")) << cure("1000000.0");
 }
 
 TEST(LogDifferences, NamesTheLineOfAnotherBase) {

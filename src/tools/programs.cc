@@ -80,6 +80,14 @@ constexpr Program programs[] = {
      .advice = of_videos,
      .beside = "--video-length"},
     {.word = "cli_demo.py", .title = "CogVideoX", .advice = of_videos, .beside = "--generate_type"},
+    {.word = "convert_checkpoint.py",
+     .title = "TensorRT-LLM's converter",
+     .advice =
+         "since May 2024 it reads rope_scaling and rope_theta of the model's own config.json, and "
+         "has no --rotary_base and --rotary_scaling, which overruled the file before: compare them "
+         "with it (posenc doctor config.json ENGINE/config.json shows what an engine was built "
+         "with)",
+     .beside = "--rotary"},
     {.word = "mlc_llm",
      .title = "MLC LLM",
      .advice =

@@ -95,7 +95,8 @@ TEST(Added, TablesOfAGridAreResampledAsOtherLibrariesDo) {
                          .antialias = said.value("antialias", false),
                          .zeros_outside = said.value("zeros_outside", false),
                          .spatial_merge_size = said.value("spatial_merge_size", std::int64_t{1}),
-                         .kept_rows = said.value("kept_rows", std::int64_t{0})};
+                         .kept_rows = said.value("kept_rows", std::int64_t{0}),
+                         .offset = said.value("offset", 0.0)};
     const auto size = [&](const char* name) {
       const auto sides = numbers<std::int64_t>(record.at(name));
       return GridSize{sides[0], sides[1]};

@@ -254,6 +254,16 @@ def resampled():
         rows = (table[indices] * weights[..., None]).sum(1)
         how = {"interpolation": mode, "align_corners": align, "zeros_outside": padding == "zeros", "spatial_merge_size": merge}
         yield case("transformers", old, new, how, table, rows)
+    # DINOv2's own code: a scale_factor of sides a tenth larger, so that rounding gives them.
+    for antialias in (False, True):
+        for new in ((5, 7), (3, 2)):
+            scale = [(side + 0.1) / 4 for side in new]
+            rows = torch.nn.functional.interpolate(
+                table.T.reshape(1, 3, *old), scale_factor=scale, mode="bicubic", antialias=antialias
+            )
+            assert rows.shape[2:] == new
+            how = {"interpolation": "bicubic", "antialias": antialias, "offset": 0.1}
+            yield case("DINOv2's own", old, new, how, table, rows[0].flatten(1).T)
     for model, module, patch in (
         ("DINOv2", modeling_dinov2.Dinov2Embeddings, (2, 2)),
         ("ViT", modeling_vit.ViTEmbeddings, 2),

@@ -22,7 +22,7 @@ using GridVerb = Expected<void> (*)(const Tensor&, GridSize, GridSize, const Res
 template <GridVerb verb, bool backward>
 nb::object resampled(nb::handle table, Size from, Size to, std::string_view interpolation,
                      bool align_corners, bool antialias, bool zeros_outside,
-                     std::int64_t spatial_merge_size, std::int64_t kept_rows) {
+                     std::int64_t spatial_merge_size, std::int64_t kept_rows, double offset) {
   constexpr const char* where = backward ? "resample_grid_gradient" : "resample_grid";
   if (interpolation != "bilinear" && interpolation != "bicubic")
     refuse(where, "interpolation must be bilinear or bicubic", interpolation);
@@ -40,7 +40,8 @@ nb::object resampled(nb::handle table, Size from, Size to, std::string_view inte
                        .antialias = antialias,
                        .zeros_outside = zeros_outside,
                        .spatial_merge_size = spatial_merge_size,
-                       .kept_rows = kept_rows};
+                       .kept_rows = kept_rows,
+                       .offset = offset};
   nb::object made =
       new_array(table, {kept_rows + made_for.first * made_for.second, given.tensor.shape[1]},
                 name(given.tensor.dtype));
@@ -56,7 +57,7 @@ void bind(nb::module_& m, const char* name, const char* first, const char* doc) 
   m.def(name, &resampled<verb, backward>, nb::arg(first), nb::arg("from_grid"), nb::arg("to_grid"),
         nb::kw_only(), nb::arg("interpolation") = "bilinear", nb::arg("align_corners") = false,
         nb::arg("antialias") = false, nb::arg("zeros_outside") = false,
-        nb::arg("spatial_merge_size") = 1, nb::arg("kept_rows") = 0, doc);
+        nb::arg("spatial_merge_size") = 1, nb::arg("kept_rows") = 0, nb::arg("offset") = 0.0, doc);
 }
 
 }  // namespace

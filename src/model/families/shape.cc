@@ -166,13 +166,27 @@ std::optional<Found<std::int64_t>> said_context(const Section& config, const Fam
                         config.where(first) + " " + config.raw(first)->text() +
                             " is the context, and max_position_embeddings is not there: programs "
                             "that read only that (LM Studio) offer 4,096 or 2,048 tokens");
+  // Command R's files keep the length of the class beside the one that was trained; vLLM too serves
+  // up to the second.
+  const Range lengths{.least = 1, .most = static_cast<double>(most_length)};
+  if (std::ranges::find(present, "model_max_length") != present.end()) {
+    auto shorter = config.integer(first, lengths),
+         longer = config.integer("model_max_length", lengths);
+    if (shorter && longer && longer->value > shorter->value) {
+      config.reading.warn("lengths_differ",
+                          config.where(first) + " is " + config.raw(first)->text() +
+                              " and model_max_length, which is taken for the context, is " +
+                              config.raw("model_max_length")->text());
+      return longer;
+    }
+  }
   for (const std::string_view other : present)
     if (config.raw(other)->text() != config.raw(first)->text())
       config.reading.warn("lengths_differ",
                           config.where(first) + " is " + config.raw(first)->text() + " and " +
                               config.where(other) + " is " + config.raw(other)->text() +
                               ": the first is taken for the context");
-  return config.integer(first, Range{.least = 1, .most = static_cast<double>(most_length)});
+  return config.integer(first, lengths);
 }
 
 }  // namespace
