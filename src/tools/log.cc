@@ -248,8 +248,9 @@ class LogDifferences {
     const std::int64_t reached = std::max(model_.context, detail::reach(model_));
     for (Finding& one : findings_) {
       // Command R's files keep what was trained as model_max_length.
-      if (one.code == "context_refused" && whole(one.expected) > 0 &&
-          whole(one.expected) < model_.context && whole(one.found) <= model_.context) {
+      if (one.code == "context_refused" && !one.cure.contains("tokenizer_config") &&
+          whole(one.expected) > 0 && whole(one.expected) < model_.context &&
+          whole(one.found) <= model_.context) {
         one.message += ", although the file says " + grouped(model_.context) + " elsewhere";
         one.cure =
             "pip install -U vllm (0.4.1 or later takes model_max_length too), or write "
