@@ -87,7 +87,7 @@ constexpr Program programs[] = {
          "has no --rotary_base and --rotary_scaling, which overruled the file before: compare them "
          "with it (posenc doctor config.json ENGINE/config.json shows what an engine was built "
          "with)",
-     .beside = "--rotary"},
+     .beside = "--rotary_scaling"},
     {.word = "mlc_llm",
      .title = "MLC LLM",
      .advice =
