@@ -15,19 +15,31 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Whether a part of a name says how the weights are packed: "q4_k_m", "iq4_xs", "4bit", "exl3".
+bool is_packing(std::string_view part) {
+  constexpr std::string_view words[] = {"json", "instruct", "chat", "it",   "hf",   "gguf", "awq",
+                                        "gptq", "bf16",     "f16",  "fp16", "f32",  "fp8",  "int8",
+                                        "int4", "mlx",      "ud",   "bnb",  "w4a16"};
+  if (std::ranges::find(words, part) != std::end(words)) return true;
+  const auto digit_at = [&](std::size_t i) {
+    return i < part.size() && std::isdigit(static_cast<unsigned char>(part[i])) != 0;
+  };
+  if ((part.starts_with("q") && digit_at(1)) || (part.starts_with("iq") && digit_at(2)) ||
+      (part.starts_with("exl") && digit_at(3)))
+    return true;
+  return digit_at(0) && (part.ends_with("bit") || part.ends_with("bpw"));
+}
+
 // Letters and digits alone, without owner and without what says how it was tuned or packed.
 std::string plain(std::string_view name) {
   name = name.substr(name.find_last_of('/') + 1);
   std::string lower;
   for (const char c : name) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  for (bool cut = true; cut;) {
-    cut = false;
-    for (const std::string_view end : {".json", "-instruct", "-chat", "-it", "-hf", "-gguf", "-awq",
-                                       "-gptq", "-bf16", "-fp8", ":latest"}) {
-      if (lower.size() <= end.size() || !lower.ends_with(end)) continue;
-      lower.resize(lower.size() - end.size());
-      cut = true;
-    }
+  if (lower.ends_with(":latest")) lower.resize(lower.size() - std::string_view(":latest").size());
+  for (std::size_t cut = lower.find_last_of("-."); cut != lower.npos && cut > 0;
+       cut = lower.find_last_of("-.")) {
+    if (!is_packing(std::string_view(lower).substr(cut + 1))) break;
+    lower.resize(cut);
   }
   if (lower.starts_with("meta-llama-")) lower.erase(0, 5);
   std::string out;
@@ -100,7 +112,8 @@ std::optional<Named> model_named_in(std::string_view text) {
     if (follows) std::ranges::replace(word, ':', '-');
     const bool owned = std::ranges::count(word, '/') == 1 && word.front() != '/' &&
                        word.front() != '.' && word.front() != '~' && word.back() != '/';
-    if (!owned && !follows) continue;
+    const bool file = word.ends_with(".gguf");
+    if (!owned && !follows && !file) continue;
     if (owned) word = word.substr(0, word.find(':'));  // -hf owner/name:Q4_K_M
     if (const auto folder = hub_snapshot(word)) return Named{word, *folder};
     if (const auto bundled = bundled_name_like(word)) return Named{word, *bundled};

@@ -197,7 +197,48 @@ class Containers {
 
 }  // namespace
 
+namespace {
+
+// What a Dockerfile starts: its variables, its image, and the words of ENTRYPOINT and CMD, each as
+// a list or as a shell has it. Nothing: the text is none, such as a Modelfile of Ollama.
+std::optional<Service> dockerfile(std::string_view text) {
+  Service service;
+  std::string entry, words, line;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    line += without(text.substr(0, end), " \t\r");
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.ends_with('\\') && !text.empty()) {
+      line.back() = ' ';
+      continue;
+    }
+    const std::string_view whole = line;
+    const auto behind = [&](std::string_view word) {
+      return whole.starts_with(word) ? std::optional(whole.substr(word.size())) : std::nullopt;
+    };
+    const auto told = [](std::string_view said) {
+      return said.starts_with('[') ? words_of_list(said) : " " + std::string(said);
+    };
+    if (const auto image = behind("FROM ")) service.image = image->substr(0, image->find(' '));
+    if (const auto variable = behind("ENV ")) {
+      std::string one(*variable);
+      if (!one.contains('=')) one.replace(std::min(one.find(' '), one.size() - 1), 1, "=");
+      service.variables += " " + one;
+    }
+    if (const auto said = behind("ENTRYPOINT ")) entry = told(*said);
+    if (const auto said = behind("CMD ")) words = told(*said);
+    line.clear();
+  }
+  if (service.image.empty() || (entry + words).empty()) return std::nullopt;
+  service.words = entry + words;
+  return service;
+}
+
+}  // namespace
+
 std::optional<std::string> line_of_containers(std::string_view text) {
+  if (text.size() <= largest)
+    if (const auto service = dockerfile(text)) return service->line();
   const auto has = [&](std::string_view word) { return text.contains(word); };
   const bool is_one = text.size() <= largest &&
                       (has("services:") || has("image:") || has("containers:") || has("models:") ||

@@ -1,4 +1,5 @@
-// The line that a docker-compose.yml, a pod of Kubernetes or a llama-swap configuration starts.
+// The line that a docker-compose.yml, a Dockerfile, a pod of Kubernetes or a llama-swap
+// configuration starts.
 #pragma once
 
 #include <optional>

@@ -422,7 +422,7 @@ class Doctor {
   }
 
   // llama.cpp prints what the GGUF says and what it runs: where no file is there, these are two.
-  void of_dump_and_run(const detail::EngineLog& log, const std::string& name) {
+  void of_dump_and_run(const detail::EngineLog& log, const std::string& name, bool of_ollama) {
     const detail::LogSaid *base = log.find("base"), *used = log.find("base_used"),
                           *trained = log.find("context"), *runs = log.find("n_ctx"),
                           *scale = log.find("scale_used");
@@ -453,7 +453,7 @@ class Doctor {
          .found = grouped(std::llround(runs->number)),
          .message = "the engine runs more tokens than the file was trained for, and nothing "
                     "stretches them: texts beyond come out as nonsense",
-         .cure = "-c " + number_text(trained->number) +
+         .cure = (of_ollama ? "PARAMETER num_ctx " : "-c ") + number_text(trained->number) +
                  ", or the scaling that the model's card publishes: posenc extend MODEL --to " +
                  number_text(runs->number),
          .line = runs->line},
@@ -469,7 +469,7 @@ class Doctor {
     }
     auto log = detail::read_log(one.text);
     if (!log) return cannot(one, log.error());
-    of_dump_and_run(*log, one.name);
+    of_dump_and_run(*log, one.name, one.text.contains("num_ctx"));
     add_all(std::move(log->remarks), one.name, {}, "told by the log");
     if (log->known > 0) need_model(one);
   }

@@ -608,6 +608,37 @@ TEST(Exhibit, OfOneLineWithSettingsByNameIsNoLog) {
   EXPECT_TRUE(line.as.contains("alpha_value 4")) << line.as;
 }
 
+TEST(Exhibit, OfADockerfileIsTheLineThatItStarts) {
+  const Exhibit file = text_exhibit(
+      "Dockerfile",
+      "FROM vllm/vllm-openai:v0.10.2\nENV VLLM_ALLOW_LONG_MAX_MODEL_LEN=1\n"
+      "CMD [\"--model\", \"Qwen/Qwen3-8B\", \\\n     \"--max-model-len\", \"131072\"]\n");
+  EXPECT_EQ(file.kind, ExhibitKind::command) << file.as;
+  EXPECT_TRUE(file.text.contains("--model Qwen/Qwen3-8B --max-model-len 131072")) << file.text;
+  EXPECT_EQ(text_exhibit("x", "FROM qwen3:8b\nPARAMETER num_ctx 8192\n").kind,
+            ExhibitKind::modelfile);
+}
+
+TEST(Diagnose, WhatOllamaShowPrintsIsComparedWithItself) {
+  const Diagnosis found = diagnosed({text_exhibit(
+      "x", "  Model\n    context length      32768\n\n  Parameters\n    num_ctx    131072\n")});
+  const Finding* beyond = found_of(found, "beyond_context");
+  ASSERT_TRUE(beyond);
+  EXPECT_EQ(beyond->expected + " " + beyond->found, "32,768 131,072");
+  EXPECT_TRUE(beyond->cure.starts_with("PARAMETER num_ctx 32768")) << beyond->cure;
+}
+
+TEST(Diagnose, ADumpOfAGgufIsComparedWithTheModel) {
+  const Diagnosis found = diagnosed(
+      {evidence_of("qwen3-8b"),
+       text_exhibit("dump",
+                    "      9: UINT32     |        1 | qwen3.context_length = 40960\n"
+                    "     14: FLOAT32    |        1 | qwen3.rope.freq_base = 10000.0\n")});
+  const Finding* base = found_of(found, "rope_theta");
+  ASSERT_TRUE(base);
+  EXPECT_EQ(base->found, "10000");
+}
+
 TEST(Diagnose, AScalingThatDoesNotReachItsOwnLineIsToldWithoutTheModel) {
   const auto alone = [](const char* length) {
     return diagnosed({text_exhibit(

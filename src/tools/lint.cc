@@ -175,6 +175,27 @@ void lint_llama3(const Model& model, bool gguf, std::vector<Finding>& findings) 
   }
 }
 
+// No model with this scaling was released with the base that classes fall back to.
+void lint_llama3_base(const Model& model, std::vector<Finding>& findings) {
+  constexpr double class_default = 10000;
+  for (const LayerGroup& group : model.groups) {
+    const Rope* rope = detail::rope_of(group);
+    if (!rope || rope->rope_theta != class_default ||
+        !std::holds_alternative<Llama3>(rope->scaling))
+      continue;
+    findings.push_back(
+        {.code = "llama3_base",
+         .severity = Severity::warning,
+         .stack = group.stack,
+         .layers = group.layers,
+         .found = "10000",
+         .message = "Llama 3's scaling beside base 10000, which is what a class falls back to: "
+                    "models with this scaling were trained with 500000, and programs that write "
+                    "configurations of two versions of transformers lose it",
+         .cure = "rope_theta as the published file has it: posenc diff llama-3.1-8b FILE"});
+  }
+}
+
 // A published recipe whose file keeps the shorter length is no slip; some versions of transformers 4
 // took the ratio of the lengths for the factor.
 void lint_recipe(const Model& model, const LintOptions& options, std::vector<Finding>& findings) {
@@ -269,6 +290,7 @@ Expected<std::vector<Finding>> lint(const Model& model, const LintOptions& optio
   const bool gguf = !model.files.empty() && model.files.front().format == FileFormat::gguf;
   if (gguf) lint_gguf(model, findings);
   lint_llama3(model, gguf, findings);
+  lint_llama3_base(model, findings);
   lint_claimed_context(model, findings);
   lint_recipe(model, options, findings);
 

@@ -117,6 +117,18 @@ TEST(Lint, AnEngineThatReadsNoSuchFileIsNotAskedUnlessItIsNamed) {
   EXPECT_EQ(finding_of(*named, "engine_refused").code, "engine_refused");
 }
 
+TEST(Lint, Llama3sScalingBesideTheDefaultBaseIsNamed) {
+  const auto of_base = [](const char* base) {
+    return linted(std::string(R"({"model_type": "llama", "hidden_size": 4096,
+        "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8,
+        "max_position_embeddings": 131072, "rope_theta": )") +
+                  base + R"(, "rope_scaling": {"rope_type": "llama3", "factor": 8.0,
+        "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}})");
+  };
+  EXPECT_EQ(finding_of(of_base("10000.0"), "llama3_base").severity, Severity::warning);
+  EXPECT_TRUE(finding_of(of_base("500000.0"), "llama3_base").code.empty());
+}
+
 TEST(Lint, AClaimThatNoBaseCarriesIsNamed) {
   const auto codes_of = [](std::string_view rotation) {
     const std::string config = R"({"model_type": "llama", "hidden_size": 4096,

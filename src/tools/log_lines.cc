@@ -188,6 +188,8 @@ class LogReader {
     constexpr std::size_t short_text = 4096;
     while (text.size() <= short_text && nearby_.size() < text.size())
       nearby_ += in_small_letters(text.substr(nearby_.size()));
+    // `ollama show` prints the model's context before the line that tells whose it is.
+    if (whole.substr(0, short_text).contains("num_ctx")) ollama_.notice("num_ctx");
     std::int64_t number = 0;
     while (!text.empty()) {
       ++number;
@@ -252,6 +254,9 @@ class LogReader {
       if (const auto rest = behind(" ctx_size: ")) say("n_ctx", *rest);
     if (const auto rest = behind("gguf: ")) assignment(*rest, converter_names);
     if (const auto rest = behind("- kv ")) key_of_gguf(*rest);
+    // "14: FLOAT32    |        1 | qwen3.rope.freq_base = 1000000.0" of gguf-dump.
+    if (const std::size_t bar = line.rfind(" | "); bar != line.npos && line.contains(" = "))
+      key_of_gguf(": " + std::string(line.substr(bar + 3)));
     if (line.contains("update_slots") && line.contains(" n_past="))  // of ik_llama.cpp
       if (const auto rest = behind(" n_ctx=")) say("n_ctx", *rest);
     if (const auto rest = behind("Unknown RoPE type: "))

@@ -67,6 +67,19 @@ TEST_F(DoctorCommand, FindsANameInTheHubsCache) {
   EXPECT_EQ(said["evidence"][0]["kind"], "model") << said;
 }
 
+TEST_F(DoctorCommand, ANameIsMetHoweverItsWeightsArePacked) {
+  const char* const lines[] = {"llama-server -m /models/Qwen3-8B-Q4_K_M.gguf -c 8192",
+                               "mlx_lm.server --model mlx-community/Qwen3-8B-4bit",
+                               "vllm serve Qwen/Qwen3-8B-AWQ --max-model-len 8192"};
+  for (const char* line : lines) {
+    const Outcome said = doctor(std::string("'") + line + "'");
+    EXPECT_TRUE(has(said.out, "qwen3, bundled, 40,960 tokens")) << line << said.out;
+  }
+  const Outcome other =
+      doctor("'llama-server -m /models/Qwen3-8B-abliterated-Q4_K_M.gguf -c 8192'");
+  EXPECT_FALSE(has(other.out, "bundled")) << other.out;
+}
+
 TEST_F(DoctorCommand, ReadsTheSettingsBesideAnAdapter) {
   const Json said = json("llama-2-7b " + data_path("doctor/lora-of-16k"));
   ASSERT_TRUE(said.is_object());
