@@ -1,5 +1,5 @@
-// A stream of lines, each answered by a line: on all cores, in the order in which they came, in memory
-// that does not grow with them. Fleets of models go through it (`posenc lint --jsonl -`).
+// A stream of lines, each answered by a line: on all cores, in the order in which they came, in
+// memory that does not grow with them. Fleets of models go through it (`posenc lint --jsonl -`).
 #pragma once
 
 #include <cstdint>

@@ -98,20 +98,21 @@ bool matches(const Fact& fact, const Case& one) {
     return set == all || (set & member) != 0;
   };
   return fact.engine == one.sharding.engine && within(fact.orders, of(one.sharding.order)) &&
-         within(fact.exchanges, of(one.sharding.exchange)) &&
-         has(one.group, one.plan, fact.feature);
+         within(fact.exchanges, of(one.sharding.exchange)) && has(one, fact.feature);
 }
 
 }  // namespace
 
-bool has(const LayerGroup& group, const Plan& plan, Feature feature) {
-  const bool attends = group.mixer == Mixer::attention;
+bool has(const Case& one, Feature feature) {
+  const LayerGroup& group = one.group;
+  const bool attends = one.is_attention();
   switch (feature) {
     case Feature::any: return true;
-    case Feature::window: return attends && group.window && !group.chunked && group.compressed == 0;
-    case Feature::chunk: return attends && group.window && group.chunked;
+    case Feature::window:
+      return attends && one.windowed() && !group.chunked && group.compressed == 0;
+    case Feature::chunk: return attends && one.windowed() && group.chunked;
     case Feature::sinks: return attends && group.sink_logits;
-    case Feature::bias: return attends && plan.bias.has_value();
+    case Feature::bias: return attends && one.plan.bias.has_value();
     case Feature::recurrent:
       return group.mixer == Mixer::recurrence || group.mixer == Mixer::convolution;
     case Feature::compressed: return group.compressed > 0;

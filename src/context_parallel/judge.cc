@@ -228,8 +228,9 @@ Best best_of(const std::vector<Candidate>& all, const Candidate& asked) {
   out.why += ", ranks work " + percent(out.balance) +
              " of the time that the busiest does, and each sends " +
              size_of(static_cast<double>(out.bytes)) + " in a forward pass";
-  if (best->judged.verdict == asked.judged.verdict &&
-      best->sharding.text() != asked.sharding.text() && asked.seconds > 0 && best->seconds > 0)
+  constexpr double shows = 1.01;
+  if (best->judged.verdict == asked.judged.verdict && best->seconds > 0 &&
+      asked.seconds > shows * best->seconds)
     out.why += "; " + asked.sharding.text() + " takes " +
                posenc::detail::shown(asked.seconds / best->seconds, 3) + " times as long";
   return out;

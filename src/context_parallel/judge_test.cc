@@ -720,6 +720,13 @@ TEST(Judge, BestIsContiguousWhereAllLayersSlide) {
   EXPECT_GT(best.balance, 0.99);
 }
 
+// A window that no text outgrows cuts nothing, and no engine need refuse it.
+TEST(Judge, AWindowBeyondTheTextIsNone) {
+  const Model wide = small(R"(, "sliding_window": 2048)", "mistral");
+  EXPECT_EQ(judged(wide, "megatron:4", 2048).verdict, Verdict::survives);
+  EXPECT_EQ(judged(wide, "megatron:4", 4096).verdict, Verdict::breaks);
+}
+
 TEST(Judge, ShortTextsAndLengthsAreTold) {
   const Model model = small("");
   EXPECT_TRUE(find(judged(model, "zigzag:8", 12).groups[0], "short_text"));

@@ -279,7 +279,7 @@ void need_length(const Case& one, std::vector<std::string>& out) {
 }
 
 void need_mask(const Case& one, std::vector<std::string>& out) {
-  if (!one.group.window) return;
+  if (!one.windowed()) return;
   const std::string size = tokens(*one.group.window);
   out.push_back(one.group.chunked
                     ? "chunks of " + size + " that begin at multiples of it in the whole text"
@@ -348,7 +348,7 @@ void need_padding(const Case& one, std::vector<std::string>& out) {
 
 // A window that is shorter than what a rank holds in a row: who holds neighbours sends the least.
 void by_window(const Case& one, std::vector<Reason>& out) {
-  if (!one.group.window || one.sharding.order == Order::contiguous || one.ring() == 1 ||
+  if (!one.windowed() || one.sharding.order == Order::contiguous || one.ring() == 1 ||
       one.sharding.exchange == Exchange::cache)
     return;
   const std::int64_t window = *one.group.window;

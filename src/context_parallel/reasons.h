@@ -21,6 +21,8 @@ struct Case {
   std::int64_t share() const { return length / sharding.ranks; }
   // Tokens of a rank that follow each other in the text, as its own work meets them.
   std::int64_t run() const;
+  // A window or chunk that cuts a text of this length.
+  bool windowed() const { return group.window && *group.window < length; }
   bool is_attention() const { return group.mixer == Mixer::attention; }
   // Whether the exchange hands a rank all tokens of some heads, and nothing else.
   bool by_heads_alone() const { return sharding.exchange == Exchange::heads; }
@@ -32,8 +34,8 @@ std::vector<std::string> needs_of(const Case& one);
 // What is known of an engine, in place of the reason of the same code or beside the others.
 void add_facts(const Case& one, std::vector<Reason>& reasons);
 
-// "compressed keys": a group has what a fact is about.
+// What a fact is about, and whether a group has it.
 enum class Feature { any, window, chunk, sinks, bias, recurrent, compressed, picked, not_picked };
-bool has(const LayerGroup& group, const Plan& plan, Feature feature);
+bool has(const Case& one, Feature feature);
 
 }  // namespace posenc::layout::detail

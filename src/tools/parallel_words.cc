@@ -23,7 +23,7 @@ struct Word {
   std::string key, value;  // "context_parallel_size", "8"
 };
 
-// The last part of a key, with underscores: of --cp-comm-type, +actor.megatron.context_parallel_size.
+// The last part of a key, with underscores: of --cp-comm-type, +actor.context_parallel_size.
 std::string last_part(std::string_view key) {
   key.remove_prefix(std::min(key.find_first_not_of("-+"), key.size()));
   key = key.substr(key.rfind('.') + 1);
