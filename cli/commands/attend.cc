@@ -447,7 +447,7 @@ void define_ranks(CLI::App& app, AttendOptions& options) {
                "Under mpirun: the ranks share out the tokens, and no rank reads the files whole")
       ->group(rare);
   app.add_option("--layout", options.layout,
-                 "Who has which tokens: contiguous, zigzag, striped, by-document, auto")
+                 "Who has which tokens: contiguous, zigzag, striped, by-document, balanced, auto")
       ->capture_default_str()
       ->group(rare);
   app.add_option("--layout_block", options.block, "Tokens beside each other in a striped layout")

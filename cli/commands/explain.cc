@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cli/arguments/flags.h"
+#include "cli/arguments/lines.h"
 #include "cli/arguments/model.h"
 #include "cli/arguments/position.h"
 #include "cli/command.h"
@@ -28,7 +30,8 @@ struct Options {
   std::vector<std::string> models;
   Ask ask;
   bool pairs = false, values = false, csv = false, strict = false, json = false;
-  bool position_json = false, reuse = false;
+  bool position_json = false, reuse = false, jsonl = false;
+  int threads = 0;
 };
 
 // Whether anything that it warns of is more than a note.
@@ -128,6 +131,42 @@ Expected<int> print_model(const std::string& name, const Options& options, const
   return print(explanation, options, term);
 }
 
+// {"line", "file", …} with what --json prints behind, or "error".
+Answer of_line(const Line& line, const Ask& ask) {
+  const bool is_text = line.text.starts_with('{');
+  const std::string file(is_text ? std::string_view() : line.text);
+  const std::string head =
+      fmt::format("{{\"line\":{},\"file\":{},", line.number, is_text ? "null" : json_string(file));
+  Expected<Model> model = is_text       ? read_model_bytes(std::as_bytes(std::span(line.text)),
+                                                           fmt::format("line {}", line.number))
+                          : file == "-" ? fail("explain", "a line must be a model", file,
+                                               "write the text of a configuration, or a path")
+                                        : named_model(file);
+  const Expected<Explanation> explanation =
+      model ? explain(*std::move(model), ask) : std::unexpected(model.error());
+  if (!explanation)
+    return {head + "\"error\":" + json_string(explanation.error().message()) + "}", true};
+  return {head + to_json(*explanation).substr(1)};
+}
+
+Expected<int> stream(const std::vector<std::string>& sources, const Options& options) {
+  bool bad = false;
+  for (const std::string& source : sources) {
+    POSENC_TRY(answered,
+               answer_lines(
+                   source, "explain", options.threads,
+                   [&](const Line& line) { return of_line(line, options.ask); },
+                   [&](const Line& line) -> Answer {
+                     return {fmt::format("{{\"line\":{},\"file\":null,\"error\":\"a line must "
+                                         "have 16 MiB or less\"}}",
+                                         line.number),
+                             true};
+                   }));
+    bad |= answered.bad > 0;
+  }
+  return bad ? 1 : 0;
+}
+
 Run define_explain(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("MODEL", options->models,
@@ -155,6 +194,15 @@ Run define_explain(CLI::App& app) {
   app.add_flag("--reuse", options->reuse)
       ->description(
           "Whether cached keys may be moved to other positions, and what moves with them");
+  app.add_flag("--jsonl", options->jsonl)
+      ->description(
+          "MODEL is a file of lines, or - for standard input: each is a path or the text of a "
+          "configuration, and is answered by a line of JSON in its order, on all cores; a broken "
+          "one by {\"line\", \"file\", \"error\"}")
+      ->excludes(csv_flag);
+  app.add_option("--threads", options->threads, "Of --jsonl; default: as many as there are cores")
+      ->check(CLI::Range(0, 1024))
+      ->default_str("");
   app.add_flag("--strict", options->strict)
       ->description("Exit with 1 if there are warnings (notes are none)");
   app.footer(
@@ -167,9 +215,11 @@ Run define_explain(CLI::App& app) {
       "  posenc explain '#/rope?v=1&m=30&n=4'\n"
       "  posenc explain deepseek-v3 --json | jq '.groups[0].plan.logits'\n"
       "  posenc explain ./my-model --position-json\n"
-      "  posenc explain ./my-model --reuse --json | jq '.reuse[].verdict'");
+      "  posenc explain ./my-model --reuse --json | jq '.reuse[].verdict'\n"
+      "  zcat configs.jsonl.gz | posenc explain --jsonl - > explained.jsonl");
   return [options, &app]() -> Expected<int> {
     const Terminal term = terminal(no_color(app));
+    if (options->jsonl) return stream(options->models, *options);
     if (options->csv && options->models.size() > 1)
       return fail("--csv", "one model makes a table",
                   std::to_string(options->models.size()) + " models", "call posenc once for each");

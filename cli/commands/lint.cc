@@ -5,17 +5,21 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "cli/arguments/atomic_file.h"
 #include "cli/arguments/flags.h"
+#include "cli/arguments/lines.h"
 #include "cli/arguments/model.h"
 #include "cli/command.h"
 #include "cli/pages/findings_page.h"
 #include "cli/pages/json_text.h"
+#include "cli/pages/layout_page.h"
 #include "cli/pages/sarif.h"
 #include "cli/pages/terminal.h"
+#include "posenc/context_parallel.h"
 #include "posenc/tools.h"
 #include "src/core/try.h"
 
@@ -24,20 +28,52 @@ namespace {
 
 constexpr std::size_t largest_config = std::size_t{16} << 20;
 
+// What is asked of each model.
+struct Asked {
+  LintOptions options;
+  std::optional<layout::Sharding> sharding;
+};
+
+// What is said of one, and of the layout that was asked about.
+struct Looked {
+  LintedFile file;
+  std::optional<layout::Judgement> judged = {};
+};
+
+Expected<std::vector<Finding>> findings_of(const Model& model, const Asked& asked, Looked& out) {
+  POSENC_TRY(findings, lint(model, asked.options));
+  if (!asked.sharding) return findings;
+  POSENC_TRY(judged, layout::judge(model, *asked.sharding, {.length = asked.options.length}));
+  std::vector<Finding> all = layout_findings(judged);
+  all.insert(all.end(), findings.begin(), findings.end());
+  std::ranges::stable_sort(all, {}, &Finding::severity);
+  out.judged = std::move(judged);
+  return all;
+}
+
 // A file that cannot be read is a finding too, so that the others are looked at all the same.
-Expected<LintedFile> linted(const std::string& file, const LintOptions& options) {
+Expected<Looked> looked(const Expected<Model>& model, const std::string& name, const Asked& asked) {
+  Looked out{{name, {}}};
+  Expected<std::vector<Finding>> findings =
+      model ? findings_of(*model, asked, out) : std::unexpected(model.error());
+  if (findings) {
+    out.file.findings = std::move(*findings);
+    return out;
+  }
+  const Error& error = findings.error();
+  // The words of --cp are whoever typed them's, and no file's.
+  if (error.where == "cp" || error.where == "layout") return std::unexpected(error);
+  const std::string got = error.got.empty() ? "" : ", got " + error.got;
+  out.file.findings = {
+      {.code = "unreadable", .message = error.where + ": " + error.rule + got, .cure = error.cure}};
+  return out;
+}
+
+Expected<Looked> linted(const std::string& file, const Asked& asked) {
   const Expected<Model> model = named_model(file);
   if (!model && model.error().where == "read_model")
     return std::unexpected(model.error());  // nothing is there
-  Expected<std::vector<Finding>> findings =
-      model ? lint(*model, options) : std::unexpected(model.error());
-  if (findings) return LintedFile{file, std::move(*findings)};
-  const Error& error = findings.error();
-  const std::string got = error.got.empty() ? "" : ", got " + error.got;
-  return LintedFile{file,
-                    {{.code = "unreadable",
-                      .message = error.where + ": " + error.rule + got,
-                      .cure = error.cure}}};
+  return looked(model, file, asked);
 }
 
 // What was mended of a file, and where the copy is; or why there is none.
@@ -91,6 +127,67 @@ std::string copies_page(const std::vector<FixedFile>& copies, const Terminal& te
   return out;
 }
 
+bool has_error(const std::vector<Finding>& findings) {
+  return std::ranges::any_of(
+      findings, [](const Finding& finding) { return finding.severity == Severity::error; });
+}
+
+// {"file", "findings"}, and of a stream the number of its line; a model that the line itself is has
+// no file.
+Answer record(const Expected<Looked>& one, const std::string& file, std::int64_t line) {
+  const Looked said =
+      one ? *one : Looked{{file, {{.code = "unreadable", .message = one.error().message()}}}};
+  return {
+      fmt::format("{{\"file\":{}{},\"findings\":{}{}}}", file.empty() ? "null" : json_string(file),
+                  line > 0 ? fmt::format(",\"line\":{}", line) : "", to_json(said.file.findings),
+                  said.judged ? ",\"cp\":" + to_json(*said.judged) : ""),
+      has_error(said.file.findings)};
+}
+
+// A line of a stream: the text of a configuration, or a path.
+Answer of_line(const Line& line, const Asked& asked) {
+  if (!line.text.starts_with('{')) {
+    const std::string file(line.text);
+    return record(file == "-"
+                      ? Expected<Looked>(fail("lint", "a line must be a model", file,
+                                              "write the text of a configuration, or a path"))
+                      : linted(file, asked),
+                  file, line.number);
+  }
+  const std::string name = fmt::format("line {}", line.number);
+  const auto model = read_model_bytes(std::as_bytes(std::span(line.text)), name);
+  return record(looked(model, name, asked), "", line.number);
+}
+
+// Fleets: a line of JSON for each model as soon as it and those before it are read.
+Expected<int> stream(const std::vector<std::string>& files, const std::string& list, int threads,
+                     const Asked& asked) {
+  bool bad = false;
+  const auto lines = [&](const std::string& source) -> Expected<void> {
+    POSENC_TRY(answered,
+               answer_lines(
+                   source, "lint", threads, [&](const Line& line) { return of_line(line, asked); },
+                   [&](const Line& line) {
+                     return record(fail("lint", "a line must have 16 MiB or less",
+                                        printable(line.text, 60), "give its path"),
+                                   "", line.number);
+                   }));
+    bad |= answered.bad > 0;
+    return {};
+  };
+  for (const std::string& file : files) {
+    if (file == "-") {
+      POSENC_CHECK(lines(file));
+      continue;
+    }
+    const Answer one = record(linted(file, asked), file, 0);
+    write_out("{}\n", one.line);
+    bad |= one.bad;
+  }
+  if (!list.empty()) POSENC_CHECK(lines(list));
+  return bad ? 1 : 0;
+}
+
 Expected<void> add_names(const std::string& list, std::vector<std::string>& files) {
   POSENC_TRY(text, named_text(list, largest_config));
   std::string_view left = text;
@@ -104,18 +201,12 @@ Expected<void> add_names(const std::string& list, std::vector<std::string>& file
   return {};
 }
 
-// A file that is not there is told in its line, so that the others go on.
-int stream(const std::vector<std::string>& files, const LintOptions& options) {
-  bool any_error = false;
-  for (const std::string& file : files) {
-    const Expected<LintedFile> one = linted(file, options);
-    const LintedFile said =
-        one ? *one : LintedFile{file, {{.code = "unreadable", .message = one.error().message()}}};
-    any_error |= std::ranges::any_of(
-        said.findings, [](const Finding& finding) { return finding.severity == Severity::error; });
-    write_out("{{\"file\":{},\"findings\":{}}}\n", json_string(file), to_json(said.findings));
-  }
-  return any_error ? 1 : 0;
+// What --cp says, or the file of that name does.
+std::string words_or_file(const std::string& given) {
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(given, none)) return given;
+  const auto text = named_text(given, largest_config);
+  return text ? *text : given;
 }
 
 std::string counted(std::int64_t count, std::string_view what) {
@@ -127,7 +218,8 @@ Run define_lint(CLI::App& app) {
     std::vector<std::string> files;
     LintOptions options;
     bool json = false, jsonl = false, sarif = false, fix = false;
-    std::string from;
+    std::string from, cp;
+    int threads = 0;
   };
   auto flags = std::make_shared<LintFlags>();
   app.add_option("FILE", flags->files,
@@ -146,6 +238,13 @@ Run define_lint(CLI::App& app) {
                  "default: any, and a warning")
       ->delimiter(',')
       ->type_name("ENGINES");
+  app.add_option(
+         "--cp", flags->cp,
+         "How a text is shared out among ranks, and whether each layer survives it: "
+         "zigzag:8, contiguous:16, round_robin:4:block=64, ulysses:8, ring+heads:8:heads=2, "
+         "decode:4:block=16; an engine's own by its name (megatron:8); or the command line "
+         "or settings of a job, in quotes or in a file")
+      ->type_name("LAYOUT:RANKS");
   CLI::Option* json =
       app.add_flag("--json", flags->json)->description("The findings as JSON (docs/doctor.md)");
   CLI::Option* sarif_flag =
@@ -153,9 +252,14 @@ Run define_lint(CLI::App& app) {
           ->excludes(json);
   CLI::Option* jsonl =
       app.add_flag("--jsonl", flags->jsonl,
-                   "A line of JSON for each file as soon as it is read, for fleets of files")
+                   "A line of JSON for each model as soon as it is read, for fleets: in the order "
+                   "in which they came, on all cores; of - and of --from LIST each line is a path, "
+                   "or the text of a configuration")
           ->excludes(json)
           ->excludes(sarif_flag);
+  app.add_option("--threads", flags->threads, "Of --jsonl; default: as many as there are cores")
+      ->check(CLI::Range(0, 1024))
+      ->default_str("");
   app.add_flag(
          "--fix", flags->fix,
          "Write a mended copy beside each config.json, config.fixed.json, where a cure leaves "
@@ -170,21 +274,34 @@ Run define_lint(CLI::App& app) {
       "  posenc lint config.json\n"
       "  posenc lint config.json --engine vllm --at 128k\n"
       "  posenc lint config.json --fix && diff config.json config.fixed.json\n"
+      "  posenc lint deepseek-v3 --cp zigzag:8 --at 128k\n"
+      "  posenc lint gemma-3-4b --cp '--context-parallel-size 8 --cp-comm-type a2a' --at 128k\n"
       "  posenc lint checkpoints/*/config.json --sarif > position.sarif\n"
-      "  posenc lint --from names.txt --jsonl --engine vllm > fleet.jsonl");
+      "  posenc lint --from names.txt --jsonl --engine vllm > fleet.jsonl\n"
+      "  zcat configs.jsonl.gz | posenc lint --jsonl - > findings.jsonl");
   return [flags, &app]() -> Expected<int> {
     for (const std::string& engine : flags->options.engines) POSENC_CHECK(find_engine(engine));
     if (flags->fix && std::ranges::find(flags->files, "-") != flags->files.end())
       return fail("--fix", "writes a copy beside a file, and standard input has none", "-",
                   "save it first: posenc lint config.json --fix");
-    if (!flags->from.empty()) POSENC_CHECK(add_names(flags->from, flags->files));
-    if (flags->files.empty())
+    if (!flags->from.empty() && !flags->jsonl) POSENC_CHECK(add_names(flags->from, flags->files));
+    if (flags->files.empty() && flags->from.empty())
       return fail("lint", "takes one model or more", "", "posenc lint config.json");
-    if (flags->jsonl) return stream(flags->files, flags->options);
+    Asked asked{flags->options, std::nullopt};
+    if (!flags->cp.empty()) {
+      POSENC_TRY(sharding, layout::read_sharding(words_or_file(flags->cp)));
+      asked.sharding = sharding;
+    }
+    if (flags->jsonl) return stream(flags->files, flags->from, flags->threads, asked);
+    if (asked.sharding && flags->json && flags->files.size() > 1)
+      return fail("--cp", "is said of one model with --json", std::to_string(flags->files.size()),
+                  "--jsonl has a line for each");
     std::vector<LintedFile> files;
+    std::vector<std::optional<layout::Judgement>> judged;
     for (const std::string& file : flags->files) {
-      POSENC_TRY(one, linted(file, flags->options));
-      files.push_back(std::move(one));
+      POSENC_TRY(one, linted(file, asked));
+      files.push_back(std::move(one.file));
+      judged.push_back(std::move(one.judged));
     }
     std::int64_t count[3] = {};
     for (const LintedFile& file : files)
@@ -200,12 +317,15 @@ Run define_lint(CLI::App& app) {
       write_out("{}\n", sarif(files));
     } else if (flags->json) {
       const std::string findings = json_of(files);
-      write_out("{}{}\n", findings.substr(0, findings.size() - 1),
-                flags->fix ? ",\"fixed\":" + json_of(copies) + "}" : "}");
+      write_out("{}{}{}}}\n", findings.substr(0, findings.size() - 1),
+                flags->fix ? ",\"fixed\":" + json_of(copies) : "",
+                judged.front() ? ",\"cp\":" + to_json(*judged.front()) : "");
     } else {
-      for (const LintedFile& file : files)
-        write_out("{}\n{}\n", term.bold(printable(file.name, std::string::npos)),
-                  findings_page(file.findings, term, "Nothing grave."));
+      for (std::size_t n = 0; n < files.size(); ++n) {
+        write_out("{}\n{}\n", term.bold(printable(files[n].name, std::string::npos)),
+                  findings_page(files[n].findings, term, "Nothing grave."));
+        if (judged[n]) write_out("{}\n", layout_page(*judged[n], term));
+      }
       write_out("{}, {}, {} in {}\n", counted(count[0], "error"), counted(count[1], "warning"),
                 counted(count[2], "note"), counted(std::ssize(files), "file"));
     }

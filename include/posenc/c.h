@@ -878,6 +878,13 @@ POSENC_API posenc_status posenc_model_indexer_plan(const posenc_model* model, in
 POSENC_API posenc_status posenc_model_reuse_json(const posenc_model* model,
                                                  char** json) POSENC_NOTHROW;
 
+/* {"layout", "ranks", "verdict", "groups", "best", …}: which groups of layers survive a text of
+   `length` tokens (0: the model's context) that is shared out among ranks as `cp` says, as
+   `posenc lint --cp CP --json` has it (docs/json.md): "zigzag:8", "megatron:8", or a job's command
+   line or settings. Errors: no such layout, no length. */
+POSENC_API posenc_status posenc_model_layout_json(const posenc_model* model, const char* cp,
+                                                  int64_t length, char** json) POSENC_NOTHROW;
+
 /* --- the doctor, of text ---------------------------------------------------------------------- */
 
 /* The functions of that name of an open model, of the text of a config.json or params.json, or a

@@ -10,6 +10,8 @@
 //                                     0011001100110011
 //   by document  0011110000010110     each of the texts in zigzag, short ones whole to the rank
 //                                     that has the least to do
+//   balanced     0110011001100110     blocks (here of 1), those that see the most pairs first, each
+//                                     to whom has the least to do; all have as many blocks
 #pragma once
 
 #include <cstdint>
@@ -37,6 +39,14 @@ class Layout {
   static Expected<Layout> by_document(std::span<const std::int64_t> cu_seqlens, std::int64_t ranks,
                                       const Mask& mask = {});
 
+  // Blocks of `block` tokens dealt out by the pairs that their queries see, counted: the mask's, in
+  // one text or in packed ones. Each rank has as many blocks as the others, or one less, as masks
+  // in blocks (FlexAttention's BlockMask) and torch's equal shards want it; PTRR of torch does the
+  // like. block 0: the largest power of two up to 128 that leaves each rank 16 blocks. Takes a step
+  // a token. Errors besides: those of Positions::packed, a negative block.
+  static Expected<Layout> balanced(std::span<const std::int64_t> cu_seqlens, std::int64_t ranks,
+                                   const Mask& mask = {}, std::int64_t block = 0);
+
   // Any: a rank's tokens in the order given.
   // Errors besides: a token that nobody has, or two.
   struct Range {
@@ -50,7 +60,8 @@ class Layout {
   static Expected<Layout> for_mask(const Mask& mask, std::span<const std::int64_t> cu_seqlens,
                                    std::int64_t ranks);
 
-  // By name: contiguous, zigzag, striped, by-document, auto (for_mask). `block` is that of striped.
+  // By name: contiguous, zigzag, striped, by-document, balanced, auto (for_mask). `block` is that of
+  // striped and balanced.
   static Expected<Layout> named(std::string_view name, std::span<const std::int64_t> cu_seqlens,
                                 std::int64_t ranks, const Mask& mask = {}, std::int64_t block = 1);
   static std::span<const std::string_view> names();
@@ -63,19 +74,32 @@ class Layout {
   std::int64_t token(std::int64_t rank, std::int64_t index) const;
   std::vector<std::int64_t> tokens_of(std::int64_t rank) const;  // of all of its tokens
 
+  // Who holds a token of the text, and where among its own: where a cache that is shared out so
+  // keeps it (decode context parallelism is striped by the interleave). Errors: no such token.
+  struct Place {
+    std::int64_t rank = 0, index = 0;
+    bool operator==(const Place&) const = default;
+  };
+  Expected<Place> place(std::int64_t token) const;
+  // How many of the tokens before `end` a rank holds: its length of a text that has come so far.
+  std::int64_t held_before(std::int64_t rank, std::int64_t end) const;
+
   // A rank's part of the positions of the whole text. Errors: positions of another number of
   // tokens.
   Expected<Positions> positions(std::int64_t rank, const Positions& whole) const;
 
-  bool operator==(const Layout&) const = default;
-
- private:
   // `count` tokens from `first` on: `run` beside each other, then `step` from where they began.
   struct Stretch {
     std::int64_t first = 0, count = 0, run = 0, step = 0;
     std::int64_t at(std::int64_t index) const { return first + index / run * step + index % run; }
     bool operator==(const Stretch&) const = default;
   };
+  // A rank's tokens as such pieces, in the order of its memory.
+  std::span<const Stretch> stretches(std::int64_t rank) const { return share(rank).stretches; }
+
+  bool operator==(const Layout&) const = default;
+
+ private:
   struct Share {
     std::int64_t size = 0;
     std::vector<Stretch> stretches = {};

@@ -7,6 +7,7 @@
 #include "posenc/axis_scalings.h"
 #include "posenc/cache.h"
 #include "posenc/content.h"
+#include "posenc/context_parallel.h"
 #include "posenc/distance_maps.h"
 #include "posenc/doctor.h"
 #include "posenc/emit.h"

@@ -18,6 +18,10 @@
 
 namespace [[gnu::visibility("default")]] posenc {
 
+namespace layout {
+struct Judgement;
+}
+
 enum class Severity {
   error,    // the model's text changes
   warning,  // it may, by engine or length
@@ -148,6 +152,11 @@ struct LintOptions {
 // "engine_" and a code of differences(), then what conversions lose. Errors: a length that the
 // model cannot reach, no such engine.
 Expected<std::vector<Finding>> lint(const Model& model, const LintOptions& options = {});
+
+// What a way of sharing a text out does to a model (posenc/context_parallel.h), as findings: what
+// breaks is an error, what depends on the engine a warning, what another layout does better a note.
+// Codes are "cp_" and a Reason's; `found` is the layout.
+std::vector<Finding> layout_findings(const layout::Judgement& judgement);
 
 // A configuration's text with cures in it, and what was done: `expected` is what stood there,
 // `found` what stands there now.

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "posenc/context_parallel.h"
 #include "posenc/key_header.h"
 #include "posenc/reuse.h"
 #include "src/c/handles.h"
@@ -241,6 +242,18 @@ posenc_status posenc_model_reuse_json(const posenc_model* model, char** json) no
   if (const auto bad = need("posenc_model_reuse_json", "json", json, {{"model", model}}))
     return bad;
   return c::hand_out(to_json(reuse(model->value)), json);
+}
+
+posenc_status posenc_model_layout_json(const posenc_model* model, const char* cp, int64_t length,
+                                       char** json) noexcept {
+  if (const auto bad =
+          need("posenc_model_layout_json", "json", json, {{"model", model}, {"cp", cp}}))
+    return bad;
+  const auto sharding = layout::read_sharding(cp);
+  if (!sharding) return refused(sharding.error());
+  const auto judged = layout::judge(model->value, *sharding, {.length = length});
+  if (!judged) return refused(judged.error());
+  return c::hand_out(to_json(*judged), json);
 }
 
 #endif

@@ -171,6 +171,54 @@ Expected<Layout> Layout::by_document(std::span<const std::int64_t> cu_seqlens, s
   return layout;
 }
 
+Expected<Layout> Layout::balanced(std::span<const std::int64_t> cu_seqlens, std::int64_t ranks,
+                                  const Mask& mask, std::int64_t block) {
+  POSENC_CHECK(Positions::packed(cu_seqlens));
+  const std::int64_t tokens = cu_seqlens.back();
+  POSENC_CHECK(check_sizes(tokens, ranks));
+  if (block < 0)
+    return fail(layout_where, "a block must have 0 tokens or more", std::to_string(block));
+  constexpr std::int64_t usual = 128, enough = 16;
+  if (block == 0)
+    for (block = usual; block > 1 && block * ranks * enough > tokens;) block /= 2;
+  struct Block {
+    std::int64_t first, last, pairs;
+  };
+  std::vector<Block> blocks;
+  std::size_t document = 0;
+  for (std::int64_t first = 0; first < tokens;) {
+    const std::int64_t last = block < tokens - first ? first + block : tokens;
+    std::int64_t pairs = 0;
+    for (std::int64_t t = first; t < last; ++t) {
+      while (cu_seqlens[document + 1] <= t) ++document;
+      const std::int64_t start = cu_seqlens[document];
+      pairs += keys_seen(mask, t - start, cu_seqlens[document + 1] - start);
+    }
+    blocks.push_back({first, last, pairs});
+    first = last;
+  }
+  std::ranges::stable_sort(blocks, std::greater(), &Block::pairs);
+  Layout layout;
+  layout.tokens_ = tokens;
+  layout.shares_.resize(static_cast<std::size_t>(ranks));
+  // In rounds of a block for each rank: the one with the least to do takes the largest.
+  std::vector<std::int64_t> pairs(static_cast<std::size_t>(ranks));
+  std::vector<std::size_t> turn(pairs.size());
+  for (std::size_t next = 0; next < blocks.size();) {
+    std::iota(turn.begin(), turn.end(), std::size_t{0});
+    std::ranges::stable_sort(turn, {}, [&](std::size_t rank) { return pairs[rank]; });
+    for (const std::size_t rank : turn) {
+      if (next == blocks.size()) break;
+      const Block& one = blocks[next++];
+      pairs[rank] += one.pairs;
+      layout.shares_[rank].stretches.push_back(
+          {one.first, one.last - one.first, one.last - one.first, one.last - one.first});
+    }
+  }
+  for (Share& share : layout.shares_) share.sort();
+  return layout;
+}
+
 Expected<Layout> Layout::ranges(std::span<const std::vector<Range>> of_ranks) {
   Layout layout;
   std::vector<Range> all;
@@ -211,8 +259,8 @@ Expected<Layout> Layout::for_mask(const Mask& mask, std::span<const std::int64_t
 }
 
 std::span<const std::string_view> Layout::names() {
-  static constexpr std::string_view all[] = {"contiguous", "zigzag", "striped", "by-document",
-                                             "auto"};
+  static constexpr std::string_view all[] = {"contiguous",  "zigzag",   "striped",
+                                             "by-document", "balanced", "auto"};
   return all;
 }
 
@@ -224,6 +272,7 @@ Expected<Layout> Layout::named(std::string_view name, std::span<const std::int64
   if (name == "zigzag") return zigzag(tokens, ranks);
   if (name == "striped") return striped(tokens, ranks, block);
   if (name == "by-document") return by_document(cu_seqlens, ranks, mask);
+  if (name == "balanced") return balanced(cu_seqlens, ranks, mask, block > 1 ? block : 0);
   if (name == "auto") return for_mask(mask, cu_seqlens, ranks);
   return fail(layout_where, "there must be a layout of that name", name, suggestion(name, names()));
 }
@@ -242,6 +291,38 @@ std::vector<std::int64_t> Layout::tokens_of(std::int64_t rank) const {
   for (const Stretch& stretch : share(rank).stretches)
     for (std::int64_t index = 0; index < stretch.count; ++index) all.push_back(stretch.at(index));
   return all;
+}
+
+namespace {
+
+// Tokens of a stretch before `end`.
+std::int64_t before(const Layout::Stretch& stretch, std::int64_t end) {
+  if (end <= stretch.first || stretch.count == 0) return 0;
+  const std::int64_t past = end - stretch.first;
+  if (stretch.run >= stretch.count) return std::min(past, stretch.count);
+  return std::min(past / stretch.step * stretch.run + std::min(past % stretch.step, stretch.run),
+                  stretch.count);
+}
+
+}  // namespace
+
+std::int64_t Layout::held_before(std::int64_t rank, std::int64_t end) const {
+  std::int64_t held = 0;
+  for (const Stretch& stretch : share(rank).stretches) held += before(stretch, end);
+  return held;
+}
+
+Expected<Layout::Place> Layout::place(std::int64_t token) const {
+  for (std::int64_t rank = 0; rank < ranks(); ++rank) {
+    std::int64_t index = 0;
+    for (const Stretch& stretch : share(rank).stretches) {
+      if (const std::int64_t held = before(stretch, token); before(stretch, token + 1) > held)
+        return Place{rank, index + held};
+      index += stretch.count;
+    }
+  }
+  return fail(layout_where, "a token must be one of the " + std::to_string(tokens_),
+              std::to_string(token));
 }
 
 Expected<Positions> Layout::positions(std::int64_t rank, const Positions& whole) const {

@@ -25,6 +25,7 @@ TEST(Layout, PicturesOfTheHeader) {
   EXPECT_EQ(picture(*Layout::striped(16, 2)), "0101010101010101");
   EXPECT_EQ(picture(*Layout::striped(16, 2, 2)), "0011001100110011");
   EXPECT_EQ(picture(*Layout::by_document(Tokens{0, 8, 11, 12, 16}, 2)), "0011110000010110");
+  EXPECT_EQ(picture(*Layout::balanced(Tokens{0, 16}, 2)), "0110011001100110");
 }
 
 TEST(Layout, EveryTokenIsOfOneRank) {
@@ -57,6 +58,37 @@ TEST(Layout, ChunksDifferByOneTokenAtMost) {
     EXPECT_GE(layout.size(rank), 3);
     EXPECT_LE(layout.size(rank), 4);
   }
+}
+
+// vLLM's decode context parallelism: token p on rank ⌊p / interleave⌋ mod ranks, where it is the
+// ⌊p / (interleave · ranks)⌋ · interleave + p mod interleave-th of the rank's cache.
+TEST(Layout, AnInterleavedCacheKeepsATokenWhereAnEngineLooksForIt) {
+  for (const std::int64_t interleave : {1, 4, 16})
+    for (const std::int64_t ranks : {1, 2, 3, 8}) {
+      const Layout layout = *Layout::striped(1000, ranks, interleave);
+      for (std::int64_t p = 0; p < 1000; ++p) {
+        const auto place = layout.place(p);
+        ASSERT_TRUE(place);
+        EXPECT_EQ(place->rank, p / interleave % ranks);
+        EXPECT_EQ(place->index, p / (interleave * ranks) * interleave + p % interleave);
+        EXPECT_EQ(layout.held_before(place->rank, p), place->index);
+      }
+    }
+}
+
+TEST(Layout, APlaceIsThatOfTokensOf) {
+  for (const std::string_view name : Layout::names()) {
+    const Layout layout = *Layout::named(name, Tokens{0, 9, 20, 50}, 3, {}, 2);
+    for (std::int64_t rank = 0; rank < 3; ++rank) {
+      const Tokens all = layout.tokens_of(rank);
+      for (std::size_t n = 0; n < all.size(); ++n)
+        EXPECT_EQ(*layout.place(all[n]), (Layout::Place{rank, static_cast<std::int64_t>(n)}))
+            << name;
+      EXPECT_EQ(layout.held_before(rank, 50), layout.size(rank)) << name;
+    }
+  }
+  EXPECT_FALSE(Layout::zigzag(8, 2)->place(8));
+  EXPECT_FALSE(Layout::zigzag(8, 2)->place(-1));
 }
 
 // Megatron-LM #5243: rank 0 of 2 has ids 0, 3, 4, 7 of a text of 8, not 0, 3, 0, 3.
@@ -176,6 +208,25 @@ TEST(Balance, OfPackedTextsIsThatOfTheirDocuments) {
   for (const std::int64_t ranks : {2, 4, 8, 16})
     EXPECT_GE(balance(*pairs_per_rank(*Layout::by_document(bounds, ranks), {}, whole)), 0.93)
         << ranks;
+}
+
+// Blocks by counted pairs: within 5 % of even under each kind of mask, with as many tokens a rank.
+TEST(Balance, OfBlocksByTheirPairsIsNearOneUnderEveryMask) {
+  Tokens packed = {0};
+  for (std::int64_t n = 1; packed.back() < 16384; ++n)
+    packed.push_back(std::min<std::int64_t>(packed.back() + (n * n * 37) % 2500 + 1, 16384));
+  for (const Tokens& bounds : {Tokens{0, 16384}, packed})
+    for (const Mask& mask : {Mask{}, Mask{.window = 1000}, Mask{.chunk = 1536},
+                             Mask{.causal = false}, Mask{.window = 300, .prefix = 64}})
+      for (const std::int64_t ranks : {2, 3, 4, 8, 16, 64}) {
+        const Layout layout = *Layout::balanced(bounds, ranks, mask);
+        EXPECT_GE(balance(*pairs_per_rank(layout, mask, *Positions::packed(bounds))), 1 / 1.05)
+            << ranks << " " << mask.window << " " << mask.chunk << " " << bounds.size();
+        if (ranks != 3) {  // whose blocks do not come out even
+          EXPECT_EQ(layout.size(0), layout.size(ranks - 1));
+        }
+      }
+  EXPECT_FALSE(Layout::balanced(Tokens{0, 8}, 2, {}, -1));
 }
 
 TEST(Balance, WithoutPairsIsOne) { EXPECT_EQ(balance(Tokens{0, 0}), 1); }

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "posenc/context_parallel.h"
 #include "posenc/explain.h"
 #include "src/core/try.h"
 #include "src/explain/text.h"
@@ -219,7 +220,44 @@ class Doctor {
     }
   }
 
+  // A job's words may share the text out among ranks.
+  void of_sharding(Exhibit& one) {
+    if (one.kind != ExhibitKind::command && one.kind != ExhibitKind::training &&
+        one.kind != ExhibitKind::unusable)
+      return;
+    const auto all = layout::shardings_of(one.text);
+    if (!all || all->empty()) return;
+    if (one.kind == ExhibitKind::unusable) {
+      one.as = "words of a job that shares a text out among ranks";
+      one.kind = ExhibitKind::command;
+      one.used = true;
+    }
+    if (!intent_) return need_model(one);
+    for (const layout::Sharding& sharding : *all) {
+      const auto judged =
+          layout::judge(intent(), sharding, {.length = out_.length > 0 ? out_.length : reached()});
+      if (!judged) continue;
+      for (Finding& finding : layout_findings(*judged)) {
+        const bool by_report = !finding.engines.empty();
+        finding.engines.clear();
+        add(std::move(finding), one.name, sharding.engine, "",
+            by_report ? "by reports" : "computed");
+      }
+      if (judged->verdict == layout::Verdict::survives)
+        add({.code = "cp_survives",
+             .severity = Severity::note,
+             .found = sharding.text(),
+             .message = "every layer survives this layout; what the engine must keep stands in "
+                        "posenc lint --cp",
+             .cure = "posenc lint " + intent_->name + " --cp " + sharding.text()},
+            one.name, sharding.engine, "", "computed");
+    }
+  }
+
   void of_run(Exhibit& one) {
+    const bool tells = one.kind == ExhibitKind::unusable;
+    of_sharding(one);
+    if (tells && one.kind == ExhibitKind::command) return;
     switch (one.kind) {
       case ExhibitKind::model: return of_second(one);
       case ExhibitKind::command: return of_command(one);

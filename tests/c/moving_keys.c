@@ -35,6 +35,14 @@ static void keys_move(void) {
   CHECK(strstr(json, "\"verdict\":\"never\"") != NULL);
   posenc_string_free(json);
   MISUSE("model", posenc_model_reuse_json(NULL, &json));
+  OK(posenc_model_layout_json(model, "ulysses:5", 1024, &json));
+  CHECK(strstr(json, "\"verdict\":\"breaks\"") != NULL);
+  posenc_string_free(json);
+  OK(posenc_model_layout_json(model, "--context-parallel-size 4", 0, &json));
+  CHECK(strstr(json, "\"layout\":\"zigzag:4:by=ring:engine=megatron-core\"") != NULL);
+  posenc_string_free(json);
+  MISUSE("cp", posenc_model_layout_json(model, NULL, 0, &json));
+  REFUSED("layout", posenc_model_layout_json(model, "spiral:4", 0, &json));
   posenc_model_free(model);
 }
 

@@ -1,7 +1,7 @@
 """Who holds which tokens where a text is shared out among ranks (context parallelism), for those who have the ring already.
 
     from posenc.distributed import LoadBalancer, layout, position_ids
-    shares = layout("zigzag", tokens, ranks)          # contiguous, zigzag, striped, by-document, auto
+    shares = layout("zigzag", tokens, ranks)          # contiguous, zigzag, striped, by-document, balanced, auto
     ids = position_ids(shares, rank)                  # what the rank's layers take as position_ids, [1, tokens of the rank]
     balancer = LoadBalancer(shares, device="cuda")    # for torch's context_parallel
 

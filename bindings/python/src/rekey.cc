@@ -15,6 +15,7 @@
 #include "arrays.h"
 #include "bindings.h"
 #include "errors.h"
+#include "posenc/context_parallel.h"
 #include "posenc/key_header.h"
 #include "posenc/reuse.h"
 
@@ -321,6 +322,13 @@ void bind_rekey(nb::module_& m) {
   m.def(
       "reuse_json", [](const ReadModel& read) { return text(to_json(reuse(read.model))); },
       nb::arg("model"));
+  m.def(
+      "layout_json",
+      [](const ReadModel& read, const std::string& cp, std::int64_t length) {
+        const layout::Sharding sharding = unwrap(layout::read_sharding(cp));
+        return text(to_json(unwrap(layout::judge(read.model, sharding, {.length = length}))));
+      },
+      nb::arg("model"), nb::arg("cp"), nb::arg("length"));
 }
 
 }  // namespace posenc::python
