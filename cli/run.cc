@@ -25,21 +25,21 @@ extern const Command add_command, attend_command, bench_command, bias_command, b
     check_positions_command, completion_command, conform_command, diff_command, doctor_command,
     emit_command, explain_command, extend_command, identify_command, lab_command, link_command,
     lint_command, man_command, models_command, plot_command, positions_command, precision_command,
-    rekey_command, resample_command, rotate_command, schemes_command, serve_command, slopes_command,
-    table_command, translate_command, verify_command;
+    probe_command, rekey_command, resample_command, rotate_command, schemes_command, serve_command,
+    slopes_command, table_command, translate_command, verify_command;
 
 namespace {
 
 // In the order of posenc --help.
 const Command commands[] = {
-    doctor_command,    explain_command,         diff_command,     lint_command,
-    translate_command, extend_command,          identify_command, models_command,
-    schemes_command,   rotate_command,          rekey_command,    add_command,
-    table_command,     resample_command,        bias_command,     attend_command,
-    emit_command,      precision_command,       slopes_command,   buckets_command,
-    positions_command, check_positions_command, conform_command,  verify_command,
-    lab_command,       bench_command,           serve_command,    link_command,
-    plot_command};
+    doctor_command,  probe_command,     explain_command,         diff_command,
+    lint_command,    translate_command, extend_command,          identify_command,
+    models_command,  schemes_command,   rotate_command,          rekey_command,
+    add_command,     table_command,     resample_command,        bias_command,
+    attend_command,  emit_command,      precision_command,       slopes_command,
+    buckets_command, positions_command, check_positions_command, conform_command,
+    verify_command,  lab_command,       bench_command,           serve_command,
+    link_command,    plot_command};
 // For installers and shells; the list leaves them out.
 const Command unlisted[] = {completion_command, man_command};
 

@@ -62,6 +62,7 @@ _tools = [
     "lint",
     "mend",
     "precision",
+    "probe",
     "read_as",
     "schemes",
     "translate",
@@ -93,6 +94,7 @@ if TYPE_CHECKING:
     from .tools import lint as lint
     from .tools import mend as mend
     from .tools import precision as precision
+    from .tools import probe as probe
     from .tools import read_as as read_as
     from .tools import schemes as schemes
     from .tools import translate as translate

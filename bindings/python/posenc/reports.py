@@ -205,6 +205,40 @@ class Diagnosis(Report):
     """what to do first"""
 
 
+class Probe(Report):
+    """What posenc.probe answers."""
+
+    verdict: str
+    """one of as_file, named, unknown, other_weights and undecided"""
+    sentence: str
+    """the verdict in a sentence"""
+    sure: float
+    """the probability of what the sentence says; 0 where it is unknown or undecided"""
+    hypothesis: str | None
+    """the likeliest, "file" of the file's own"""
+    next_best: str | None
+    """the likeliest that the texts tell from it"""
+    tokens: int
+    """prompt tokens that were asked about"""
+    hypotheses: list[Record]
+    """id, title, score, probability, scale and alike of each, the likeliest first"""
+
+    def __init__(self, text: str) -> None:
+        import json
+
+        super().__init__(json.dumps(json.loads(text)["servers"][0]), "probe")
+
+    @property
+    def ok(self) -> bool:
+        """Whether it rotates as the file says."""
+        return self._data["verdict"] == "as_file"
+
+    def __str__(self) -> str:
+        return (
+            f"{self._data['sentence']}\n{super().__str__()}".rstrip() if self.findings else str(self._data["sentence"])
+        )
+
+
 class Translation(Report):
     """What posenc.translate answers."""
 

@@ -12,6 +12,7 @@ from . import _posenc
 from ._posenc import Plan, Positions
 from .errors import Error
 from .models import Model, read
+from .probing import probe as probe
 from .program import command as command
 from .program import page, printed
 from .reports import (

@@ -1,0 +1,173 @@
+// Addresses and answers as text: what has nothing to do with sockets.
+#include "cli/probe/http.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+namespace posenc::cli {
+namespace {
+
+constexpr std::size_t longest_head = std::size_t{64} << 10;
+
+std::string lower(std::string_view text) {
+  std::string made(text);
+  for (char& c : made)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return made;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
+  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+bool whole_number(std::string_view text, std::size_t& number, int base = 10) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
+  return error == std::errc() && end == text.data() + text.size() && !text.empty();
+}
+
+// Of a body in chunks; each has its size in front.
+Reading unchunked(std::string_view rest, std::size_t most, std::string& body, std::string& why) {
+  for (;;) {
+    const std::size_t line = rest.find("\r\n");
+    if (line == rest.npos) return rest.size() > 1024 ? Reading::damaged : Reading::more;
+    std::size_t size = 0;
+    if (!whole_number(trimmed(rest.substr(0, std::min(line, rest.find(';')))), size, 16)) {
+      why = "a chunk without its size";
+      return Reading::damaged;
+    }
+    if (size > most || body.size() > most - size) {
+      why = "more than " + std::to_string(most >> 20) + " MiB";
+      return Reading::damaged;
+    }
+    rest.remove_prefix(line + 2);
+    if (size == 0) return Reading::whole;
+    if (rest.size() < size + 2) return Reading::more;
+    body.append(rest.substr(0, size));
+    if (rest.substr(size, 2) != "\r\n") {
+      why = "a chunk longer than its size";
+      return Reading::damaged;
+    }
+    rest.remove_prefix(size + 2);
+  }
+}
+
+}  // namespace
+
+Expected<Url> parse_url(std::string_view text) {
+  const auto refuse = [&](std::string_view rule, std::string_view cure) {
+    return fail("URL", rule, text.find('@') == text.npos ? text : "one with '@'", cure);
+  };
+  std::string_view rest = text;
+  if (lower(text.substr(0, 8)) == "https://")
+    return refuse("must be http: posenc has no TLS of its own",
+                  "open a tunnel to it (ssh -L 8000:HOST:8000), and give its local end");
+  if (lower(text.substr(0, 7)) == "http://")
+    rest.remove_prefix(7);
+  else if (text.find("://") != text.npos)
+    return refuse("must be of http", "write http://HOST:PORT");
+  if (rest.find('@') != rest.npos)
+    return refuse("must have no user or password", "name a key by --key_env");
+  for (const char c : rest)
+    if (c <= ' ' || c == 0x7F || c == '?' || c == '#')
+      return refuse("must have no blanks, queries or fragments", "write http://HOST:PORT/v1");
+  Url url;
+  const std::size_t slash = std::min(rest.find('/'), rest.size());
+  std::string_view place = rest.substr(0, slash);
+  url.path = rest.substr(slash);
+  while (url.path.ends_with('/')) url.path.pop_back();
+  if (place.starts_with('[')) {
+    const std::size_t end = place.find(']');
+    if (end == place.npos) return refuse("must close its bracket", "write http://[::1]:PORT");
+    url.host = place.substr(1, end - 1);
+    place.remove_prefix(end + 1);
+  } else {
+    const std::size_t colon = std::min(place.find(':'), place.size());
+    url.host = place.substr(0, colon);
+    place.remove_prefix(colon);
+  }
+  if (url.host.empty()) return refuse("must name a host", "write http://HOST:PORT");
+  url.port = "80";
+  if (!place.empty()) {
+    std::size_t port = 0;
+    if (place.front() != ':' || !whole_number(place.substr(1), port) || port < 1 || port > 65535)
+      return refuse("must have a port from 1 to 65535", "write http://HOST:PORT");
+    url.port = place.substr(1);
+  }
+  return url;
+}
+
+bool is_loopback(const Url& url) {
+  return url.host == "localhost" || url.host == "::1" || url.host.starts_with("127.");
+}
+
+Reading read_answer(std::string_view bytes, bool ended, const HttpLimits& limits,
+                    HttpAnswer& answer, std::string& why) {
+  const auto damaged = [&](std::string text) {
+    why = std::move(text);
+    return Reading::damaged;
+  };
+  const std::string_view begin = "HTTP/1.";
+  if (!bytes.starts_with(begin.substr(0, std::min(bytes.size(), begin.size()))))
+    return damaged("no HTTP");
+  const std::size_t head_end = bytes.find("\r\n\r\n");
+  if (head_end == bytes.npos) {
+    if (bytes.size() > longest_head) return damaged("a head without an end");
+    if (ended) return damaged(bytes.empty() ? "nothing" : "an answer that ends within its head");
+    return Reading::more;
+  }
+  std::string_view head = bytes.substr(0, head_end), body = bytes.substr(head_end + 4);
+  std::size_t status = 0;
+  if (head.size() < 12 || !whole_number(head.substr(9, 3), status) || status < 100)
+    return damaged("no status");
+  if (status < 200) return read_answer(body, ended, limits, answer, why);  // 100: go on
+  answer.status = static_cast<int>(status);
+  std::optional<std::size_t> length;
+  bool chunked = false;
+  for (std::size_t at = head.find("\r\n"); at != head.npos && at < head.size();) {
+    at += 2;
+    const std::size_t end = std::min(head.find("\r\n", at), head.size());
+    const std::string_view line = head.substr(at, end - at);
+    const std::size_t colon = std::min(line.find(':'), line.size());
+    const std::string name = lower(trimmed(line.substr(0, colon)));
+    const std::string_view value =
+        colon < line.size() ? trimmed(line.substr(colon + 1)) : std::string_view();
+    if (name == "content-length") {
+      std::size_t said = 0;
+      if (!whole_number(value, said)) return damaged("a length that is no number");
+      if (said > limits.bytes)
+        return damaged("more than " + std::to_string(limits.bytes >> 20) + " MiB");
+      length = said;
+    } else if (name == "transfer-encoding") {
+      if (lower(value) != "chunked") return damaged("a coding that posenc does not know");
+      chunked = true;
+    } else if (name == "content-encoding" && lower(value) != "identity") {
+      return damaged("a coding that nobody asked for");
+    }
+    at = end;
+  }
+  answer.body.clear();
+  if (chunked) {
+    const Reading read = unchunked(body, limits.bytes, answer.body, why);
+    if (read == Reading::more && ended) return damaged("an answer that is cut short");
+    if (read == Reading::damaged && why.empty()) why = "a chunk without its size";
+    return read;
+  }
+  if (length) {
+    if (body.size() < *length)
+      return ended ? damaged("an answer that is cut short") : Reading::more;
+    answer.body = body.substr(0, *length);
+    return Reading::whole;
+  }
+  if (body.size() > limits.bytes)
+    return damaged("more than " + std::to_string(limits.bytes >> 20) + " MiB");
+  if (!ended) return Reading::more;
+  answer.body = body;
+  return Reading::whole;
+}
+
+}  // namespace posenc::cli
