@@ -29,7 +29,7 @@ namespace {
 constexpr std::size_t largest_config = std::size_t{16} << 20;
 
 // What is asked of each model.
-struct Asked {
+struct AskedLayout {
   LintOptions options;
   std::optional<layout::Sharding> sharding;
 };
@@ -40,7 +40,7 @@ struct Looked {
   std::optional<layout::Judgement> judged = {};
 };
 
-Expected<std::vector<Finding>> findings_of(const Model& model, const Asked& asked, Looked& out) {
+Expected<std::vector<Finding>> findings_of(const Model& model, const AskedLayout& asked, Looked& out) {
   POSENC_TRY(findings, lint(model, asked.options));
   if (!asked.sharding) return findings;
   POSENC_TRY(judged, layout::judge(model, *asked.sharding, {.length = asked.options.length}));
@@ -52,7 +52,7 @@ Expected<std::vector<Finding>> findings_of(const Model& model, const Asked& aske
 }
 
 // A file that cannot be read is a finding too, so that the others are looked at all the same.
-Expected<Looked> looked(const Expected<Model>& model, const std::string& name, const Asked& asked) {
+Expected<Looked> looked(const Expected<Model>& model, const std::string& name, const AskedLayout& asked) {
   Looked out{{name, {}}};
   Expected<std::vector<Finding>> findings =
       model ? findings_of(*model, asked, out) : std::unexpected(model.error());
@@ -69,7 +69,7 @@ Expected<Looked> looked(const Expected<Model>& model, const std::string& name, c
   return out;
 }
 
-Expected<Looked> linted(const std::string& file, const Asked& asked) {
+Expected<Looked> linted(const std::string& file, const AskedLayout& asked) {
   const Expected<Model> model = named_model(file);
   if (!model && model.error().where == "read_model")
     return std::unexpected(model.error());  // nothing is there
@@ -145,7 +145,7 @@ Answer record(const Expected<Looked>& one, const std::string& file, std::int64_t
 }
 
 // A line of a stream: the text of a configuration, or a path.
-Answer of_line(const Line& line, const Asked& asked) {
+Answer of_line(const Line& line, const AskedLayout& asked) {
   if (!line.text.starts_with('{')) {
     const std::string file(line.text);
     return record(file == "-"
@@ -161,7 +161,7 @@ Answer of_line(const Line& line, const Asked& asked) {
 
 // Fleets: a line of JSON for each model as soon as it and those before it are read.
 Expected<int> stream(const std::vector<std::string>& files, const std::string& list, int threads,
-                     const Asked& asked) {
+                     const AskedLayout& asked) {
   bool bad = false;
   const auto lines = [&](const std::string& source) -> Expected<void> {
     POSENC_TRY(answered,
@@ -287,7 +287,7 @@ Run define_lint(CLI::App& app) {
     if (!flags->from.empty() && !flags->jsonl) POSENC_CHECK(add_names(flags->from, flags->files));
     if (flags->files.empty() && flags->from.empty())
       return fail("lint", "takes one model or more", "", "posenc lint config.json");
-    Asked asked{flags->options, std::nullopt};
+    AskedLayout asked{flags->options, std::nullopt};
     if (!flags->cp.empty()) {
       POSENC_TRY(sharding, layout::read_sharding(words_or_file(flags->cp)));
       asked.sharding = sharding;

@@ -240,7 +240,7 @@ Exhibit text_exhibit(std::string name, std::string text) {
   const bool rotates = std::ranges::any_of(
       roles, [](const detail::RoleTold& one) { return one.role != detail::Role::length; });
   const bool one_line = !trimmed.contains('\n') || trimmed.find('\n') + 1 == trimmed.size();
-  const bool told_by_flags = one_line && !stamped && trimmed.contains(" --") && roles.size() > 1;
+  const bool told_by_flags = one_line && trimmed.starts_with("python") && roles.size() > 1;
   if (!line && !is_known && rotates && (told_by_flags || (!tells && versions.empty())))
     return as(ExhibitKind::command, std::string(detail::settings_by_name) + roles_text(roles));
   if (tells)
