@@ -47,8 +47,8 @@ ChosenText Prober::text_at(const ProbeOptions& options, std::int64_t distance) c
   return chosen_text(tokenizer_, model_.vocabulary(), options.seed, distance);
 }
 
-Expected<std::vector<float>> Prober::computed(const Hypothesis& hypothesis, const Observed& text,
-                                              bool late) {
+Expected<std::vector<float>> Prober::computed(const ServerHypothesis& hypothesis,
+                                              const Observed& text, bool late) {
   std::pair<std::string, std::string> key{hypothesis.id, fingerprint(text, late)};
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
   POSENC_TRY(made, log_probabilities(model_, hypothesis, text, late));
@@ -173,8 +173,11 @@ class ProbeRun {
     if (!scorer_.scores_prompts()) {
       tokens.resize(tokens.size() - std::min<std::size_t>(said, tokens.size() / 4));
       if (prober_.tokenizer_ != nullptr) {
+        // Without the token that begins every text, which the server puts there itself.
         words.clear();
-        for (const std::int32_t token : tokens) words += prober_.tokenizer_->text_of(token);
+        const std::size_t begun = prober_.tokenizer_->encode("").size();
+        for (const std::int32_t token : std::span(tokens).subspan(std::min(begun, tokens.size())))
+          words += prober_.tokenizer_->text_of(token);
       }
     }
     if (options_.told) options_.told(result_.tokens, std::to_string(tokens.size()) + " tokens");
@@ -196,8 +199,7 @@ class ProbeRun {
       }
     }
     result_.texts.push_back(
-        {std::ssize(observed.tokens) - (std::ssize(observed.tokens) - observed.prompt),
-         std::ssize(observed.tokens) - observed.prompt, distance});
+        {observed.prompt, std::ssize(observed.tokens) - observed.prompt, distance});
     result_.observed.push_back(scored.text);
     judge_->add(std::move(scored));
     const std::vector<double> scores = judge_->scores();
@@ -253,7 +255,8 @@ class ProbeRun {
   // explains less than it should.
   Expected<void> fit() {
     const std::size_t best = best_one();
-    if (judge_->scale(best) < well_explained * floor_) return {};
+    // What lies within the noise of the file's own is no other number.
+    if (judge_->scale(best) < well_explained * floor_ || living_[0]) return {};
     std::vector<std::size_t> tried;
     const std::vector<double> scores = judge_->scores();
     for (const std::string_view family : {"theta", "linear", "yarn", "yarn_flat", "amplitude"}) {
@@ -270,7 +273,7 @@ class ProbeRun {
   }
 
   // By the scale of differences over the shortest text that was asked.
-  Expected<void> fit_family(const Hypothesis from) {
+  Expected<void> fit_family(const ServerHypothesis from) {
     const Model& model = prober_.model_.about();
     const std::span<const Scored> texts = judge_->texts();
     const Scored* shortest = &texts.front();
@@ -316,7 +319,7 @@ class ProbeRun {
     if (at_found < 0.8 * least) number = std::round(found / unit * 1000) / 1000 * unit;
     auto made = hypothesis_with(model, from.family, number, options_.at);
     if (!made) return {};
-    for (const Hypothesis& one : all_)
+    for (const ServerHypothesis& one : all_)
       if (one.id == made->id) return {};
     Judge wider(all_.size() + 1, floor_);
     for (const Scored& one : judge_->texts()) {
@@ -424,7 +427,7 @@ class ProbeRun {
   Prober& prober_;
   Scorer& scorer_;
   const ProbeOptions& options_;
-  std::vector<Hypothesis> all_;
+  std::vector<ServerHypothesis> all_;
   std::vector<bool> living_ = {};
   std::optional<Judge> judge_ = {};
   double floor_ = least_floor;

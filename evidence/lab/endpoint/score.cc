@@ -34,7 +34,7 @@ double rounded(double angle, Rounding rounding) {
 
 class HypotheticalAttention : public PassageAttention {
  public:
-  HypotheticalAttention(const Llama& model, const Hypothesis& hypothesis, std::int64_t tokens,
+  HypotheticalAttention(const Llama& model, const ServerHypothesis& hypothesis, std::int64_t tokens,
                         std::int64_t prompt)
       : model_(model),
         hypothesis_(hypothesis),
@@ -135,7 +135,7 @@ class HypotheticalAttention : public PassageAttention {
   }
 
   const Llama& model_;
-  const Hypothesis& hypothesis_;
+  const ServerHypothesis& hypothesis_;
   std::int64_t tokens_, prompt_;
   std::vector<Cached> layers_;
   std::vector<float> queries_, moved_ = {};
@@ -153,7 +153,8 @@ void tell(std::span<const float> row, const Seen& seen, std::vector<float>& out)
 
 }  // namespace
 
-Expected<std::vector<float>> log_probabilities(const Llama& model, const Hypothesis& hypothesis,
+Expected<std::vector<float>> log_probabilities(const Llama& model,
+                                               const ServerHypothesis& hypothesis,
                                                const Observed& text, bool late) {
   const std::int64_t later = late ? 1 : 0;
   std::int64_t length = 0;

@@ -31,7 +31,8 @@ struct Observed {
 // The log-probabilities of the same tokens in the same order, under a hypothesis: [Σ chances]. With
 // `late` each is taken a token later than it is said to be.
 // Errors: those of Passage; a token outside of the vocabulary, more read than there is.
-Expected<std::vector<float>> log_probabilities(const Llama& model, const Hypothesis& hypothesis,
+Expected<std::vector<float>> log_probabilities(const Llama& model,
+                                               const ServerHypothesis& hypothesis,
                                                const Observed& text, bool late = false);
 
 }  // namespace posenc::lab
