@@ -48,11 +48,13 @@ ChosenText Prober::text_at(const ProbeOptions& options, std::int64_t distance) c
 }
 
 Expected<std::vector<float>> Prober::computed(const ServerHypothesis& hypothesis,
-                                              const Observed& text, bool late) {
+                                              const Observed& text, bool late, const GoOn& go_on) {
   std::pair<std::string, std::string> key{hypothesis.id, fingerprint(text, late)};
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
-  POSENC_TRY(made, log_probabilities(model_, hypothesis, text, late));
-  known_.emplace(std::move(key), made);
+  bool whole = true;
+  const GoOn heard = [&](std::span<const float> part) { return whole = go_on(part); };
+  POSENC_TRY(made, log_probabilities(model_, hypothesis, text, late, go_on ? heard : GoOn{}));
+  if (whole) known_.emplace(std::move(key), made);
   return std::move(made);
 }
 
@@ -209,8 +211,9 @@ class ProbeRun {
 
   double least_scale(const Scored& scored) const {
     double least = std::numeric_limits<double>::infinity();
-    for (const std::vector<float>& of : scored.computed)
-      if (!of.empty()) least = std::min(least, scale_of(differences(scored.text, of)));
+    for (std::size_t h = 0; h < all_.size(); ++h)
+      if (scored.whole(h))
+        least = std::min(least, scale_of(differences(scored.text, scored.computed[h])));
     return least;
   }
 
@@ -220,6 +223,7 @@ class ProbeRun {
                     [&](const Seen& seen) { return seen.read >= std::ssize(observed.tokens); });
     Scored made{.text = std::move(observed), .computed = {}};
     made.computed.resize(all_.size());
+    std::size_t best = 0;
     const std::int64_t length = std::ssize(made.text.tokens);
     const bool generated = !made.text.seen.empty() && made.text.seen.back().read > made.text.prompt;
     for (std::size_t h = 0; h < all_.size(); ++h) {
@@ -230,8 +234,23 @@ class ProbeRun {
         made.computed[h] = made.computed[0];
         continue;
       }
-      POSENC_TRY(numbers, prober_.computed(all_[h], made.text, late));
+      // One that falls far behind the best so far is read no further.
+      const GoOn go_on = [&](std::span<const float> part) {
+        const std::span<const float> other = std::span(made.computed[best]).first(part.size());
+        const double scale = std::max(floor_, std::min(scale_of(differences(made.text, part)),
+                                                       scale_of(differences(made.text, other))));
+        return log_likelihood(made.text, part, scale) >
+               log_likelihood(made.text, other, scale) - 3 * out;
+      };
+      POSENC_TRY(numbers, prober_.computed(all_[h], made.text, late, h > 0 ? go_on : GoOn{}));
       made.computed[h] = std::move(numbers);
+      if (h == 0 || !made.whole(h)) continue;
+      const double scale =
+          std::max(floor_, std::min(scale_of(differences(made.text, made.computed[h])),
+                                    scale_of(differences(made.text, made.computed[best]))));
+      if (log_likelihood(made.text, made.computed[h], scale) >
+          log_likelihood(made.text, made.computed[best], scale))
+        best = h;
     }
     if (!living_[0]) made.computed[0].clear();
     return made;
@@ -408,9 +427,9 @@ class ProbeRun {
     for (const Scored& one : judge_->texts())
       if (longest == nullptr || one.text.tokens.size() > longest->text.tokens.size())
         longest = &one;
-    if (longest == nullptr || longest->computed[best].empty()) return;
+    if (longest == nullptr || !longest->whole(best)) return;
     std::vector<float> other = longest->computed[second];
-    if (other.empty())
+    if (!longest->whole(second))
       if (auto numbers = prober_.computed(all_[second], longest->text, result_.late))
         other = std::move(*numbers);
     std::size_t next = 0;

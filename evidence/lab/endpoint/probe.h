@@ -98,7 +98,7 @@ class Prober {
  private:
   friend class ProbeRun;
   Expected<std::vector<float>> computed(const ServerHypothesis& hypothesis, const Observed& text,
-                                        bool late);
+                                        bool late, const GoOn& go_on = {});
 
   const Llama& model_;
   const Tokenizer* tokenizer_;

@@ -155,7 +155,7 @@ void tell(std::span<const float> row, const Seen& seen, std::vector<float>& out)
 
 Expected<std::vector<float>> log_probabilities(const Llama& model,
                                                const ServerHypothesis& hypothesis,
-                                               const Observed& text, bool late) {
+                                               const Observed& text, bool late, const GoOn& go_on) {
   const std::int64_t later = late ? 1 : 0;
   std::int64_t length = 0;
   for (const Seen& seen : text.seen) {
@@ -177,7 +177,7 @@ Expected<std::vector<float>> log_probabilities(const Llama& model,
                return Expected<std::unique_ptr<PassageAttention>>(
                    std::make_unique<HypotheticalAttention>(of, hypothesis, length, text.prompt));
              }));
-  constexpr std::int64_t chunk = 512;
+  const std::int64_t chunk = go_on ? 32 : 512;
   constexpr std::size_t most_rows = 64;  // of logits at once, as Llama::losses has them
   const auto width = index(model.width());
   std::vector<float> made;
@@ -200,6 +200,7 @@ Expected<std::vector<float>> log_probabilities(const Llama& model,
       for (std::size_t i = from; i < next; ++i)
         tell(std::span(logits).subspan((i - from) * vocabulary, vocabulary), text.seen[i], made);
     }
+    if (go_on && at + count < length && !go_on(made)) break;
   }
   return made;
 }
