@@ -32,9 +32,9 @@ struct ProbeFlags {
   bool json = false;
 };
 
-Expected<Asking> asking_of(const std::string& address, const ProbeFlags& flags) {
+Expected<ServerQuery> asking_of(const std::string& address, const ProbeFlags& flags) {
   POSENC_TRY(url, parse_url(address));
-  Asking made{.url = url, .model = flags.name};
+  ServerQuery made{.url = url, .model = flags.name};
   made.limits.seconds = flags.timeout;
   if (const char* key = std::getenv(flags.key_env.c_str()); key != nullptr && *key != '\0') {
     // A line's end in it would be a header of its own.
@@ -96,25 +96,25 @@ Run define_probe(CLI::App& app) {
       ->default_str("");
   app.add_flag("--json", flags->json)->description("All of it as JSON (docs/json.md)");
   app.footer(
-      "Asks the server for log-probabilities of texts that it chooses, computes the same from the "
-      "model's weights under\n"
-      "each rotation that it might run, and names the likeliest. Needs OpenBLAS "
-      "(Debian: libopenblas0-pthread).\n"
+      "Asks the server for log-probabilities of texts that it chooses, computes the same from the\n"
+      "model's weights under each rotation that it might run, and names the likeliest. Needs\n"
+      "OpenBLAS (Debian: libopenblas0-pthread).\n"
       "Exit code 0: as the file says, 1: another rotation, or none that is known, 2: no answer "
-      "that could be used.\n\n"
+      "that\n"
+      "could be used.\n\n"
       "Examples:\n"
       "  posenc probe http://127.0.0.1:8080 --model SmolLM2.gguf\n"
       "  posenc probe http://127.0.0.1:8000/v1 --model SmolLM2.gguf --at 8k --json\n"
       "  posenc probe http://127.0.0.1:8000 http://127.0.0.1:8001 --model SmolLM2.gguf");
   return [flags, &app]() -> Expected<int> {
-    std::vector<Asking> asking;
+    std::vector<ServerQuery> asking;
     for (const std::string& address : flags->urls) {
       POSENC_TRY(one, asking_of(address, *flags));
       asking.push_back(one);
     }
     POSENC_TRY(tokenizer, lab::Tokenizer::read(flags->model));
     std::vector<std::unique_ptr<HttpScorer>> scorers;
-    for (Asking& one : asking) {
+    for (ServerQuery& one : asking) {
       POSENC_TRY(scorer, HttpScorer::find(std::move(one), &tokenizer));
       scorers.push_back(std::move(scorer));
     }

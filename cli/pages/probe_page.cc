@@ -34,7 +34,7 @@ std::string likelihood_picture(const lab::ProbeResult& result, std::string_view 
   std::vector<double> seen(wide), best(wide), other(wide), count(wide);
   const double last = static_cast<double>(result.evidence.back().read) + 1;
   const double first = static_cast<double>(result.evidence.front().read);
-  for (const lab::Evidence& one : result.evidence) {
+  for (const lab::EvidenceToken& one : result.evidence) {
     const double share = (static_cast<double>(one.read) - first) / (last - first);
     const auto column =
         std::min(wide - 1, static_cast<std::size_t>(share * static_cast<double>(wide)));

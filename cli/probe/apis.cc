@@ -52,8 +52,27 @@ void add(std::vector<Chance>& chances, std::int32_t token, std::optional<float> 
   chances.push_back({token, *how_likely});
 }
 
+// Nothing of what is asked for is nested deeper; a hundred thousand arrays within each other take
+// a hundred times their bytes.
+Page parsed(const std::string& body) {
+  int depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < body.size(); ++i) {
+    const char c = body[i];
+    if (quoted && c == '\\')
+      ++i;
+    else if (c == '"')
+      quoted = !quoted;
+    else if (!quoted && (c == '[' || c == '{') && ++depth > 32)
+      return Page(Page::value_t::discarded);
+    else if (!quoted && (c == ']' || c == '}'))
+      --depth;
+  }
+  return Page::parse(body, nullptr, false);
+}
+
 std::string excerpt(const std::string& body) {
-  const Page page = Page::parse(body, nullptr, false);
+  const Page page = parsed(body);
   for (const char* key : {"error", "detail", "message"})
     if (const Page* told = at(page, key)) {
       if (told->is_string()) return printable(told->get<std::string>(), 160);
@@ -70,7 +89,7 @@ std::unexpected<Error> damaged(std::string_view what) {
 
 }  // namespace
 
-HttpScorer::HttpScorer(Asking asking, const lab::Tokenizer* tokenizer)
+HttpScorer::HttpScorer(ServerQuery asking, const lab::Tokenizer* tokenizer)
     : asking_(std::move(asking)), tokenizer_(tokenizer) {
   root_ = asking_.url.path;
   if (root_.ends_with("/v1")) root_.resize(root_.size() - 3);
@@ -144,7 +163,7 @@ std::string HttpScorer::body_of(Api api, const std::string& text,
 
 Expected<Observed> HttpScorer::read(Api api, const std::string& answer,
                                     const std::vector<std::int32_t>& tokens) const {
-  const Page page = Page::parse(answer, nullptr, false);
+  const Page page = parsed(answer);
   if (page.is_discarded()) return damaged("no JSON");
   const std::int64_t prompt = std::ssize(tokens);
   Observed made{.tokens = tokens, .prompt = prompt};
@@ -317,7 +336,7 @@ Expected<bool> HttpScorer::has(Api api, bool tokens) {
   return true;
 }
 
-Expected<std::unique_ptr<HttpScorer>> HttpScorer::find(Asking asking,
+Expected<std::unique_ptr<HttpScorer>> HttpScorer::find(ServerQuery asking,
                                                        const lab::Tokenizer* tokenizer) {
   const double patience = asking.limits.seconds;
   constexpr double of_small_requests = 30;
@@ -327,7 +346,7 @@ Expected<std::unique_ptr<HttpScorer>> HttpScorer::find(Asking asking,
   POSENC_TRY(props, made->ask(made->root_ + "/props", ""));
   bool is_llama_cpp = false;
   if (props.status == 200) {
-    const Page page = Page::parse(props.body, nullptr, false);
+    const Page page = parsed(props.body);
     if (const Page* settings = at(page, "default_generation_settings")) {
       is_llama_cpp = true;
       if (const Page* context = at(*settings, "n_ctx");
@@ -337,7 +356,7 @@ Expected<std::unique_ptr<HttpScorer>> HttpScorer::find(Asking asking,
   }
   POSENC_TRY(models, made->ask(made->versioned_ + "/models", ""));
   if (models.status == 200) {
-    const Page page = Page::parse(models.body, nullptr, false);
+    const Page page = parsed(models.body);
     if (const Page* first = first_of(at(page, "data"))) {
       if (const Page* id = at(*first, "id");
           id != nullptr && id->is_string() && made->asking_.model.empty())

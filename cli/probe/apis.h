@@ -27,7 +27,7 @@ constexpr std::string_view name(Api api) {
   return names[static_cast<std::size_t>(api)];
 }
 
-struct Asking {
+struct ServerQuery {
   Url url = {};
   std::string model = {};  // "": the first that the server lists
   std::string key = {};
@@ -40,7 +40,8 @@ class HttpScorer : public lab::Scorer {
  public:
   // Asks the server which of its ways it has. `tokenizer` null: only servers that take tokens.
   // Errors: those of request(); no way that tells log-probabilities.
-  static Expected<std::unique_ptr<HttpScorer>> find(Asking asking, const lab::Tokenizer* tokenizer);
+  static Expected<std::unique_ptr<HttpScorer>> find(ServerQuery asking,
+                                                    const lab::Tokenizer* tokenizer);
 
   Expected<lab::Observed> score(const std::string& text, const std::vector<std::int32_t>& tokens,
                                 std::int64_t more) override;
@@ -53,7 +54,7 @@ class HttpScorer : public lab::Scorer {
   bool takes_tokens() const { return tokens_; }
 
  private:
-  HttpScorer(Asking asking, const lab::Tokenizer* tokenizer);
+  HttpScorer(ServerQuery asking, const lab::Tokenizer* tokenizer);
   Expected<HttpAnswer> ask(std::string_view path, const std::string& body) const;
   std::string body_of(Api api, const std::string& text, const std::vector<std::int32_t>& tokens,
                       std::int64_t more) const;
@@ -63,7 +64,7 @@ class HttpScorer : public lab::Scorer {
   Expected<bool> has(Api api, bool tokens);
   std::int32_t token_of(std::string_view text) const;
 
-  Asking asking_;
+  ServerQuery asking_;
   const lab::Tokenizer* tokenizer_;
   std::unordered_map<std::string, std::int32_t> token_of_ = {};  // −1: several have this text
   Api api_ = Api::openai_echo;

@@ -31,26 +31,27 @@ bool whole_number(std::string_view text, std::size_t& number, int base = 10) {
 }
 
 // Of a body in chunks; each has its size in front.
-Reading unchunked(std::string_view rest, std::size_t most, std::string& body, std::string& why) {
+AnswerState unchunked(std::string_view rest, std::size_t most, std::string& body,
+                      std::string& why) {
   for (;;) {
     const std::size_t line = rest.find("\r\n");
-    if (line == rest.npos) return rest.size() > 1024 ? Reading::damaged : Reading::more;
+    if (line == rest.npos) return rest.size() > 1024 ? AnswerState::damaged : AnswerState::more;
     std::size_t size = 0;
     if (!whole_number(trimmed(rest.substr(0, std::min(line, rest.find(';')))), size, 16)) {
       why = "a chunk without its size";
-      return Reading::damaged;
+      return AnswerState::damaged;
     }
     if (size > most || body.size() > most - size) {
       why = "more than " + std::to_string(most >> 20) + " MiB";
-      return Reading::damaged;
+      return AnswerState::damaged;
     }
     rest.remove_prefix(line + 2);
-    if (size == 0) return Reading::whole;
-    if (rest.size() < size + 2) return Reading::more;
+    if (size == 0) return AnswerState::whole;
+    if (rest.size() < size + 2) return AnswerState::more;
     body.append(rest.substr(0, size));
     if (rest.substr(size, 2) != "\r\n") {
       why = "a chunk longer than its size";
-      return Reading::damaged;
+      return AnswerState::damaged;
     }
     rest.remove_prefix(size + 2);
   }
@@ -105,26 +106,35 @@ bool is_loopback(const Url& url) {
   return url.host == "localhost" || url.host == "::1" || url.host.starts_with("127.");
 }
 
-Reading read_answer(std::string_view bytes, bool ended, const HttpLimits& limits,
-                    HttpAnswer& answer, std::string& why) {
+AnswerState read_answer(std::string_view bytes, bool ended, const HttpLimits& limits,
+                        HttpAnswer& answer, std::string& why) {
   const auto damaged = [&](std::string text) {
     why = std::move(text);
-    return Reading::damaged;
+    return AnswerState::damaged;
   };
   const std::string_view begin = "HTTP/1.";
+  if (bytes.size() > 2 * limits.bytes + longest_head)
+    return damaged("more than " + std::to_string(limits.bytes >> 20) + " MiB");
+  // 100 and its kin say that the answer is yet to come.
+  for (int before = 0; before < 8; ++before) {
+    const std::size_t end = bytes.find("\r\n\r\n");
+    if (end == bytes.npos || !bytes.starts_with(begin) || bytes.size() < 12 || bytes[9] != '1')
+      break;
+    bytes.remove_prefix(end + 4);
+  }
   if (!bytes.starts_with(begin.substr(0, std::min(bytes.size(), begin.size()))))
     return damaged("no HTTP");
   const std::size_t head_end = bytes.find("\r\n\r\n");
   if (head_end == bytes.npos) {
     if (bytes.size() > longest_head) return damaged("a head without an end");
     if (ended) return damaged(bytes.empty() ? "nothing" : "an answer that ends within its head");
-    return Reading::more;
+    return AnswerState::more;
   }
   std::string_view head = bytes.substr(0, head_end), body = bytes.substr(head_end + 4);
   std::size_t status = 0;
   if (head.size() < 12 || !whole_number(head.substr(9, 3), status) || status < 100)
     return damaged("no status");
-  if (status < 200) return read_answer(body, ended, limits, answer, why);  // 100: go on
+  if (status < 200) return damaged("an answer that is always yet to come");
   answer.status = static_cast<int>(status);
   std::optional<std::size_t> length;
   bool chunked = false;
@@ -152,22 +162,22 @@ Reading read_answer(std::string_view bytes, bool ended, const HttpLimits& limits
   }
   answer.body.clear();
   if (chunked) {
-    const Reading read = unchunked(body, limits.bytes, answer.body, why);
-    if (read == Reading::more && ended) return damaged("an answer that is cut short");
-    if (read == Reading::damaged && why.empty()) why = "a chunk without its size";
+    const AnswerState read = unchunked(body, limits.bytes, answer.body, why);
+    if (read == AnswerState::more && ended) return damaged("an answer that is cut short");
+    if (read == AnswerState::damaged && why.empty()) why = "a chunk without its size";
     return read;
   }
   if (length) {
     if (body.size() < *length)
-      return ended ? damaged("an answer that is cut short") : Reading::more;
+      return ended ? damaged("an answer that is cut short") : AnswerState::more;
     answer.body = body.substr(0, *length);
-    return Reading::whole;
+    return AnswerState::whole;
   }
   if (body.size() > limits.bytes)
     return damaged("more than " + std::to_string(limits.bytes >> 20) + " MiB");
-  if (!ended) return Reading::more;
+  if (!ended) return AnswerState::more;
   answer.body = body;
-  return Reading::whole;
+  return AnswerState::whole;
 }
 
 }  // namespace posenc::cli

@@ -22,7 +22,7 @@ bool is_loopback(const Url& url);  // by its name: localhost, ::1, 127.…
 struct HttpLimits {
   double seconds = 300;  // of a whole request
   double connecting = 5;
-  std::size_t bytes = std::size_t{64} << 20;  // of an answer
+  std::size_t bytes = std::size_t{32} << 20;  // of an answer
 };
 
 struct HttpAnswer {
@@ -36,8 +36,8 @@ Expected<HttpAnswer> request(const Url& url, std::string_view path, std::string_
 
 // Of the bytes of an answer: "" as long as more must come, else what is wrong with it, or its body
 // in `answer`. `ended`: the server has closed.
-enum class Reading { more, whole, damaged };
-Reading read_answer(std::string_view bytes, bool ended, const HttpLimits& limits,
-                    HttpAnswer& answer, std::string& why);
+enum class AnswerState { more, whole, damaged };
+AnswerState read_answer(std::string_view bytes, bool ended, const HttpLimits& limits,
+                        HttpAnswer& answer, std::string& why);
 
 }  // namespace posenc::cli

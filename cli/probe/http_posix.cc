@@ -144,15 +144,15 @@ Expected<HttpAnswer> request(const Url& url, std::string_view path, std::string_
         ready(socket.get(), POLLIN, Clock::now()))
       continue;
     switch (read_answer(bytes, got <= 0, limits, answer, why)) {
-      case Reading::damaged:
+      case AnswerState::damaged:
         return fail("probe", "the server must answer in HTTP", why,
                     "is " + place(url) + " the server?");
-      case Reading::whole:
+      case AnswerState::whole:
         if (answer.status >= 300 && answer.status < 400)
           return fail("probe", "a redirect is not followed", std::to_string(answer.status),
                       "name the server that it leads to");
         return answer;
-      case Reading::more: break;
+      case AnswerState::more: break;
     }
   }
 }

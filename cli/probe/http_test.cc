@@ -43,28 +43,28 @@ TEST(ProbeUrl, RefusesWhatItCannotReach) {
   EXPECT_EQ(parse_url("http://user:secret@a").error().message().find("secret"), std::string::npos);
 }
 
-Reading read(const std::string& bytes, bool ended, std::string& body) {
+AnswerState read(const std::string& bytes, bool ended, std::string& body) {
   HttpAnswer answer;
   std::string why;
-  const Reading made = read_answer(bytes, ended, {.bytes = 1 << 20}, answer, why);
-  body = made == Reading::damaged ? why : answer.body;
+  const AnswerState made = read_answer(bytes, ended, {.bytes = 1 << 20}, answer, why);
+  body = made == AnswerState::damaged ? why : answer.body;
   return made;
 }
 
 TEST(ProbeAnswer, IsReadByLengthByChunksAndToTheEnd) {
   std::string body;
   const std::string head = "HTTP/1.1 200 OK\r\n";
-  EXPECT_EQ(read(head + "Content-Length: 2\r\n\r\nhi", false, body), Reading::whole);
+  EXPECT_EQ(read(head + "Content-Length: 2\r\n\r\nhi", false, body), AnswerState::whole);
   EXPECT_EQ(body, "hi");
-  EXPECT_EQ(read(head + "Content-Length: 3\r\n\r\nhi", false, body), Reading::more);
+  EXPECT_EQ(read(head + "Content-Length: 3\r\n\r\nhi", false, body), AnswerState::more);
   EXPECT_EQ(read(head + "transfer-encoding: chunked\r\n\r\n2\r\nhi\r\n1;x=y\r\n!\r\n0\r\n\r\n",
                  false, body),
-            Reading::whole);
+            AnswerState::whole);
   EXPECT_EQ(body, "hi!");
-  EXPECT_EQ(read(head + "\r\nhi", true, body), Reading::whole);
+  EXPECT_EQ(read(head + "\r\nhi", true, body), AnswerState::whole);
   EXPECT_EQ(body, "hi");
   EXPECT_EQ(read("HTTP/1.1 100 Continue\r\n\r\n" + head + "Content-Length: 0\r\n\r\n", false, body),
-            Reading::whole);
+            AnswerState::whole);
 }
 
 TEST(ProbeAnswer, SaysWhatIsWrongWithIt) {
@@ -77,15 +77,19 @@ TEST(ProbeAnswer, SaysWhatIsWrongWithIt) {
         head + "Transfer-Encoding: gzip\r\n\r\n", head + "Transfer-Encoding: chunked\r\n\r\nzz\r\n",
         head + "Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n",
         head + "Transfer-Encoding: chunked\r\n\r\n1\r\nabc"}) {
-    EXPECT_EQ(read(bad, false, why), Reading::damaged) << bad;
+    EXPECT_EQ(read(bad, false, why), AnswerState::damaged) << bad;
     EXPECT_FALSE(why.empty());
   }
-  EXPECT_EQ(read(head + "Content-Length: 3\r\n\r\nhi", true, why), Reading::damaged);
+  EXPECT_EQ(read(head + "Content-Length: 3\r\n\r\nhi", true, why), AnswerState::damaged);
   EXPECT_EQ(why, "an answer that is cut short");
-  EXPECT_EQ(read(head + "Content-Le", true, why), Reading::damaged);
-  EXPECT_EQ(read("", true, why), Reading::damaged);
-  EXPECT_EQ(read(std::string(1 << 17, 'x'), false, why), Reading::damaged);
-  EXPECT_EQ(read("HTTP/1.1 200 OK\r\n" + std::string(1 << 17, 'x'), false, why), Reading::damaged);
+  EXPECT_EQ(read(head + "Content-Le", true, why), AnswerState::damaged);
+  EXPECT_EQ(read("", true, why), AnswerState::damaged);
+  std::string waits;
+  for (int i = 0; i < 10000; ++i) waits += "HTTP/1.1 100 Continue\r\n\r\n";
+  EXPECT_EQ(read(waits, false, why), AnswerState::damaged);
+  EXPECT_EQ(read(std::string(1 << 17, 'x'), false, why), AnswerState::damaged);
+  EXPECT_EQ(read("HTTP/1.1 200 OK\r\n" + std::string(1 << 17, 'x'), false, why),
+            AnswerState::damaged);
 }
 
 #ifndef _WIN32
@@ -156,8 +160,8 @@ std::string json(const std::string& body, const std::string& status = "200 OK") 
 
 Error refusal(std::function<std::string(const std::string&)> say, std::string key = {}) {
   Server server(std::move(say));
-  Asking asking{.url = *parse_url("http://127.0.0.1:" + std::to_string(server.port)),
-                .key = std::move(key)};
+  ServerQuery asking{.url = *parse_url("http://127.0.0.1:" + std::to_string(server.port)),
+                     .key = std::move(key)};
   asking.limits.seconds = 0.5;
   asking.retries = 0;
   const auto found = HttpScorer::find(asking, nullptr);

@@ -64,19 +64,20 @@ class List {
  public:
   List(const Model& model, std::int64_t length) : model_(model), length_(length) {}
 
-  void add(Hypothesis made) {
+  void add(ServerHypothesis made) {
     if (made.finding.code.empty() && !made.id.starts_with("file")) return;  // nothing differs
     // A factor that the file has itself is no other hypothesis.
-    for (const Hypothesis& one : all_)
+    for (const ServerHypothesis& one : all_)
       if (one.id == made.id) return;
     all_.push_back(std::move(made));
   }
   void changed(std::string id, std::string title, const std::function<bool(Model&)>& change,
-               std::int64_t shows_from = 0) {
-    Hypothesis made{
+               std::int64_t shows_from = 0, Finding otherwise = {}) {
+    ServerHypothesis made{
         .id = std::move(id), .title = std::move(title), .model = model_, .shows_from = shows_from};
     if (!change(made.model)) return;
     made.finding = finding_of(model_, made.model, length_);
+    if (made.finding.code.empty()) made.finding = std::move(otherwise);
     add(std::move(made));
   }
   void of_family(std::string_view family, double number) {
@@ -90,12 +91,12 @@ class List {
          .shows_from = placement.restart,
          .finding = std::move(finding)});
   }
-  std::vector<Hypothesis> take() { return std::move(all_); }
+  std::vector<ServerHypothesis> take() { return std::move(all_); }
 
  private:
   const Model& model_;
   std::int64_t length_;
-  std::vector<Hypothesis> all_;
+  std::vector<ServerHypothesis> all_;
 };
 
 void add_rotations(List& list, const Model& model) {
@@ -144,12 +145,13 @@ void add_rotations(List& list, const Model& model) {
          .finding = slip("pairing", "channels (2r, 2r + 1) rotate where (r, r + head_dim/2) should",
                          "rotate halves (vLLM's is_neox_style), or permute the rows of q and "
                          "k as converters to GGUF do")});
-    Hypothesis half{.id = "half_head_hf",
-                    .title = "half of each head rotates, of " + what,
-                    .model = model,
-                    .other_order = true,
-                    .finding = slip("rotary_dim", "half of each head's channels rotate, not all",
-                                    "write the file's partial_rotary_factor, 1 where it has none")};
+    ServerHypothesis half{
+        .id = "half_head_hf",
+        .title = "half of each head rotates, of " + what,
+        .model = model,
+        .other_order = true,
+        .finding = slip("rotary_dim", "half of each head's channels rotate, not all",
+                        "write the file's partial_rotary_factor, 1 where it has none")};
     change_ropes(half.model, [](Rope& rope) {
       rope.partial_rotary_factor *= 0.5;
       if (rope.rotary_dim) *rope.rotary_dim /= 2;
@@ -204,9 +206,13 @@ void add_windows(List& list, const Model& model, std::int64_t length) {
     list.changed("window_lost", "the window is lost: all layers see all of a text", windowed(0));
   for (const std::int64_t window : {128, 256, 512, 1024, 2048, 4096})
     if (window < length)
-      list.changed("window:" + std::to_string(window),
-                   "all layers see the last " + std::to_string(window) + " tokens alone",
-                   windowed(window), has ? 0 : window);
+      list.changed(
+          "window:" + std::to_string(window),
+          "all layers see the last " + std::to_string(window) + " tokens alone", windowed(window),
+          has ? 0 : window,
+          slip("window",
+               "layers see " + std::to_string(window) + " tokens where the file has no window",
+               "start the server without a window (sliding_window null)", window));
 }
 
 void add_placements(List& list, std::int64_t length) {
@@ -266,10 +272,10 @@ std::int64_t Placement::at(std::int64_t token, std::int64_t prompt) const {
   return std::max<std::int64_t>(place, 0);
 }
 
-std::optional<Hypothesis> hypothesis_with(const Model& model, std::string_view family,
-                                          double number, std::int64_t length) {
+std::optional<ServerHypothesis> hypothesis_with(const Model& model, std::string_view family,
+                                                double number, std::int64_t length) {
   if (!std::isfinite(number) || number <= 0) return std::nullopt;
-  Hypothesis made{.family = std::string(family), .number = number, .model = model};
+  ServerHypothesis made{.family = std::string(family), .number = number, .model = model};
   const std::string text = number_text(number);
   RopeChange change;
   if (family == "linear") {
@@ -306,7 +312,7 @@ std::optional<Hypothesis> hypothesis_with(const Model& model, std::string_view f
   return made;
 }
 
-std::vector<Hypothesis> hypotheses_of(const Model& model, std::int64_t length) {
+std::vector<ServerHypothesis> hypotheses_of(const Model& model, std::int64_t length) {
   List list(model, length);
   list.add({.id = "file", .title = "what the file says", .model = model});
   add_rotations(list, model);
@@ -327,8 +333,8 @@ std::vector<Hypothesis> hypotheses_of(const Model& model, std::int64_t length) {
   return list.take();
 }
 
-std::int64_t pairs_apart(const Hypothesis& a, const Hypothesis& b, std::int64_t distance,
-                         std::int64_t length) {
+std::int64_t pairs_apart(const ServerHypothesis& a, const ServerHypothesis& b,
+                         std::int64_t distance, std::int64_t length) {
   std::int64_t most = 0;
   for (std::size_t i = 0; i < std::min(a.model.groups.size(), b.model.groups.size()); ++i) {
     const LayerGroup &left = a.model.groups[i], &right = b.model.groups[i];

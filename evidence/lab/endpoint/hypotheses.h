@@ -17,9 +17,9 @@ namespace posenc::lab {
 // off by one number are no fault that a text could show.
 struct Placement {
   std::int64_t restart = 0;  // positions begin anew at each multiple of it; 0: never
-  std::int64_t behind = 0;   // tokens behind the prompt stand so much further
+  std::int64_t behind = 0;   // tokens behind the prompt are so much further out
   std::int64_t pad_to = 0;   // and as much as the prompt lacks to a multiple of it; 0: nothing
-  std::int64_t keys = 0;     // keys stand so much further than queries
+  std::int64_t keys = 0;     // keys are so much further out than queries
   // Of a token of a text whose prompt has `prompt` tokens, both counted from 0.
   std::int64_t at(std::int64_t token, std::int64_t prompt) const;
   bool of_generation() const { return behind != 0 || pad_to != 0; }
@@ -29,7 +29,7 @@ struct Placement {
 // What each angle is rounded to before its cosine is taken.
 enum class Rounding { none, half, bfloat16 };
 
-struct Hypothesis {
+struct ServerHypothesis {
   std::string id = {};      // stable: "yarn:4"
   std::string title = {};   // "YaRN by 4"
   std::string family = {};  // "yarn"; those of a family differ by a number, and it can be fitted
@@ -46,18 +46,18 @@ struct Hypothesis {
 
 // All that are known for a model; the first is what its file says. `length`: of the longest text
 // that will be asked about, so that windows beyond it are left out.
-std::vector<Hypothesis> hypotheses_of(const Model& model, std::int64_t length);
+std::vector<ServerHypothesis> hypotheses_of(const Model& model, std::int64_t length);
 
 // One of a family with another number: "linear", "yarn", "yarn_flat" (without its factor on cos and
 // sin), "theta", "amplitude". nullopt: no such family, a number that it cannot have, a model
 // without RoPE.
-std::optional<Hypothesis> hypothesis_with(const Model& model, std::string_view family,
-                                          double number, std::int64_t length);
+std::optional<ServerHypothesis> hypothesis_with(const Model& model, std::string_view family,
+                                                double number, std::int64_t length);
 
 // How many pairs of channels stand at least half a radian apart under the two, for a query and a
 // key so far apart; all pairs where only one of them sees the key, or only one rotates. The larger
 // count of the layers'.
-std::int64_t pairs_apart(const Hypothesis& a, const Hypothesis& b, std::int64_t distance,
-                         std::int64_t length);
+std::int64_t pairs_apart(const ServerHypothesis& a, const ServerHypothesis& b,
+                         std::int64_t distance, std::int64_t length);
 
 }  // namespace posenc::lab

@@ -47,12 +47,14 @@ ChosenText Prober::text_at(const ProbeOptions& options, std::int64_t distance) c
   return chosen_text(tokenizer_, model_.vocabulary(), options.seed, distance);
 }
 
-Expected<std::vector<float>> Prober::computed(const Hypothesis& hypothesis, const Observed& text,
-                                              bool late) {
+Expected<std::vector<float>> Prober::computed(const ServerHypothesis& hypothesis,
+                                              const Observed& text, bool late, const GoOn& go_on) {
   std::pair<std::string, std::string> key{hypothesis.id, fingerprint(text, late)};
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
-  POSENC_TRY(made, log_probabilities(model_, hypothesis, text, late));
-  known_.emplace(std::move(key), made);
+  bool whole = true;
+  const GoOn heard = [&](std::span<const float> part) { return whole = go_on(part); };
+  POSENC_TRY(made, log_probabilities(model_, hypothesis, text, late, go_on ? heard : GoOn{}));
+  if (whole) known_.emplace(std::move(key), made);
   return std::move(made);
 }
 
@@ -173,8 +175,11 @@ class ProbeRun {
     if (!scorer_.scores_prompts()) {
       tokens.resize(tokens.size() - std::min<std::size_t>(said, tokens.size() / 4));
       if (prober_.tokenizer_ != nullptr) {
+        // Without the token that begins every text, which the server puts there itself.
         words.clear();
-        for (const std::int32_t token : tokens) words += prober_.tokenizer_->text_of(token);
+        const std::size_t begun = prober_.tokenizer_->encode("").size();
+        for (const std::int32_t token : std::span(tokens).subspan(std::min(begun, tokens.size())))
+          words += prober_.tokenizer_->text_of(token);
       }
     }
     if (options_.told) options_.told(result_.tokens, std::to_string(tokens.size()) + " tokens");
@@ -196,8 +201,7 @@ class ProbeRun {
       }
     }
     result_.texts.push_back(
-        {std::ssize(observed.tokens) - (std::ssize(observed.tokens) - observed.prompt),
-         std::ssize(observed.tokens) - observed.prompt, distance});
+        {observed.prompt, std::ssize(observed.tokens) - observed.prompt, distance});
     result_.observed.push_back(scored.text);
     judge_->add(std::move(scored));
     const std::vector<double> scores = judge_->scores();
@@ -207,8 +211,9 @@ class ProbeRun {
 
   double least_scale(const Scored& scored) const {
     double least = std::numeric_limits<double>::infinity();
-    for (const std::vector<float>& of : scored.computed)
-      if (!of.empty()) least = std::min(least, scale_of(differences(scored.text, of)));
+    for (std::size_t h = 0; h < all_.size(); ++h)
+      if (scored.whole(h))
+        least = std::min(least, scale_of(differences(scored.text, scored.computed[h])));
     return least;
   }
 
@@ -218,6 +223,7 @@ class ProbeRun {
                     [&](const Seen& seen) { return seen.read >= std::ssize(observed.tokens); });
     Scored made{.text = std::move(observed), .computed = {}};
     made.computed.resize(all_.size());
+    std::size_t best = 0;
     const std::int64_t length = std::ssize(made.text.tokens);
     const bool generated = !made.text.seen.empty() && made.text.seen.back().read > made.text.prompt;
     for (std::size_t h = 0; h < all_.size(); ++h) {
@@ -228,8 +234,23 @@ class ProbeRun {
         made.computed[h] = made.computed[0];
         continue;
       }
-      POSENC_TRY(numbers, prober_.computed(all_[h], made.text, late));
+      // One that falls far behind the best so far is read no further.
+      const GoOn go_on = [&](std::span<const float> part) {
+        const std::span<const float> other = std::span(made.computed[best]).first(part.size());
+        const double scale = std::max(floor_, std::min(scale_of(differences(made.text, part)),
+                                                       scale_of(differences(made.text, other))));
+        return log_likelihood(made.text, part, scale) >
+               log_likelihood(made.text, other, scale) - 3 * out;
+      };
+      POSENC_TRY(numbers, prober_.computed(all_[h], made.text, late, h > 0 ? go_on : GoOn{}));
       made.computed[h] = std::move(numbers);
+      if (h == 0 || !made.whole(h)) continue;
+      const double scale =
+          std::max(floor_, std::min(scale_of(differences(made.text, made.computed[h])),
+                                    scale_of(differences(made.text, made.computed[best]))));
+      if (log_likelihood(made.text, made.computed[h], scale) >
+          log_likelihood(made.text, made.computed[best], scale))
+        best = h;
     }
     if (!living_[0]) made.computed[0].clear();
     return made;
@@ -253,7 +274,8 @@ class ProbeRun {
   // explains less than it should.
   Expected<void> fit() {
     const std::size_t best = best_one();
-    if (judge_->scale(best) < well_explained * floor_) return {};
+    // What lies within the noise of the file's own is no other number.
+    if (judge_->scale(best) < well_explained * floor_ || living_[0]) return {};
     std::vector<std::size_t> tried;
     const std::vector<double> scores = judge_->scores();
     for (const std::string_view family : {"theta", "linear", "yarn", "yarn_flat", "amplitude"}) {
@@ -270,7 +292,7 @@ class ProbeRun {
   }
 
   // By the scale of differences over the shortest text that was asked.
-  Expected<void> fit_family(const Hypothesis from) {
+  Expected<void> fit_family(const ServerHypothesis from) {
     const Model& model = prober_.model_.about();
     const std::span<const Scored> texts = judge_->texts();
     const Scored* shortest = &texts.front();
@@ -316,7 +338,7 @@ class ProbeRun {
     if (at_found < 0.8 * least) number = std::round(found / unit * 1000) / 1000 * unit;
     auto made = hypothesis_with(model, from.family, number, options_.at);
     if (!made) return {};
-    for (const Hypothesis& one : all_)
+    for (const ServerHypothesis& one : all_)
       if (one.id == made->id) return {};
     Judge wider(all_.size() + 1, floor_);
     for (const Scored& one : judge_->texts()) {
@@ -405,9 +427,9 @@ class ProbeRun {
     for (const Scored& one : judge_->texts())
       if (longest == nullptr || one.text.tokens.size() > longest->text.tokens.size())
         longest = &one;
-    if (longest == nullptr || longest->computed[best].empty()) return;
+    if (longest == nullptr || !longest->whole(best)) return;
     std::vector<float> other = longest->computed[second];
-    if (other.empty())
+    if (!longest->whole(second))
       if (auto numbers = prober_.computed(all_[second], longest->text, result_.late))
         other = std::move(*numbers);
     std::size_t next = 0;
@@ -424,7 +446,7 @@ class ProbeRun {
   Prober& prober_;
   Scorer& scorer_;
   const ProbeOptions& options_;
-  std::vector<Hypothesis> all_;
+  std::vector<ServerHypothesis> all_;
   std::vector<bool> living_ = {};
   std::optional<Judge> judge_ = {};
   double floor_ = least_floor;

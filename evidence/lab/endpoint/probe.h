@@ -64,7 +64,7 @@ struct AskedText {
   std::int64_t tokens = 0, generated = 0, distance = 0;
 };
 // A token's log-probability: the server's, and under the best two.
-struct Evidence {
+struct EvidenceToken {
   std::int64_t read = 0;
   double seen = 0, best = 0, second = 0;
 };
@@ -77,11 +77,11 @@ struct ProbeResult {
   std::vector<Finding> findings = {};
   std::vector<AskedText> texts = {};
   std::int64_t tokens = 0, requests = 0;
-  double floor = 0, scale = 0;              // of rounding alone, and of the best hypothesis
-  bool late = false;                        // the server tells each a token late
-  std::vector<Judge::Misfit> misfits = {};  // of the best hypothesis
-  std::vector<Evidence> evidence = {};      // of the longest text
-  std::vector<Observed> observed = {};      // of texts[i]
+  double floor = 0, scale = 0;               // of rounding alone, and of the best hypothesis
+  bool late = false;                         // the server tells each a token late
+  std::vector<Judge::Misfit> misfits = {};   // of the best hypothesis
+  std::vector<EvidenceToken> evidence = {};  // of the longest text
+  std::vector<Observed> observed = {};       // of texts[i]
 };
 
 // Asks and computes. What was computed is kept for the next scorer that is asked the same texts.
@@ -97,8 +97,8 @@ class Prober {
 
  private:
   friend class ProbeRun;
-  Expected<std::vector<float>> computed(const Hypothesis& hypothesis, const Observed& text,
-                                        bool late);
+  Expected<std::vector<float>> computed(const ServerHypothesis& hypothesis, const Observed& text,
+                                        bool late, const GoOn& go_on = {});
 
   const Llama& model_;
   const Tokenizer* tokenizer_;

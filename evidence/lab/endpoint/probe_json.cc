@@ -29,7 +29,7 @@ Page page_of(const ProbeResult& result, const ProbedServer& server) {
   for (const AskedText& one : result.texts)
     texts.push_back(
         {{"tokens", one.tokens}, {"generated", one.generated}, {"distance", one.distance}});
-  for (const Evidence& one : result.evidence)
+  for (const EvidenceToken& one : result.evidence)
     evidence.push_back(
         {{"read", one.read}, {"server", one.seen}, {"best", one.best}, {"second", one.second}});
   Page findings = Page::array();
@@ -73,7 +73,7 @@ std::string to_json(const std::vector<ProbeResult>& results,
                      {"floor", apart.floor},
                      {"bands", bands_of(apart.bands)}};
   }
-  return made.dump();
+  return made.dump(-1, ' ', false, Page::error_handler_t::replace);  // an address may be any bytes
 }
 
 }  // namespace posenc::lab

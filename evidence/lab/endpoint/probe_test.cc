@@ -22,7 +22,7 @@ constexpr std::int64_t at = 192;
 // A server that runs a hypothesis, and rounds.
 class PlantedServer : public Scorer {
  public:
-  PlantedServer(const Llama& model, Hypothesis planted, double noise, bool prompts,
+  PlantedServer(const Llama& model, ServerHypothesis planted, double noise, bool prompts,
                 bool late = false)
       : model_(model),
         planted_(std::move(planted)),
@@ -70,7 +70,7 @@ class PlantedServer : public Scorer {
 
  private:
   const Llama& model_;
-  Hypothesis planted_;
+  ServerHypothesis planted_;
   double noise_;
   bool prompts_, late_;
   std::mt19937_64 random_{4};
@@ -90,8 +90,8 @@ class Probing : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove(path_); }
 
-  Hypothesis hypothesis(const std::string& id) const {
-    for (const Hypothesis& one : hypotheses_of(llama_->about(), at))
+  ServerHypothesis hypothesis(const std::string& id) const {
+    for (const ServerHypothesis& one : hypotheses_of(llama_->about(), at))
       if (one.id == id) return one;
     ADD_FAILURE() << "no hypothesis " << id;
     return {};
@@ -118,7 +118,7 @@ TEST_F(Probing, NamesFaultsThatAreKnown) {
        {"none", "pairing", "reversed", "linear:2", "linear:8", "yarn:4", "theta:10000",
         "theta:1000000", "window:128", "restart:64", "restart:128", "keys:-1", "keys:1",
         "half_head", "pairing_hf", "half_head_hf", "bfloat16_angles"}) {
-    const Hypothesis planted = hypothesis(id);
+    const ServerHypothesis planted = hypothesis(id);
     PlantedServer server(*llama_, planted, 0.002, true);
     const ProbeResult result = probed(server);
     EXPECT_EQ(result.verdict, ProbeVerdict::named) << id << ": " << result.sentence;
@@ -162,7 +162,7 @@ TEST_F(Probing, FindsANumberThatNoListHas) {
 }
 
 TEST_F(Probing, SaysThatARotationIsNotKnown) {
-  Hypothesis odd = hypothesis("file");
+  ServerHypothesis odd = hypothesis("file");
   odd.placement = {.restart = 37, .keys = 5};
   PlantedServer server(*llama_, odd, 0.002, true);
   const ProbeResult result = probed(server);
@@ -201,7 +201,7 @@ TEST_F(Probing, RefusesWhatNoTextIsOf) {
 }
 
 TEST_F(Probing, CountsThePairsThatTurnOtherwise) {
-  const Hypothesis file = hypothesis("file"), linear = hypothesis("linear:8");
+  const ServerHypothesis file = hypothesis("file"), linear = hypothesis("linear:8");
   EXPECT_EQ(pairs_apart(file, file, 64, at), 0);
   EXPECT_EQ(pairs_apart(file, hypothesis("none"), 64, at), 2);
   EXPECT_EQ(pairs_apart(file, linear, 1, at), 1);  // a radian of the fast pair, none of the slow

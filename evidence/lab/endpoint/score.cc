@@ -34,7 +34,7 @@ double rounded(double angle, Rounding rounding) {
 
 class HypotheticalAttention : public PassageAttention {
  public:
-  HypotheticalAttention(const Llama& model, const Hypothesis& hypothesis, std::int64_t tokens,
+  HypotheticalAttention(const Llama& model, const ServerHypothesis& hypothesis, std::int64_t tokens,
                         std::int64_t prompt)
       : model_(model),
         hypothesis_(hypothesis),
@@ -135,7 +135,7 @@ class HypotheticalAttention : public PassageAttention {
   }
 
   const Llama& model_;
-  const Hypothesis& hypothesis_;
+  const ServerHypothesis& hypothesis_;
   std::int64_t tokens_, prompt_;
   std::vector<Cached> layers_;
   std::vector<float> queries_, moved_ = {};
@@ -153,8 +153,9 @@ void tell(std::span<const float> row, const Seen& seen, std::vector<float>& out)
 
 }  // namespace
 
-Expected<std::vector<float>> log_probabilities(const Llama& model, const Hypothesis& hypothesis,
-                                               const Observed& text, bool late) {
+Expected<std::vector<float>> log_probabilities(const Llama& model,
+                                               const ServerHypothesis& hypothesis,
+                                               const Observed& text, bool late, const GoOn& go_on) {
   const std::int64_t later = late ? 1 : 0;
   std::int64_t length = 0;
   for (const Seen& seen : text.seen) {
@@ -176,7 +177,7 @@ Expected<std::vector<float>> log_probabilities(const Llama& model, const Hypothe
                return Expected<std::unique_ptr<PassageAttention>>(
                    std::make_unique<HypotheticalAttention>(of, hypothesis, length, text.prompt));
              }));
-  constexpr std::int64_t chunk = 512;
+  const std::int64_t chunk = go_on ? 32 : 512;
   constexpr std::size_t most_rows = 64;  // of logits at once, as Llama::losses has them
   const auto width = index(model.width());
   std::vector<float> made;
@@ -199,6 +200,7 @@ Expected<std::vector<float>> log_probabilities(const Llama& model, const Hypothe
       for (std::size_t i = from; i < next; ++i)
         tell(std::span(logits).subspan((i - from) * vocabulary, vocabulary), text.seen[i], made);
     }
+    if (go_on && at + count < length && !go_on(made)) break;
   }
   return made;
 }

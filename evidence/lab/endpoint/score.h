@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -28,10 +29,15 @@ struct Observed {
   std::vector<Seen> seen = {};  // ascending
 };
 
+// Hears the log-probabilities so far, and says whether the rest is of use.
+using GoOn = std::function<bool(std::span<const float>)>;
+
 // The log-probabilities of the same tokens in the same order, under a hypothesis: [Σ chances]. With
-// `late` each is taken a token later than it is said to be.
+// `late` each is taken a token later than it is said to be. What `go_on` ends is the beginning.
 // Errors: those of Passage; a token outside of the vocabulary, more read than there is.
-Expected<std::vector<float>> log_probabilities(const Llama& model, const Hypothesis& hypothesis,
-                                               const Observed& text, bool late = false);
+Expected<std::vector<float>> log_probabilities(const Llama& model,
+                                               const ServerHypothesis& hypothesis,
+                                               const Observed& text, bool late = false,
+                                               const GoOn& go_on = {});
 
 }  // namespace posenc::lab

@@ -19,10 +19,13 @@ double log_density(double difference, double scale) {
   return -(freedom + 1) / 2 * std::log1p(z * z / freedom) - std::log(scale);
 }
 
+}  // namespace
+
 double log_likelihood(const Observed& text, std::span<const float> computed, double scale) {
   double sum = 0;
   std::size_t next = 0;
   for (const Seen& seen : text.seen) {
+    if (next + seen.chances.size() > computed.size()) break;
     double of_token = 0;
     for (const Chance& chance : seen.chances)
       of_token += log_density(apart(chance.log_probability, computed[next++]), scale);
@@ -31,7 +34,11 @@ double log_likelihood(const Observed& text, std::span<const float> computed, dou
   return own_part * sum;
 }
 
-}  // namespace
+bool Scored::whole(std::size_t hypothesis) const {
+  std::size_t all = 0;
+  for (const Seen& seen : text.seen) all += seen.chances.size();
+  return all > 0 && computed[hypothesis].size() == all;
+}
 
 double apart(float seen, float computed) {
   return (seen - computed) / (1 + std::abs(static_cast<double>(seen)) / 4);
@@ -49,8 +56,10 @@ std::vector<double> differences(const Observed& text, std::span<const float> com
   std::vector<double> made;
   made.reserve(computed.size());
   for (const Seen& seen : text.seen)
-    for (const Chance& chance : seen.chances)
+    for (const Chance& chance : seen.chances) {
+      if (made.size() == computed.size()) return made;
       made.push_back(apart(chance.log_probability, computed[made.size()]));
+    }
   return made;
 }
 
@@ -69,7 +78,7 @@ double Judge::scale(std::size_t hypothesis) const {
 double Judge::scale() const {
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t h = 0; h < hypotheses_; ++h)
-    if (!texts_.empty() && !texts_.back().computed[h].empty()) least = std::min(least, scale(h));
+    if (!texts_.empty() && texts_.back().whole(h)) least = std::min(least, scale(h));
   return std::max(floor_, std::isfinite(least) ? least : floor_);
 }
 
@@ -77,13 +86,22 @@ std::vector<double> Judge::scores() const {
   const double common = scale();
   std::vector<double> made(hypotheses_, 0);
   for (const Scored& one : texts_) {
-    std::vector<double> of_text(hypotheses_, -std::numeric_limits<double>::infinity());
+    // Those that fell behind within it are compared over what they have read.
+    std::size_t best = hypotheses_;
+    double most = -std::numeric_limits<double>::infinity();
     for (std::size_t h = 0; h < hypotheses_; ++h)
-      if (!one.computed[h].empty()) of_text[h] = log_likelihood(one.text, one.computed[h], common);
-    // Who was out before is as far behind as it was.
-    const double best = *std::ranges::max_element(of_text);
-    for (std::size_t h = 0; h < hypotheses_; ++h)
-      if (!one.computed[h].empty()) made[h] += of_text[h] - best;
+      if (one.whole(h))
+        if (const double whole = log_likelihood(one.text, one.computed[h], common); whole > most) {
+          most = whole;
+          best = h;
+        }
+    if (best == hypotheses_) continue;
+    for (std::size_t h = 0; h < hypotheses_; ++h) {
+      const std::span<const float> own(one.computed[h]);
+      if (own.empty()) continue;  // as far behind as it was
+      made[h] += log_likelihood(one.text, own, common) -
+                 log_likelihood(one.text, std::span(one.computed[best]).first(own.size()), common);
+    }
   }
   const double best = made.empty() ? 0 : *std::ranges::max_element(made);
   for (double& score : made) score -= best;
@@ -133,7 +151,7 @@ bool Judge::alike(std::size_t a, std::size_t b) const {
   const double limit = scale() / 2;
   for (const Scored& one : texts_) {
     const std::vector<float>&first = one.computed[a], &second = one.computed[b];
-    if (first.empty() || second.empty()) return false;
+    if (!one.whole(a) || !one.whole(b)) return false;
     std::vector<double> off;
     for (std::size_t i = 0; i < first.size(); ++i) off.push_back(apart(first[i], second[i]));
     if (scale_of(std::move(off)) > limit) return false;

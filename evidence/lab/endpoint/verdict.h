@@ -22,8 +22,10 @@ double scale_of(std::vector<double> differences);
 // One text, as the server scored it and as hypotheses do.
 struct Scored {
   Observed text = {};
-  // [hypothesis][Σ chances]; empty where the hypothesis was out before this text
+  // [hypothesis][Σ chances]; fewer where it fell too far behind within the text, empty where it was
+  // out before
   std::vector<std::vector<float>> computed = {};
+  bool whole(std::size_t hypothesis) const;
 };
 
 // How well hypotheses explain texts.
@@ -61,7 +63,12 @@ class Judge {
   std::vector<Scored> texts_;
 };
 
-// Differences of a text's log-probabilities from computed ones, [Σ chances].
+// The logarithm of a likelihood, of as much of a text as was computed, but for what all hypotheses
+// have alike. A token counts for half, and those that might have come next in its place for one
+// together.
+double log_likelihood(const Observed& text, std::span<const float> computed, double scale);
+
+// Differences of a text's log-probabilities from as many computed ones.
 std::vector<double> differences(const Observed& text, std::span<const float> computed);
 
 }  // namespace posenc::lab

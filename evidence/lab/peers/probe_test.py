@@ -197,7 +197,7 @@ class Server:
 def run(case, seed, given):
     server = Server(case, given, free_port())
     row = {"case": case.name, "server": case.server, "model": case.model, "kind": case.kind, "expected": case.expected,
-           "seed": seed}  # fmt: skip
+           "seed": seed, "at": given.at}  # fmt: skip
     try:
         server.wait()
         words = [given.posenc, "probe", server.url, "--model", given.model, "--json", "--seed", str(seed)]
@@ -295,7 +295,9 @@ def main():
     cases += llama_cases("llama_server", server_flags) if given.llama_server else []
     cases = [case for case in cases if not case.model or (Path(given.folder) / f"{case.model}.gguf").exists()]
     if given.only:
-        cases = [case for case in cases if any(word in case.name for word in given.only.split(","))]
+        wanted = given.only.split(",")
+        cases = [case for case in cases if any(word in (case.name or "Q4_1") for word in wanted)]
+        cases.sort(key=lambda case: next(i for i, word in enumerate(wanted) if word in (case.name or "Q4_1")))
     out = Path(given.out) if given.out else None
     kept = [json.loads(line) for line in out.read_text().splitlines()] if out and out.exists() else []
     rows = list(kept)
