@@ -135,6 +135,7 @@ struct Judgement {
 // {"layout", "ranks", "verdict", "groups", "best", …} (docs/json.md).
 std::string to_json(const Judgement& judgement);
 
+// What judge() is asked for.
 struct JudgeOptions {
   std::int64_t length = 0;  // of the whole text, tokens; 0: the model's context
   // Of a rank, for `best` alone: an H100's share of matrix products in bfloat16, and 400 Gb/s.

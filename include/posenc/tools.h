@@ -19,7 +19,7 @@
 namespace [[gnu::visibility("default")]] posenc {
 
 namespace layout {
-struct Judgement;
+struct Judgement;  // of posenc/context_parallel.h
 }
 
 enum class Severity {

@@ -74,6 +74,75 @@ TEST_F(LintCommand, ALineOfJsonForEachFileOfAList) {
   EXPECT_EQ(codes, (std::vector<std::string>{"", "unreadable", ""}));
 }
 
+// Configurations and paths among each other, broken ones among them: each answered in its place.
+TEST_F(LintCommand, AStreamIsAnsweredLineByLine) {
+  std::string lines;
+  for (int n = 0; n < 3000; ++n) {
+    const int context = 1000 + n;
+    lines += n % 7 == 3 ? "{\"model_type\": \"llama\"\n"
+             : n % 7 == 5
+                 ? "gpt2\r\n"
+                 : "{\"model_type\": \"llama\", \"hidden_size\": 64, \"num_hidden_layers\": 2, "
+                   "\"num_attention_heads\": 4, \"rope_theta\": 10000.0, "
+                   "\"max_position_embeddings\": " +
+                       std::to_string(context) + "}\n";
+  }
+  write("lines", lines + "\n-");
+  const Outcome said = run("cat lines | '" + posenc::test::command_path() +
+                           "' lint --jsonl - --engine vllm --threads 3");
+  EXPECT_EQ(said.code, 1) << said.err;
+  std::istringstream answers(said.out);
+  std::int64_t number = 0;
+  for (std::string line; std::getline(answers, line);) {
+    const Json one = Json::parse(line, nullptr, false);
+    ASSERT_TRUE(one.is_object()) << line;
+    const bool last = ++number > 3000;
+    EXPECT_EQ(one["line"], last ? 3002 : number);
+    const int kind = static_cast<int>((number - 1) % 7);
+    const bool broken = last || kind == 3;
+    EXPECT_EQ(!one["findings"].empty() && one["findings"][0]["code"] == "unreadable", broken)
+        << line;
+    EXPECT_EQ(one["file"].is_null(), !last && kind != 5) << line;
+  }
+  EXPECT_EQ(number, 3001);
+  const Outcome same = posenc("lint --from lines --jsonl --engine vllm --threads 1");
+  EXPECT_EQ(same.out, said.out);
+  const Outcome explained =
+      run("cat lines | '" + posenc::test::command_path() + "' explain --jsonl -");
+  EXPECT_EQ(explained.code, 1);
+  const Json first = Json::parse(explained.out.substr(0, explained.out.find('\n')), nullptr, false);
+  EXPECT_EQ(first["line"], 1);
+  EXPECT_EQ(first["context"], 1000);
+}
+
+TEST_F(LintCommand, ALayoutThatBreaksALayerIsAnError) {
+  write("v4.json", R"({"model_type": "deepseek_v4", "num_hidden_layers": 43})");
+  const Outcome said = posenc("lint v4.json --cp zigzag:8 --at 131072 --json");
+  EXPECT_EQ(said.code, 1);
+  const Json cp = Json::parse(said.out, nullptr, false)["cp"];
+  EXPECT_EQ(cp["layout"], "zigzag:8");
+  EXPECT_EQ(cp["ranks"], 8);
+  EXPECT_EQ(cp["verdict"], "breaks");
+  EXPECT_EQ(cp["groups"][0]["reasons"][0]["code"], "compressed_keys");
+  EXPECT_EQ(cp["best"]["layout"], "contiguous:8:by=gather");
+  const Outcome best = posenc("lint v4.json --cp contiguous:8:by=gather --at 131072");
+  EXPECT_EQ(best.code, 0) << best.out;
+  EXPECT_TRUE(has(best.out, "contiguous:8:by=gather at 131,072 tokens: survives")) << best.out;
+}
+
+TEST_F(LintCommand, AJobsSettingsMayBeInAFile) {
+  write("train.yaml", "policy:\n  dtensor_cfg:\n    context_parallel_size: 4\n");
+  const Outcome said = posenc("lint qwen3-8b --cp train.yaml --at 32768 --jsonl");
+  EXPECT_EQ(said.code, 0) << said.err;
+  EXPECT_TRUE(has(said.out, R"("said":["context_parallel_size 4"])")) << said.out;
+  const Outcome near = posenc("lint qwen3-8b --cp zig-zag:4");
+  EXPECT_EQ(near.code, 2);
+  EXPECT_TRUE(has(near.err, "zigzag")) << near.err;
+  const Outcome many = posenc("lint qwen3-8b gpt2 --cp zigzag:4 --json");
+  EXPECT_EQ(many.code, 2);
+  EXPECT_TRUE(has(many.err, "--jsonl has a line for each")) << many.err;
+}
+
 TEST_F(LintCommand, WithoutAModelItSaysWhatItTakes) {
   const Outcome said = posenc("lint");
   EXPECT_EQ(said.code, 2);

@@ -73,6 +73,16 @@ def test_what_cannot_move_is_told(np):
         posenc.rekey_(k, p, 0)
 
 
+def test_a_layout_of_ranks_is_judged():
+    judged = posenc.judge_layout("gemma-3-4b", "torchrun pretrain_gpt.py --context-parallel-size 8", at=131072)
+    assert judged.verdict == "breaks" and judged.said == ["context_parallel_size 8"]
+    assert judged.groups[0].reasons[0].by == "engine"
+    best = posenc.judge_layout(posenc.model("gemma-3-4b"), judged.best.layout, at=131072)
+    assert best.verdict == "survives" and len(best.work) == 8
+    with pytest.raises(posenc.Error, match="zigzag"):
+        posenc.judge_layout("gemma-3-4b", "zig-zag:8")
+
+
 def test_a_verdict_for_each_group_of_layers():
     (llama,) = posenc.reuse("llama-3.1-8b")
     assert (llama.verdict, llama.stack, llama.layers[-1]) == ("exact", "text", 31)

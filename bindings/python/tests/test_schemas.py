@@ -61,6 +61,24 @@ def test_each_line_of_a_fleet():
         check("lint-line", line)
 
 
+@pytest.mark.parametrize("layout", ["zigzag:8", "ulysses:7", "sglang:4", "decode:4:block=16"])
+def test_a_layout_of_ranks(layout):
+    for name in models:
+        check("lint", printed("lint", name, "--cp", layout, "--at", "4096", "--json"))
+    for line in printed("lint", *models, "--cp", layout, "--at", "4096", "--jsonl").splitlines():
+        check("lint-line", line)
+
+
+def test_lines_of_a_stream(tmp_path):
+    (tmp_path / "lines").write_text('gpt2\n{"model_type": "llama"\nqwen3-8b\n')
+    for command in ("lint", "explain"):
+        source = ("--from", str(tmp_path / "lines")) if command == "lint" else (str(tmp_path / "lines"),)
+        lines = printed(command, *source, "--jsonl").splitlines()
+        assert [json.loads(line)["line"] for line in lines] == [1, 2, 3]
+        for line in lines:
+            check(f"{command}-line", line)
+
+
 @pytest.mark.parametrize("words", [("qwen3-8b", "llama-3.1-8b"), ("gpt-oss-20b", "--engines", "all")], ids=str)
 def test_diff(words):
     check("diff", printed("diff", *words, "--json"))
