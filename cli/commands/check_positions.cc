@@ -170,7 +170,7 @@ Run define_check_positions(CLI::App& app) {
       ->type_name("RANK/RANKS")
       ->group("");  // of --layout zigzag, shorter
   app.add_option("--layout", options->layout,
-                 "Of ranks, a row of IDS each: contiguous, zigzag, striped, by-document, balanced")
+                 "A row of IDS a rank: contiguous, zigzag, striped, by-document, balanced")
       ->type_name("NAME")
       ->group("From");
   app.add_option("--ranks", options->ranks, "How many they are")->group("From");
