@@ -5,7 +5,7 @@
   evidence/lab/peers/probe_server.py FOLDER --port 8000 --set rope_parameters='{"rope_type":"linear","factor":2,"rope_theta":100000}'
   evidence/lab/peers/probe_server.py FOLDER --port 8000 --plant behind:1
 
-`transformers serve` tells no log-probabilities (its completions refuse the field), so this stands for it: the model, its attention and its
+`transformers serve` tells no log-probabilities (its completions ignore the field), so this stands for it: the model, its attention and its
 rotation are transformers' own. FOLDER has config.json and weights, or is a GGUF file, whose weights transformers restores.
 
 Plants: none, pairing, reversed, restart:N, behind:N, padding:N, keys:N, half_angles, bfloat16_angles, amplitude:X, half_head.
