@@ -37,7 +37,6 @@ def __getattr__(name: str) -> Any:
     return ring_attend
 
 
-
 def _bounds(tokens: int | Sequence[int]) -> list[int]:
     return [0, tokens] if isinstance(tokens, int) else [int(bound) for bound in tokens]
 

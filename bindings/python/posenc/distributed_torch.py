@@ -50,7 +50,9 @@ def _wrong(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, shares: Layout, ra
         if each.dim() != 4:
             return f"{name} must be [batch, heads, tokens, channels], got {tuple(each.shape)}"
         if each.shape[2] != shares.size(rank):
-            return f"{name} must have the {shares.size(rank)} tokens that the layout gives the rank, got {each.shape[2]}"
+            return (
+                f"{name} must have the {shares.size(rank)} tokens that the layout gives the rank, got {each.shape[2]}"
+            )
         if each.dtype not in _dtypes or each.dtype != q.dtype:
             return f"{name} must be of q's dtype, float64, float32, bfloat16 or float16, got {each.dtype}"
         if each.device.type != "cpu":
@@ -64,16 +66,14 @@ class _Ring:
     def __init__(self, group: Any, shares: Layout, whole: Positions) -> None:
         self.group, self.shares, self.whole = group, shares, whole
         self.rank, self.ranks = dist.get_rank(group), dist.get_world_size(group)
-        peer: Callable[[int], int] = (
-            (lambda r: r) if group is None else (lambda r: dist.get_global_rank(group, r))
-        )
+        peer: Callable[[int], int] = (lambda r: r) if group is None else (lambda r: dist.get_global_rank(group, r))
         self.next, self.previous = peer((self.rank + 1) % self.ranks), peer((self.rank - 1) % self.ranks)
 
     def positions(self, rank: int) -> Positions:
         return self.shares.positions(rank, self.whole)
 
     def hand_on(self, blocks: list[torch.Tensor], of: int) -> Callable[[], list[torch.Tensor]]:
-        """Sends blocks to the next rank and receives those of the previous, whose blocks were of rank `of` − 1: what waits."""
+        """Sends blocks to the next rank and receives those of the previous, whose blocks were of the rank before `of`: what waits."""
         tokens = self.shares.size((of - 1) % self.ranks)
         received = [each.new_empty(*each.shape[:2], tokens, each.shape[3]) for each in blocks]
         calls = [dist.P2POp(dist.isend, each, self.next, self.group) for each in blocks if each.numel()]
