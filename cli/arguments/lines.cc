@@ -29,7 +29,7 @@ struct Batch {
   std::string text;
   std::vector<Line> lines = {};
   std::vector<bool> cut = {};  // too long
-  std::vector<Answer> answers = {};
+  std::vector<LineAnswer> answers = {};
   std::atomic<std::size_t> next = 0;
 };
 
@@ -166,8 +166,8 @@ struct Closes {
 }  // namespace
 
 Expected<Answered> answer_lines(const std::string& source, std::string_view work, int threads,
-                                const std::function<Answer(const Line&)>& answer,
-                                const std::function<Answer(const Line&)>& too_long) {
+                                const std::function<LineAnswer(const Line&)>& answer,
+                                const std::function<LineAnswer(const Line&)>& too_long) {
   std::unique_ptr<std::FILE, Closes> opened;
   std::int64_t size = 0;
   if (source != "-") {
@@ -194,7 +194,7 @@ Expected<Answered> answer_lines(const std::string& source, std::string_view work
     more = reader.fill(batches[1 - now]);
     workers.wait();
     text.clear();
-    for (const Answer& one : batch.answers) {
+    for (const LineAnswer& one : batch.answers) {
       text += one.line;
       text += '\n';
       out.bad += one.bad;

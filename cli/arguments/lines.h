@@ -16,7 +16,7 @@ struct Line {
   std::int64_t number = 0;  // from 1
 };
 
-struct Answer {
+struct LineAnswer {
   std::string line;  // without a newline at its end
   bool bad = false;
 };
@@ -30,7 +30,7 @@ struct Answered {
 // `too_long`'s answer. `work` names it where a terminal shows how far it has come. Stops where
 // nobody reads standard output any more. Errors: no such file.
 Expected<Answered> answer_lines(const std::string& source, std::string_view work, int threads,
-                                const std::function<Answer(const Line&)>& answer,
-                                const std::function<Answer(const Line&)>& too_long);
+                                const std::function<LineAnswer(const Line&)>& answer,
+                                const std::function<LineAnswer(const Line&)>& too_long);
 
 }  // namespace posenc::cli

@@ -132,7 +132,7 @@ Expected<int> print_model(const std::string& name, const Options& options, const
 }
 
 // {"line", "file", …} with what --json prints behind, or "error".
-Answer of_line(const Line& line, const Ask& ask) {
+LineAnswer of_line(const Line& line, const Ask& ask) {
   const bool is_text = line.text.starts_with('{');
   const std::string file(is_text ? std::string_view() : line.text);
   const std::string head =
@@ -156,7 +156,7 @@ Expected<int> stream(const std::vector<std::string>& sources, const Options& opt
                answer_lines(
                    source, "explain", options.threads,
                    [&](const Line& line) { return of_line(line, options.ask); },
-                   [&](const Line& line) -> Answer {
+                   [&](const Line& line) -> LineAnswer {
                      return {fmt::format("{{\"line\":{},\"file\":null,\"error\":\"a line must "
                                          "have 16 MiB or less\"}}",
                                          line.number),

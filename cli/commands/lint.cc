@@ -29,18 +29,19 @@ namespace {
 constexpr std::size_t largest_config = std::size_t{16} << 20;
 
 // What is asked of each model.
-struct AskedLayout {
+struct LintAsked {
   LintOptions options;
   std::optional<layout::Sharding> sharding;
 };
 
 // What is said of one, and of the layout that was asked about.
-struct Looked {
+struct LintLooked {
   LintedFile file;
   std::optional<layout::Judgement> judged = {};
 };
 
-Expected<std::vector<Finding>> findings_of(const Model& model, const AskedLayout& asked, Looked& out) {
+Expected<std::vector<Finding>> findings_of(const Model& model, const LintAsked& asked,
+                                           LintLooked& out) {
   POSENC_TRY(findings, lint(model, asked.options));
   if (!asked.sharding) return findings;
   POSENC_TRY(judged, layout::judge(model, *asked.sharding, {.length = asked.options.length}));
@@ -52,8 +53,9 @@ Expected<std::vector<Finding>> findings_of(const Model& model, const AskedLayout
 }
 
 // A file that cannot be read is a finding too, so that the others are looked at all the same.
-Expected<Looked> looked(const Expected<Model>& model, const std::string& name, const AskedLayout& asked) {
-  Looked out{{name, {}}};
+Expected<LintLooked> looked(const Expected<Model>& model, const std::string& name,
+                            const LintAsked& asked) {
+  LintLooked out{{name, {}}};
   Expected<std::vector<Finding>> findings =
       model ? findings_of(*model, asked, out) : std::unexpected(model.error());
   if (findings) {
@@ -69,7 +71,7 @@ Expected<Looked> looked(const Expected<Model>& model, const std::string& name, c
   return out;
 }
 
-Expected<Looked> linted(const std::string& file, const AskedLayout& asked) {
+Expected<LintLooked> linted(const std::string& file, const LintAsked& asked) {
   const Expected<Model> model = named_model(file);
   if (!model && model.error().where == "read_model")
     return std::unexpected(model.error());  // nothing is there
@@ -134,9 +136,9 @@ bool has_error(const std::vector<Finding>& findings) {
 
 // {"file", "findings"}, and of a stream the number of its line; a model that the line itself is has
 // no file.
-Answer record(const Expected<Looked>& one, const std::string& file, std::int64_t line) {
-  const Looked said =
-      one ? *one : Looked{{file, {{.code = "unreadable", .message = one.error().message()}}}};
+LineAnswer record(const Expected<LintLooked>& one, const std::string& file, std::int64_t line) {
+  const LintLooked said =
+      one ? *one : LintLooked{{file, {{.code = "unreadable", .message = one.error().message()}}}};
   return {
       fmt::format("{{\"file\":{}{},\"findings\":{}{}}}", file.empty() ? "null" : json_string(file),
                   line > 0 ? fmt::format(",\"line\":{}", line) : "", to_json(said.file.findings),
@@ -145,12 +147,12 @@ Answer record(const Expected<Looked>& one, const std::string& file, std::int64_t
 }
 
 // A line of a stream: the text of a configuration, or a path.
-Answer of_line(const Line& line, const AskedLayout& asked) {
+LineAnswer of_line(const Line& line, const LintAsked& asked) {
   if (!line.text.starts_with('{')) {
     const std::string file(line.text);
     return record(file == "-"
-                      ? Expected<Looked>(fail("lint", "a line must be a model", file,
-                                              "write the text of a configuration, or a path"))
+                      ? Expected<LintLooked>(fail("lint", "a line must be a model", file,
+                                                  "write the text of a configuration, or a path"))
                       : linted(file, asked),
                   file, line.number);
   }
@@ -161,7 +163,7 @@ Answer of_line(const Line& line, const AskedLayout& asked) {
 
 // Fleets: a line of JSON for each model as soon as it and those before it are read.
 Expected<int> stream(const std::vector<std::string>& files, const std::string& list, int threads,
-                     const AskedLayout& asked) {
+                     const LintAsked& asked) {
   bool bad = false;
   const auto lines = [&](const std::string& source) -> Expected<void> {
     POSENC_TRY(answered,
@@ -180,7 +182,7 @@ Expected<int> stream(const std::vector<std::string>& files, const std::string& l
       POSENC_CHECK(lines(file));
       continue;
     }
-    const Answer one = record(linted(file, asked), file, 0);
+    const LineAnswer one = record(linted(file, asked), file, 0);
     write_out("{}\n", one.line);
     bad |= one.bad;
   }
@@ -287,7 +289,7 @@ Run define_lint(CLI::App& app) {
     if (!flags->from.empty() && !flags->jsonl) POSENC_CHECK(add_names(flags->from, flags->files));
     if (flags->files.empty() && flags->from.empty())
       return fail("lint", "takes one model or more", "", "posenc lint config.json");
-    AskedLayout asked{flags->options, std::nullopt};
+    LintAsked asked{flags->options, std::nullopt};
     if (!flags->cp.empty()) {
       POSENC_TRY(sharding, layout::read_sharding(words_or_file(flags->cp)));
       asked.sharding = sharding;

@@ -11,7 +11,7 @@
 namespace posenc::cli {
 namespace {
 
-std::string size_of(double bytes) {
+std::string sent_text(double bytes) {
   const char* unit = "B";
   for (const char* next : {"kB", "MB", "GB", "TB"}) {
     if (bytes < 1000) break;
@@ -43,7 +43,7 @@ std::string layout_page(const layout::Judgement& judgement, const Terminal& term
     rows.push_back({layers_of(group), std::string(name(group.verdict)),
                     group.pairs.empty() ? "–" : grouped(std::ranges::max(group.pairs)),
                     group.pairs.empty() ? "–" : fmt::format("{:.2f}", group.balance),
-                    group.pairs.empty() ? "–" : size_of(static_cast<double>(group.bytes))});
+                    group.pairs.empty() ? "–" : sent_text(static_cast<double>(group.bytes))});
   out += table(rows, "", term);
   // What several groups need stands once.
   std::vector<std::pair<std::string, std::string>> needs;

@@ -4,6 +4,7 @@
     shares = layout("zigzag", tokens, ranks)          # contiguous, zigzag, striped, by-document, balanced, auto
     ids = position_ids(shares, rank)                  # what the rank's layers take as position_ids, [1, tokens of the rank]
     balancer = LoadBalancer(shares, device="cuda")    # for torch's context_parallel
+    out = ring_attend(q, k, v, shares, plan)          # of the rank's own tokens, over torch.distributed (CPU tensors)
 
 A rank's tokens keep the positions that they have in the whole text. Ids that count from 0 on every rank are the commonest
 mistake of context parallelism; `posenc.check_positions` and `posenc check-positions --layout` find them.
@@ -12,14 +13,28 @@ mistake of context parallelism; `posenc.check_positions` and `posenc check-posit
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._posenc import Layout, Positions, balance, layout_of_ranges
 from ._posenc import layout as _layout
 from .positions import packed
 from .positions import range as _range
 
-__all__ = ["Layout", "LoadBalancer", "balance", "layout", "layout_of_ranges", "position_ids", "whole_positions"]
+if TYPE_CHECKING:
+    from .distributed_torch import ring_attend
+
+__all__ = [
+    "Layout", "LoadBalancer", "balance", "layout", "layout_of_ranges", "position_ids", "ring_attend", "whole_positions",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    # torch is read when it is first needed.
+    if name != "ring_attend":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .distributed_torch import ring_attend
+
+    return ring_attend
 
 
 def _bounds(tokens: int | Sequence[int]) -> list[int]:
