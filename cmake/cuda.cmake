@@ -45,7 +45,7 @@ if(POSENC_TESTS)
   find_program(POSENC_OPENCL_CLANG clang-15)
   if(POSENC_OPENCL AND POSENC_OPENCL_CLANG)
     set(kernels ${CMAKE_CURRENT_BINARY_DIR}/opencl_kernels.bc)
-    set(room ${CMAKE_CURRENT_SOURCE_DIR}/backends/cuda/opencl)
+    set(room ${CMAKE_CURRENT_SOURCE_DIR}/backends/cuda/program/opencl)
     add_custom_command(OUTPUT ${kernels} VERBATIM
       COMMAND ${POSENC_OPENCL_CLANG} -x clcpp -cl-std=clc++2021 -target spir64-unknown-unknown -O1 -Wall -Werror -emit-llvm -c
               -I ${room}/std -I ${CMAKE_CURRENT_SOURCE_DIR} -I ${CMAKE_CURRENT_SOURCE_DIR}/include

@@ -1,5 +1,5 @@
-// The kernels of kernels.cl by OpenCL, on a device that shares the host's memory: pocl's processor. The
-// program is LLVM's bitcode (cl_khr_spir), as no driver compiles C++ for OpenCL itself.
+// The kernels of kernels.cl by OpenCL, on a device that shares the host's memory: pocl's processor.
+// The program is LLVM's bitcode (cl_khr_spir), as no driver compiles C++ for OpenCL itself.
 #include <CL/cl.h>
 
 #include <cstdio>
