@@ -14,7 +14,8 @@
 
 namespace posenc::cuda {
 
-// Numbers of 16 bits in integers: not every device has a type for them. NaN is 0x7fff, as CUDA has it.
+// Numbers of 16 bits in integers: not every device has a type for them. NaN is 0x7fff, as CUDA has
+// it.
 float real(Half x) {
   const std::uint32_t size = x.bits & 0x7fffu;
   const float value =
