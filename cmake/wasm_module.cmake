@@ -25,9 +25,7 @@ list(FILTER exports_without_models EXCLUDE REGEX
 # what lives as long as the module, and no locks about what is made once.
 foreach(part posenc posenc_fast)
   target_compile_options(${part} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-c++-static-destructors;-fno-threadsafe-statics>)
-  # No sum of a loop in closed form: it takes products of 128 bits, whose function in clang's library has another ABI.
   target_compile_options(${part} PRIVATE -flto -mmultivalue "SHELL:-Xclang -target-abi -Xclang experimental-mv"
-    "SHELL:-mllvm -replexitval=never"
     "-D_LIBCPP_VERBOSE_ABORT(...)=__builtin_trap()")
 endforeach()
 
@@ -60,7 +58,7 @@ function(wasm_module name)
   target_link_options(${target} PRIVATE -mexec-model=reactor -mmultivalue
     LINKER:--fatal-warnings,--gc-sections,--strip-all,-O2,--compress-relocations
     LINKER:-mllvm,-target-abi=experimental-mv,-mllvm,-inline-threshold=-50,-mllvm,-enable-merge-functions
-    LINKER:-mllvm,-disable-lsr,-mllvm,-replexitval=never ${ARGN})
+    LINKER:-mllvm,-disable-lsr ${ARGN})
   set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${layout})
   add_custom_command(TARGET ${target} POST_BUILD VERBATIM
     COMMAND llvm-objcopy-22 --add-section=posenc.layout=${layout} $<TARGET_FILE:${target}>)

@@ -2,12 +2,12 @@
 #include "src/context_parallel/sharding.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 #include <utility>
 
 #include "src/core/edit_distance.h"
 #include "src/core/try.h"
+#include "src/text/number.h"
 
 namespace posenc::layout {
 namespace {
@@ -74,12 +74,9 @@ std::string spelled(std::string_view word) {
 }
 
 Expected<std::int64_t> number(std::string_view what, std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (bad != std::errc() || end != text.data() + text.size())
-    return fail(detail::where, std::string(what) + " must be a number", text,
-                "write it as in zigzag:8");
-  return value;
+  if (const auto value = posenc::detail::whole_number(text)) return *value;
+  return fail(detail::where, std::string(what) + " must be a number", text,
+              "write it as in zigzag:8");
 }
 
 template <class Enum>

@@ -61,6 +61,19 @@ std::string detail::rounded_text(double number, int significant) {
   return front + (exponent ? scientific(digits) : fixed(digits));
 }
 
+std::optional<std::int64_t> detail::whole_number(std::string_view text) {
+  constexpr std::size_t most_digits = 18;
+  const bool negative = text.starts_with('-');
+  if (negative) text.remove_prefix(1);
+  if (text.empty() || text.size() > most_digits) return std::nullopt;
+  std::int64_t value = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return std::nullopt;
+    value = 10 * value + (c - '0');
+  }
+  return negative ? -value : value;
+}
+
 std::string detail::real_text(double number) {
   const std::string front = sign_or_word(number);
   if (number == 0) return front + ".0";

@@ -1,7 +1,10 @@
 // Numbers as decimal text beyond error.h's number_text, and back.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace posenc::detail {
 
@@ -23,6 +26,11 @@ std::string rounded_text(double number, int significant);
 // As JSON writes a real number that is finite: the fewest digits that read back the same, with a
 // point or an exponent even where it is whole: 4.0, 1e-05.
 std::string real_text(double number);
+
+// Decimal digits, with a minus or none before them; nothing: something else, or more than 18. By
+// hand, since the overflow checks of std::from_chars want products of 128 bits, which WebAssembly
+// has by a function of another ABI.
+std::optional<std::int64_t> whole_number(std::string_view text);
 
 // The shortest decimal that rounds to the float, as the double nearest to it: 0.1f gives 0.1.
 double shortest_decimal(float number);

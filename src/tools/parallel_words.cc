@@ -4,7 +4,6 @@
 // NeMo-RL, accelerate, DeepSpeed, axolotl, LLaMA-Factory's forks, ms-swift and OpenRLHF. A word is
 // told by its last part: parallelism.context_parallel_degree is context_parallel_degree.
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "posenc/context_parallel.h"
 #include "src/context_parallel/sharding.h"
 #include "src/core/try.h"
+#include "src/text/number.h"
 #include "src/tools/command_line.h"
 #include "src/tools/settings.h"
 
@@ -105,12 +105,8 @@ class Words {
   bool mentions(std::string_view word) const { return text_.contains(word); }
 
   static Expected<std::int64_t> number(const Word& word) {
-    std::int64_t value = 0;
-    const char* const end = word.value.data() + word.value.size();
-    const auto [at, bad] = std::from_chars(word.value.data(), end, value);
-    if (bad != std::errc() || at != end)
-      return fail(detail::where, word.key + " must be a number", word.value, "write it as 8");
-    return value;
+    if (const auto value = posenc::detail::whole_number(word.value)) return *value;
+    return fail(detail::where, word.key + " must be a number", word.value, "write it as 8");
   }
 
   // One rank shares nothing out. What was read stands beside it.
