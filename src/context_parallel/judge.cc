@@ -62,8 +62,9 @@ class Judge {
     for (const Compiled& one : groups_) POSENC_CHECK(add(one, options));
     const double most = out_.work.empty() ? 0 : std::ranges::max(out_.work);
     if (most > 0)
-      out_.balance = std::accumulate(out_.work.begin(), out_.work.end(), 0.0) /
-                     static_cast<double>(out_.work.size()) / most;
+      // Rounding may go beyond it.
+      out_.balance = std::min(1.0, std::accumulate(out_.work.begin(), out_.work.end(), 0.0) /
+                                       static_cast<double>(out_.work.size()) / most);
     return std::move(out_);
   }
   double seconds() const { return seconds_; }

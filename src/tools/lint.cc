@@ -178,6 +178,10 @@ void lint_llama3(const Model& model, bool gguf, std::vector<Finding>& findings) 
 // No model with this scaling was released with the base that classes fall back to.
 void lint_llama3_base(const Model& model, std::vector<Finding>& findings) {
   constexpr double class_default = 10000;
+  // A base that is not there is told already.
+  if (std::ranges::find(model.warnings, "base_from_default", &Warning::code) !=
+      model.warnings.end())
+    return;
   for (const LayerGroup& group : model.groups) {
     const Rope* rope = detail::rope_of(group);
     if (!rope || rope->rope_theta != class_default ||

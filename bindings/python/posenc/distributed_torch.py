@@ -99,7 +99,7 @@ def _forward(ring: _Ring, q: Any, k: Any, v: Any, plan: Plan | None, how: dict[s
         if q.shape[2] and blocks[0].shape[2]:
             part, log_part = torch.empty(shape, dtype=exact), torch.empty(q.shape[:3], dtype=torch.float64)
             _posenc.attend(
-                q, *blocks, plan, position_ids=own, key_position_ids=ring.positions(of),
+                q, blocks[0], blocks[1], plan, position_ids=own, key_position_ids=ring.positions(of),
                 sink_logits=sinks if step == 0 else None,  # they count once
                 out=part, log_sums=log_part, **how,
             )  # fmt: skip
