@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "posenc/model.h"
+#include "src/core/small_letters.h"
 
 namespace posenc::cli {
 namespace {
@@ -33,8 +34,7 @@ bool is_packing(std::string_view part) {
 // Letters and digits alone, without owner and without what says how it was tuned or packed.
 std::string plain(std::string_view name) {
   name = name.substr(name.find_last_of('/') + 1);
-  std::string lower;
-  for (const char c : name) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  std::string lower = detail::small_letters(name);
   if (lower.ends_with(":latest")) lower.resize(lower.size() - std::string_view(":latest").size());
   for (std::size_t cut = lower.find_last_of("-."); cut != lower.npos && cut > 0;
        cut = lower.find_last_of("-.")) {

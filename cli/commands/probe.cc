@@ -53,8 +53,7 @@ Expected<ServerQuery> asking_of(const std::string& address, const ProbeFlags& fl
 Expected<lab::ProbeResult> probed(lab::Prober& prober, HttpScorer& scorer,
                                   const lab::ProbeOptions& options, const std::string& address) {
   const std::int64_t tokens = options.limit;
-  write_error("posenc: asks {} for at most {} prompt tokens, mostly a quarter of them\n", address,
-              grouped(tokens));
+  write_error("posenc: asks {} for at most {} prompt tokens\n", address, grouped(tokens));
   Progress progress("probe", static_cast<std::size_t>(tokens));
   lab::ProbeOptions told = options;
   told.told = [&](std::int64_t sent, const std::string& what) {

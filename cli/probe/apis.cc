@@ -45,6 +45,17 @@ std::int32_t id_of(const Page* page) {
   return id >= 0 && id < (std::int64_t{1} << 30) ? static_cast<std::int32_t>(id) : -1;
 }
 
+// Of digits; -1: something else.
+std::int32_t id_in(std::string_view digits) {
+  if (digits.empty() || digits.size() > 9) return -1;
+  std::int32_t id = 0;
+  for (const char c : digits) {
+    if (c < '0' || c > '9') return -1;
+    id = 10 * id + (c - '0');
+  }
+  return id;
+}
+
 void add(std::vector<Chance>& chances, std::int32_t token, std::optional<float> how_likely) {
   if (token < 0 || !how_likely || *how_likely < least_log_probability) return;
   for (const Chance& one : chances)
@@ -104,12 +115,7 @@ HttpScorer::HttpScorer(ServerQuery asking, const lab::Tokenizer* tokenizer)
 std::int32_t HttpScorer::token_of(std::string_view text) const {
   constexpr std::string_view by_number = "token_id:";  // vLLM's return_tokens_as_token_ids
   if (text.starts_with(by_number)) {
-    std::int64_t id = 0;
-    for (const char c : text.substr(by_number.size())) {
-      if (c < '0' || c > '9' || id > (1 << 28)) return -1;
-      id = 10 * id + (c - '0');
-    }
-    return static_cast<std::int32_t>(id);
+    return id_in(text.substr(by_number.size()));
   }
   const auto found = token_of_.find(std::string(text));
   return found == token_of_.end() ? -1 : found->second;
@@ -248,12 +254,7 @@ Expected<Observed> HttpScorer::read(Api api, const std::string& answer,
       if (!(*all)[i].is_object()) continue;
       std::vector<Chance> chances;
       for (const auto& [key, value] : (*all)[i].items()) {
-        std::int64_t id = 0;
-        bool number = !key.empty() && key.size() < 10;
-        for (const char c : key) number = number && c >= '0' && c <= '9';
-        if (!number) continue;
-        for (const char c : key) id = 10 * id + (c - '0');
-        add(chances, static_cast<std::int32_t>(id), log_probability(at(value, "logprob")));
+        add(chances, id_in(key), log_probability(at(value, "logprob")));
       }
       // The text's own token first.
       std::ranges::stable_partition(chances,
@@ -309,7 +310,7 @@ Expected<Observed> HttpScorer::score(const std::string& text,
                                      const std::vector<std::int32_t>& tokens, std::int64_t more) {
   if (!tokens_ && text.empty())
     return fail("probe", "the server takes texts alone, and FILE has no tokenizer to make one",
-                name(api_), "give the GGUF, or the folder with tokenizer.json");
+                name(api_), "give a GGUF with its tokenizer");
   POSENC_TRY(answer, ask(path_of(api_), body_of(api_, text, tokens, more)));
   if (answer.status != 200)
     return fail("probe", "the server must score the text",

@@ -6,24 +6,16 @@
 #include <optional>
 #include <utility>
 
+#include "src/core/small_letters.h"
+#include "src/core/trimmed.h"
+
 namespace posenc::cli {
 namespace {
 
+using detail::small_letters;
+using detail::trimmed;
+
 constexpr std::size_t longest_head = std::size_t{64} << 10;
-
-std::string lower(std::string_view text) {
-  std::string made(text);
-  for (char& c : made)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return made;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
-  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
-  return text;
-}
 
 bool whole_number(std::string_view text, std::size_t& number, int base = 10) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
@@ -64,10 +56,10 @@ Expected<Url> parse_url(std::string_view text) {
     return fail("URL", rule, text.find('@') == text.npos ? text : "one with '@'", cure);
   };
   std::string_view rest = text;
-  if (lower(text.substr(0, 8)) == "https://")
+  if (small_letters(text.substr(0, 8)) == "https://")
     return refuse("must be http: posenc has no TLS of its own",
                   "open a tunnel to it (ssh -L 8000:HOST:8000), and give its local end");
-  if (lower(text.substr(0, 7)) == "http://")
+  if (small_letters(text.substr(0, 7)) == "http://")
     rest.remove_prefix(7);
   else if (text.find("://") != text.npos)
     return refuse("must be of http", "write http://HOST:PORT");
@@ -143,7 +135,7 @@ AnswerState read_answer(std::string_view bytes, bool ended, const HttpLimits& li
     const std::size_t end = std::min(head.find("\r\n", at), head.size());
     const std::string_view line = head.substr(at, end - at);
     const std::size_t colon = std::min(line.find(':'), line.size());
-    const std::string name = lower(trimmed(line.substr(0, colon)));
+    const std::string name = small_letters(trimmed(line.substr(0, colon)));
     const std::string_view value =
         colon < line.size() ? trimmed(line.substr(colon + 1)) : std::string_view();
     if (name == "content-length") {
@@ -153,9 +145,9 @@ AnswerState read_answer(std::string_view bytes, bool ended, const HttpLimits& li
         return damaged("more than " + std::to_string(limits.bytes >> 20) + " MiB");
       length = said;
     } else if (name == "transfer-encoding") {
-      if (lower(value) != "chunked") return damaged("a coding that posenc does not know");
+      if (small_letters(value) != "chunked") return damaged("a coding that posenc does not know");
       chunked = true;
-    } else if (name == "content-encoding" && lower(value) != "identity") {
+    } else if (name == "content-encoding" && small_letters(value) != "identity") {
       return damaged("a coding that nobody asked for");
     }
     at = end;

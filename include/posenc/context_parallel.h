@@ -1,10 +1,10 @@
 // Which ways of sharing a text out among machines (ranks) a model survives, told from its files and
 // the layout alone, before a job starts: `posenc lint --cp`.
 //
-// A verdict takes it that a rank computes each layer from its own tokens and from what the exchange
+// A verdict assumes that a rank computes each layer from its own tokens and from what the exchange
 // hands it, which is keys and values, or heads; that ids and masks are those of the whole text; and
 // that parts merge by the logarithms of their sums. So does backends/distributed, and so does
-// context_parallel_test.cc, which runs each kind of layer. Then
+// judge_test.cc, which runs each kind of layer. Then
 //
 //   survives   the output is that of one rank
 //   breaks     what the layer reads is not there, or in another order (Basis::layout); or the engine

@@ -23,6 +23,10 @@ struct Fact {
   std::string_view why, cure, source;
 };
 
+constexpr std::string_view slots_of_vllm =
+    "vLLM keeps the cache of such layers whole on each rank; versions whose slots are those of a "
+    "share for every group write it to wrong places, without an error";
+
 constexpr Fact facts[] = {
     // TransformerEngine's attention over ranks (context_parallel.py, dot_product_attention/utils.py).
     {"megatron-core", "window_refused", Feature::window, all, rings, Verdict::breaks,
@@ -84,13 +88,9 @@ constexpr Fact facts[] = {
      Verdict::survives, "SGLang gathers what its compressor reads before it compresses", "",
      "sglang: --cp-strategy interleave with --attention-backend dsv4"},
     {"vllm", "window_slots", Feature::window, all, of(Exchange::cache), Verdict::unknown,
-     "vLLM keeps the cache of such layers whole on each rank; versions whose slots are those of a "
-     "share for every group write it to wrong places, without an error",
-     "a version with vllm#57260's correction", "vllm#57260"},
+     slots_of_vllm, "a version with vllm#57260's correction", "vllm#57260"},
     {"vllm", "chunk_slots", Feature::chunk, all, of(Exchange::cache), Verdict::unknown,
-     "vLLM keeps the cache of such layers whole on each rank; versions whose slots are those of a "
-     "share for every group write it to wrong places, without an error",
-     "a version with vllm#57260's correction", "vllm#57260"},
+     slots_of_vllm, "a version with vllm#57260's correction", "vllm#57260"},
 };
 
 bool matches(const Fact& fact, const Case& one) {

@@ -24,13 +24,12 @@ std::string order_words(const Sharding& sharding) {
     case Order::contiguous: return "one run of tokens";
     case Order::zigzag: return "two runs, from both halves of the text";
     case Order::round_robin:
-      return "every " + std::to_string(sharding.ranks) + "th block of " + tokens(sharding.block);
+      return "one block of " + tokens(sharding.block) + " in " + std::to_string(sharding.ranks);
     case Order::balanced: break;
   }
   return "blocks from all over the text";
 }
 
-// What the exchange of keys needs no state or order for.
 Reason reason(std::string_view code, Verdict verdict, Basis basis, std::string why,
               std::string cure, std::string source = {}) {
   return {std::string(code), verdict, basis, std::move(why), std::move(cure), std::move(source)};
@@ -206,19 +205,8 @@ void by_length(const Case& one, std::vector<Reason>& out) {
   if (one.sharding.exchange == Exchange::cache || one.length >= pieces) return;
   out.push_back(reason("short_text", Verdict::unknown, Basis::engine,
                        tokens(one.length) + " do not fill " + std::to_string(pieces) +
-                           " pieces: some ranks have none, which balancers take ill",
+                           " pieces: some ranks have none, at which balancers fail",
                        "fewer ranks, or pad to " + grouped(pieces), "pytorch#183968"));
-}
-
-std::string by_the_length(const LayerGroup& group) {
-  for (const Scheme& scheme : group.schemes)
-    if (const Rope* rope = std::get_if<Rope>(&scheme)) {
-      if (std::holds_alternative<DynamicNtk>(rope->scaling)) return "dynamic NTK";
-      if (std::holds_alternative<LongRope>(rope->scaling)) return "LongRoPE";
-      if (const Yarn* yarn = std::get_if<Yarn>(&rope->scaling); yarn && yarn->dynamic)
-        return "dynamic YaRN";
-    }
-  return "";
 }
 
 // "0–8,191 and 122,880–131,071": positions of a rank's tokens, the first runs of them.
@@ -267,7 +255,7 @@ void need_ids(const Case& one, std::vector<std::string>& out) {
 
 // Whether a plan compiled for a rank's part rotates otherwise.
 void need_length(const Case& one, std::vector<std::string>& out) {
-  const std::string scaling = by_the_length(one.group);
+  const std::string scaling = posenc::detail::scaling_by_length(one.group);
   if (scaling.empty()) return;
   const std::int64_t part = std::max<std::int64_t>(one.share(), 1);
   const auto local = compile(one.group, part);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "src/core/edit_distance.h"
+#include "src/core/small_letters.h"
 #include "src/core/try.h"
 #include "src/text/number.h"
 
@@ -67,9 +68,8 @@ constexpr EngineName engine_names[] = {
 
 // Dashes are underscores here, as in engines' own flags.
 std::string spelled(std::string_view word) {
-  std::string out(word);
-  for (char& c : out)
-    c = c == '-' ? '_' : static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  std::string out = posenc::detail::small_letters(word);
+  std::ranges::replace(out, '-', '_');
   return out;
 }
 
@@ -153,10 +153,7 @@ Sharding of_engine(std::string_view engine) {
   if (engine == "torch" || engine == "accelerate" || engine == "nemo-rl") {
     out.order = Order::zigzag;
     out.exchange = Exchange::gather;
-  } else if (engine == "megatron-core" || engine == "slime") {
-    out.order = Order::zigzag;
-    out.exchange = Exchange::ring;
-  } else if (engine == "ring-flash-attention") {
+  } else if (engine == "megatron-core" || engine == "slime" || engine == "ring-flash-attention") {
     out.order = Order::zigzag;
     out.exchange = Exchange::ring;
   } else if (engine == "axolotl") {

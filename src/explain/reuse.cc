@@ -37,17 +37,6 @@ const Plan* adding(const std::vector<std::pair<const LayerGroup*, Plan>>& plans,
   return nullptr;
 }
 
-std::string by_length(const LayerGroup& group) {
-  for (const Scheme& scheme : group.schemes)
-    if (const Rope* rope = std::get_if<Rope>(&scheme)) {
-      if (std::holds_alternative<DynamicNtk>(rope->scaling)) return "dynamic NTK";
-      if (std::holds_alternative<LongRope>(rope->scaling)) return "LongRoPE";
-      if (const Yarn* yarn = std::get_if<Yarn>(&rope->scaling); yarn && yarn->dynamic)
-        return "dynamic YaRN";
-    }
-  return "";
-}
-
 ReuseGroup judged(const LayerGroup& group, const Plan& plan, bool added, bool recurrent_before) {
   ReuseGroup out{group.stack, group.layers, Reuse::exact, {}, {}};
   if (group.mixer != Mixer::attention) {
@@ -88,7 +77,7 @@ ReuseGroup judged(const LayerGroup& group, const Plan& plan, bool added, bool re
     if (plan.rotate->rotates_values()) out.moves.push_back("values, which rotate as keys do");
     if (plan.rotate->frequencies.axes > 1)
       out.moves.push_back("ids on every axis: pictures and the text behind them by one step");
-    if (const std::string scaling = by_length(group); !scaling.empty())
+    if (const std::string scaling = detail::scaling_by_length(group); !scaling.empty())
       out.moves.push_back("the rotation itself, where the length changes it (" + scaling +
                           "): rekey() from the plan of one length to that of the other");
   }

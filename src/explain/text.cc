@@ -26,6 +26,17 @@ std::string shown(double number, int significant) {
   return rounded_text(number, significant);
 }
 
+std::string scaling_by_length(const LayerGroup& group) {
+  for (const Scheme& scheme : group.schemes)
+    if (const Rope* rope = std::get_if<Rope>(&scheme)) {
+      if (std::holds_alternative<DynamicNtk>(rope->scaling)) return "dynamic NTK";
+      if (std::holds_alternative<LongRope>(rope->scaling)) return "LongRoPE";
+      if (const Yarn* yarn = std::get_if<Yarn>(&rope->scaling); yarn && yarn->dynamic)
+        return "dynamic YaRN";
+    }
+  return "";
+}
+
 std::string layer_list(std::span<const std::int64_t> layers) {
   if (layers.empty()) return "none";
   struct Run {

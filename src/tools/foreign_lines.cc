@@ -40,6 +40,20 @@ std::optional<double> number_of_word(std::string_view line, std::string_view fla
   return std::nullopt;
 }
 
+Finding too_many_frames(std::string_view who, std::string_view flag, std::int64_t trained,
+                        double frames, const std::string& otherwise) {
+  const std::string most = std::to_string(trained);
+  return {.code = "frames_beyond",
+          .severity = Severity::warning,
+          .expected = most,
+          .found = grouped(std::llround(frames)),
+          .message = std::string(who) + " was trained on videos of " + most +
+                     " frames at most: the pair of channels that turns once in about so many comes "
+                     "round again behind them, and the video repeats itself, or stands still",
+          .cure = std::string(flag) + " " + most + ", and pieces that go on from the last frame; " +
+                  otherwise};
+}
+
 std::optional<Finding> beyond_frames(std::string_view line, std::string_view program,
                                      std::string_view title, bool& judged) {
   for (const Video& one : videos) {
@@ -48,17 +62,8 @@ std::optional<Finding> beyond_frames(std::string_view line, std::string_view pro
     judged = judged || frames;
     if (!frames || *frames <= static_cast<double>(one.trained) || *frames > 0x1p40)
       return std::nullopt;
-    const std::string trained = std::to_string(one.trained);
-    return Finding{
-        .code = "frames_beyond",
-        .severity = Severity::warning,
-        .expected = trained,
-        .found = grouped(std::llround(*frames)),
-        .message = std::string(title) + " was trained on videos of " + trained +
-                   " frames at most: the pair of channels that turns once in about so many comes "
-                   "round again behind them, and the video repeats itself, or stands still",
-        .cure = std::string(one.flag) + " " + trained +
-                ", and pieces that go on from the last frame; or RIFLEx, which slows that pair"};
+    return too_many_frames(title, one.flag, one.trained, *frames,
+                           "or RIFLEx, which slows that pair");
   }
   return std::nullopt;
 }
@@ -72,18 +77,11 @@ std::optional<Finding> frames_of_call(std::string_view text, const Model& model,
     if (!frames || *frames < 1 || *frames > 0x1p40) continue;
     judged = true;
     if (*frames <= static_cast<double>(trained->frames)) return std::nullopt;
-    return Finding{
-        .code = "frames_beyond",
-        .severity = Severity::warning,
-        .expected = std::to_string(trained->frames),
-        .found = grouped(std::llround(*frames)),
-        .message = "the model was trained on videos of " + std::to_string(trained->frames) +
-                   " frames at most: the pair of channels that turns once in about so many comes "
-                   "round again behind them, and the video repeats itself, or stands still",
-        .cure = std::string(name) + " " + std::to_string(trained->frames) +
-                ", and pieces that go on from the last frame; posenc extend MODEL --to " +
-                number_text(*frames) + "x" + std::to_string(trained->height) + "x" +
-                std::to_string(trained->width) + " says what RIFLEx and the other methods change"};
+    return too_many_frames("the model", name, trained->frames, *frames,
+                           "posenc extend MODEL --to " + number_text(*frames) + "x" +
+                               std::to_string(trained->height) + "x" +
+                               std::to_string(trained->width) +
+                               " says what RIFLEx and the other methods change");
   }
   return std::nullopt;
 }

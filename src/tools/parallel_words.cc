@@ -154,7 +154,6 @@ class Words {
     const std::string_view comm = value("cp_comm_type");
     if (comm == "a2a") {
       one.exchange = Exchange::heads;
-      one.order = Order::zigzag;
     } else if (comm == "all_gather" || comm == "allgather") {
       one.exchange = Exchange::gather;
     } else if (comm == "a2a+p2p") {

@@ -1,4 +1,4 @@
-"""Attention over the ranks of torch.distributed: what posenc.distributed.ring_attend and gather_attend are.
+"""Attention over the ranks of torch.distributed: what posenc.distributed.ring_attend is.
 
 Each rank has its own tokens of a text (posenc.distributed.layout) at the positions that they have in it. Keys and values travel
 unrotated, one rank's at a time, and are met by posenc's own kernels; parts merge in float (double for float64) by the logarithms of
