@@ -10,8 +10,16 @@
 
 namespace {
 
+// Seconds of a test, of which the slowest takes a few where nothing else runs; sanitizers make them
+// a minute, and some more beside other programs.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr unsigned longest = 1500;
+#elif defined(__has_feature)
 constexpr unsigned longest =
-    300;  // seconds of a test, of which the slowest takes a few where nothing else runs
+    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ? 1500 : 300;
+#else
+constexpr unsigned longest = 300;
+#endif
 
 char running[512];  // the test's name, for a signal handler may not ask gtest
 

@@ -124,6 +124,8 @@ export const reload = async page => {
 export const further = async page => {
   await page.evaluate(() => document.querySelectorAll('details.further').forEach(e => (e.open = true)))
   await frame(page)
+  // A figure that comes late moves those below it to other places.
+  await page.waitForFunction(() => !document.querySelector('main [aria-busy=true]'))
 }
 // Until the panel is there, its numbers are those of this moment and the address too, which follow a little behind, and at
 // once where a page is printed.
