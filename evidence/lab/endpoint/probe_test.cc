@@ -53,13 +53,13 @@ class PlantedServer : public Scorer {
                     [&](const Seen& seen) { return seen.read >= std::ssize(whole.tokens); });
     Expected<std::vector<float>> numbers = log_probabilities(model_, planted_, whole, false);
     if (!numbers) return std::unexpected(numbers.error());
-    std::normal_distribution<double> normal(0, noise_);
+    std::normal_distribution<double> normal;  // a width of 0 is not defined
     std::size_t next = 0;
     for (Seen& seen : made.seen)
       for (Chance& chance : seen.chances) {
         const double exact = (*numbers)[next++];
         chance.log_probability =
-            static_cast<float>(std::min(0.0, exact + normal(random_) * (1 - exact / 4)));
+            static_cast<float>(std::min(0.0, exact + noise_ * normal(random_) * (1 - exact / 4)));
       }
     asked += std::ssize(tokens);
     return made;
