@@ -828,7 +828,9 @@ void say_permuted(const Model& model, std::vector<std::string>& out) {
              (file.role == FileRole::model || file.role == FileRole::compared);
     });
   };
-  if (!has(FileFormat::params)) return;
+  const bool attends = std::ranges::any_of(
+      model.groups, [](const LayerGroup& group) { return group.mixer == Mixer::attention; });
+  if (!has(FileFormat::params) || !attends) return;
   out.push_back(
       has(FileFormat::config)
           ? "params.json pairs neighbours and config.json halves: no contradiction, their weights "

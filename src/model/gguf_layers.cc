@@ -88,7 +88,7 @@ void translate_heads(GgufTranslation& gguf) {
   const LayerNumbers* heads = unlike(gguf, head_key);
   const LayerNumbers* kv_heads = gguf.latent() ? nullptr : unlike(gguf, kv_head_key);
   const Family* base = gguf.base();
-  const bool read = !base || base->read == read_decoder || base->read == read_no_attention;
+  const bool read = !base || base->read == read_decoder || base->read == read_recurrence;
   if ((heads || kv_heads) && !read) {
     gguf.reading().refuse(gguf.path(heads ? head_key : kv_head_key),
                           "must be one number: layers with unlike heads are not covered here");

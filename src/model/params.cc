@@ -126,7 +126,7 @@ class ParamsReader {
     if (latent) require_latent(config);
     const auto type = config.word("model_type");
     if (type && type->value == "mamba") {
-      read_no_attention(config, unknown_family());
+      read_recurrence(config, *find_family("mamba"));
     } else {
       if (type && type->value != "transformer")
         reading_.refuse(type->key, "is not one of a params.json",

@@ -257,8 +257,12 @@ TEST(Params, Llama4OfMetaHasChunksAndLayersWithoutPosition) {
   EXPECT_EQ(model->context, 10485760);
 }
 
-TEST(Params, MambaHasNoAttentionToExplain) {
-  EXPECT_NE(error_of(R"({"model_type": "mamba", "dim": 4096, "n_layers": 64, "n_groups": 8})"), "");
+TEST(Params, MambaHasARecurrenceAndNoAttention) {
+  const auto model = read_params(
+      R"({"model_type": "mamba", "dim": 4096, "n_layers": 64, "n_groups": 8})", "params.json");
+  ASSERT_TRUE(model) << model.error().message();
+  EXPECT_EQ(model->groups.at(0).mixer, Mixer::recurrence);
+  EXPECT_EQ(model->groups.at(0).layers.size(), 64U);
 }
 
 TEST(Params, WhatIsNoObjectIsRefused) {

@@ -59,6 +59,11 @@ std::optional<Holds> by_scheme(const Model& model, std::int64_t to, const Plan& 
     return Holds{"as_is", "waves", "1706.03762",
                  "every position has a vector, but those beyond the trained length were never "
                  "added in training: the weights must be trained at it"};
+  if (std::ranges::none_of(model.groups,
+                           [](const LayerGroup& group) { return group.mixer == Mixer::attention; }))
+    return Holds{"as_is", "no_attention", "2312.00752",
+                 "no layer attends, so there is nothing to set: what is kept of a longer text, "
+                 "training decides"};
   return Holds{"as_is", "no_position", "2305.19466",
                "position enters by the mask alone, so there is nothing to set"};
 }

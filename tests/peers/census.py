@@ -15,14 +15,47 @@ import re
 import compare
 
 
+# Defaults that contradict themselves (heads that do not divide the width, sections that do not fill what rotates, no base), and
+# what the family's published files have there.
+HALF = {"rope_parameters.partial_rotary_factor": 0.5}
+MENDED = {
+    "aya_vision": {"vision_config.num_attention_heads": 16},
+    "cohere_compass": {"text_config.rope_parameters.rope_theta": 50000.0},
+    "cohere_compass_text": {"rope_parameters.rope_theta": 50000.0},
+    "glm4_moe": {"head_dim": 128},
+    "glm4v_text": HALF,
+    "glm_image_text": HALF,
+    "glm4v_moe_text": {"head_dim": 128},
+    "glm4v_moe": {"text_config.head_dim": 128},
+    **{kind: {f"text_config.{key}": value for key, value in HALF.items()} for kind in ("glm46v", "glm4v", "glm_image", "glmga")},
+    "qwen3_omni_moe": {"thinker_config.text_config.head_dim": 128, "talker_config.text_config.head_dim": 128},
+    "qwen3_omni_moe_thinker": {"text_config.head_dim": 128},
+    "qwen3_omni_moe_text": {"head_dim": 128},
+    "qwen3_omni_moe_talker_text": {"head_dim": 128},
+    "qwen4_exp": {"text_config.rope_parameters.partial_rotary_factor": 0.25},
+    "qwen4_exp_text": {"rope_parameters.partial_rotary_factor": 0.25},
+}
+
+
+def mend(raw, kind):
+    for path, value in MENDED.get(kind, {}).items():
+        *outer, key = path.split(".")
+        part = raw
+        for name in outer:
+            part[name] = part.get(name) or {}
+            part = part[name]
+        part[key] = value
+    return raw
+
+
 def default(kind):
-    """config.json as transformers would save it."""
+    """config.json as transformers would save it, mended where it contradicts itself."""
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
     raw = {**json.loads(CONFIG_MAPPING[kind]().to_json_string(use_diff=False)), "model_type": kind}
     if "prediction_length" in raw and raw["prediction_length"] is None:  # models of time series cannot be without
         raw["prediction_length"] = 24
-    return raw
+    return mend(raw, kind)
 
 
 def one(kind):

@@ -26,9 +26,9 @@ constexpr Family unknown_with_axes{.read = read_diffusion,
 }  // namespace
 
 const Family* find_family(std::string_view model_type) {
-  for (const auto rows :
-       {rows_alike(), rows_alternating(), rows_latent(), rows_added(), rows_sound(),
-        rows_diffusion(), rows_distances(), rows_remote(), rows_uncovered()}) {
+  for (const auto rows : {rows_alike(), rows_alternating(), rows_latent(), rows_added(),
+                          rows_sound(), rows_diffusion(), rows_distances(), rows_remote(),
+                          rows_without_attention(), rows_uncovered()}) {
     const auto row = std::ranges::find_if(
         rows, [&](const Family& family) { return contains_word(family.types, model_type); });
     if (row != rows.end()) return &*row;
@@ -40,12 +40,6 @@ const Family& unknown_family() { return unknown; }
 const Family& unknown_family_with_alibi() { return unknown_with_alibi; }
 const Family& unknown_family_with_table() { return unknown_with_table; }
 const Family& unknown_family_with_axes() { return unknown_with_axes; }
-
-void read_no_attention(const Section& config, const Family& family) {
-  config.reading.refuse(config.where("model_type"),
-                        "has no attention, and so no positional encoding",
-                        "'" + config.reading.family + "'", family.remark);
-}
 
 void read_not_covered(const Section& config, const Family& family) {
   config.reading.refuse(

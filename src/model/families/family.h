@@ -427,8 +427,10 @@ Reader read_prompts;    // what SAM makes of clicks, and where it is added: dete
 Reader read_sides;      // encoder and decoder of one build: parts.cc
 Reader read_parts;      // encoder and decoder with files of their own within the file
 Reader read_diffusion;  // diffusion.cc
-Reader read_no_attention;  // known, and known not to be covered: families.cc
-Reader read_not_covered;
+Reader read_recurrence;  // no layer attends: without_attention.cc
+Reader read_convolutions;
+Reader read_perceptrons;
+Reader read_not_covered;  // known, and known not to be covered: families.cc
 
 // Towers beside a text model; a tower whose rule is not known becomes a warning.
 void read_tower(const Section& vision, std::string_view outer_type);  // vision.cc

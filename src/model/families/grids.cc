@@ -144,6 +144,62 @@ void read_stages(const Section& vision, const Tower& tower) {
   add_remark(vision, tower);
 }
 
+// Stages of several widths, each of fewer patches than the one before: their attention knows no
+// distance, and what there is of places is a table for each stage, or convolutions alone.
+void read_narrowing(const Section& vision, const Tower& tower) {
+  ProvenanceList notes;
+  const auto depths = numbers_of_stages(vision, "depths depth", tower.depths, notes),
+             widths =
+                 numbers_of_stages(vision, "hidden_sizes embed_dim", tower.stage_widths, notes);
+  // One number of heads stands for all stages.
+  const Json* const said = vision.raw("num_attention_heads");
+  std::vector<std::int64_t> heads(depths.size(), tower.heads);
+  if (said && said->get<std::int64_t>())
+    heads.assign(depths.size(),
+                 vision.size(notes, "heads", "num_attention_heads", tower.heads, most_heads));
+  else
+    heads = numbers_of_stages(vision, "num_attention_heads num_heads", tower.stage_heads, notes);
+  if (vision.reading.error) return;
+  if (depths.size() > 16 || widths.size() != depths.size() || heads.size() != depths.size()) {
+    vision.reading.refuse(vision.where("hidden_sizes"),
+                          "must have a width and heads for each stage, at most 16",
+                          std::to_string(depths.size()), "correct the file");
+    return;
+  }
+  const bool tables = tower.kind == TowerKind::learned;
+  std::int64_t first = 0, side = 0;
+  if (tables) {
+    const auto patches = numbers_of_stages(vision, tower.patch_key, "4 2 2 2", notes);
+    side = vision.size(notes, "image_size", "image_size", tower.image, most_side) /
+           (patches.empty() ? 1 : patches.front());
+    if (vision.reading.error) return;
+  }
+  for (std::size_t s = 0; s < depths.size(); ++s) {
+    if (depths[s] > most_layers - first) {
+      vision.reading.refuse(vision.where("depths"),
+                            "must be " + std::to_string(most_layers) + " layers or fewer",
+                            std::to_string(first + depths[s]), "correct the file");
+      return;
+    }
+    ProvenanceList own = notes;
+    ModelDims dims{
+        .width = widths[s], .layers = depths[s], .heads = heads[s], .kv_heads = heads[s]};
+    dims.head_dim = head_dim_of(vision, own, dims.width, dims.heads);
+    if (vision.reading.error) return;
+    LayerGroup group = uniform_group(Stack::vision, dims, false, std::move(own));
+    for (std::int64_t& layer : group.layers) layer += first;
+    first += depths[s];
+    group.label = "stage " + std::to_string(s + 1);
+    group.schemes = {NoPe{}};
+    if (!tables) group.carried = "convolutions over neighbours, before and between the layers";
+    const bool last = s + 1 == depths.size();
+    if (tables) group.schemes = {Learned{.rows = std::max<std::int64_t>(side * side, 1) + last}};
+    side /= 2;
+    vision.reading.model.groups.push_back(std::move(group));
+  }
+  add_remark(vision, tower);
+}
+
 namespace {
 
 // What LeViT does behind a stage: ["Subsample", channels of a query, heads, …, stride], as its

@@ -81,8 +81,7 @@ void read_audio(const Section& audio) {
   Reading& reading = audio.reading;
   const auto type = audio.word("model_type");
   const Family* family = type ? find_family(type->value) : nullptr;
-  const bool covered =
-      family && family->read != read_not_covered && family->read != read_no_attention;
+  const bool covered = family && family->read != read_not_covered;
   if (!covered) {
     reading.warn("audio_not_explained",
                  "the audio tower" + (type ? " '" + type->value + "'" : std::string()) +

@@ -84,7 +84,7 @@ TEST(Parts, T5GemmasEncoderSeesAsFarAheadAsBack) {
 
 TEST(Parts, OneThatIsNotCoveredIsSaidWithItsReason) {
   const std::string why = parts_refusal(R"({"model_type": "speech-encoder-decoder",
-      "encoder": {"model_type": "segformer"}, "decoder": {"model_type": "bert"}})");
+      "encoder": {"model_type": "swiftformer"}, "decoder": {"model_type": "bert"}})");
   EXPECT_NE(why.find("convolutions"), std::string::npos) << why;
 }
 

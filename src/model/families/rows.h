@@ -19,6 +19,7 @@ std::span<const Family> rows_diffusion();  // diffusion transformers, by their c
 std::span<const Family> rows_sound();      // encoders, codecs and decoders of sound
 std::span<const Family> rows_distances();  // profiles, Transformer-XL, clipped distances
 std::span<const Family> rows_remote();     // code beside the weights, not in transformers
+std::span<const Family> rows_without_attention();
 std::span<const Family> rows_uncovered();  // known, and known not to be covered
 
 // --- short words of the rows ---------------------------------------------------------------------

@@ -8,24 +8,8 @@ namespace {
 // clang-format off: one row a reason, as dense as it can be read.
 constexpr Family uncovered[] = {
     // --- what stands before the attention, or in its place ---------------------------------------
-    {.types = "mamba mamba2 falcon_mamba rwkv rwkv5 rwkv6 rwkv7 xlstm", .read = read_no_attention,
-     .remark = "its recurrence carries the order of tokens"},
-    {.types = "convnext convnextv2 resnet regnet efficientnet align_vision_model bit "
-              "mobilenet_v1 mobilenet_v2 hgnet_v2 dinov3_convnext textnet superpoint pp_lcnet "
-              "pp_lcnet_v3 pp_lcnet_v4 rt_detr_resnet uvdoc uvdoc_backbone gemma3n_vision "
-              "timm_backbone timm_wrapper pp_ocrv5_mobile_det pp_ocrv5_server_det "
-              "pp_ocrv6_medium_det pp_ocrv6_small_det pp_ocrv6_tiny_det dac encodec univnet "
-              "vibevoice_acoustic_tokenizer vibevoice_acoustic_tokenizer_encoder "
-              "vibevoice_acoustic_tokenizer_decoder wavtokenizer_encoder "
-              "fastspeech2_conformer_hifigan "
-              "speecht5_hifigan qwen2_5_omni_bigvgan glm_image_vqmodel flava_image_codebook "
-              "inkling_vision inkling_audio "
-              "gemma4_unified_audio gemma4_unified_vision poolformer focalnet",
-     .read = read_no_attention, .remark = "convolutions or patches alone carry the place"},
-    {.types = "fnet", .read = read_no_attention,
+    {.types = "fnet", .read = read_not_covered,
      .remark = "Fourier transforms mix tokens, whose learned rows are added before"},
-    {.types = "patchtsmixer vibevoice_diffusion", .read = read_no_attention,
-     .remark = "perceptrons mix what other models mix by attention"},
     {.types = "autoformer", .read = read_not_covered,
      .remark = "autocorrelation stands for attention: delays are weighed, not tokens"},
     {.types = "reformer", .read = read_not_covered,
@@ -40,15 +24,11 @@ constexpr Family uncovered[] = {
      .remark = "its inputs decide what position is: each kind has vectors of its own, or none"},
 
     // --- convolutions as positions ---------------------------------------------------------------
-    {.types = "wavtokenizer apertus1p5_vision_tokenizer janus_vqgan chameleon_vqgan emu3_vqgan",
-     .read = read_not_covered,
-     .remark = "attention without positions stands among convolutions, which carry the place"},
     {.types = "sew-d", .read = read_not_covered,
      .remark = "a convolution gives its sounds their positions, beside products with vectors by "
                "distance"},
-    {.types = "xcodec "
-              "higgs_audio_v2_tokenizer pvt_v2 segformer glpn cvt mobilevit mobilevitv2 "
-              "swiftformer florence_vision sam3_lite_text_text_model", .read = read_not_covered,
+    {.types = "xcodec higgs_audio_v2_tokenizer mobilevitv2 swiftformer florence_vision "
+              "sam3_lite_text_text_model", .read = read_not_covered,
      .remark = "convolutions over neighbours give tokens their positions, which no plan says"},
     {.types = "speecht5", .read = read_not_covered,
      .remark = "convolutions give its sounds their positions, beside vectors by distance"},
@@ -76,7 +56,7 @@ constexpr Family uncovered[] = {
                "and moved inwards at the borders, which no mask says; the bias is grid_bias' for a "
                "grid of kernel_size, by the distance over the dilation: attend once a query with "
                "the keys it sees"},
-    {.types = "hiera pvt sam2_hiera_det_model", .read = read_not_covered,
+    {.types = "hiera sam2_hiera_det_model", .read = read_not_covered,
      .remark = "stages of several widths each mix fewer tokens than the one before"},
 
     // --- added, of pictures and sound ------------------------------------------------------------
@@ -166,7 +146,6 @@ constexpr Family uncovered[] = {
      .remark = "an encoder and a decoder share layers, and the decoder's block sees both ways"},
     {.types = "muse_glimmer_assistant", .read = read_not_covered,
      .remark = "its block of drafted tokens sees both ways and reads another model's keys"},
-    {.types = "muse_spark_audio", .read = read_no_attention, .remark = "convolutions alone"},
 };
 // clang-format on
 

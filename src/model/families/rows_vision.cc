@@ -99,6 +99,8 @@ constexpr std::string_view swin_remark =
     "where a window reaches over the edge of the moved picture, its parts do not see each other";
 constexpr std::string_view sam_remark =
     "the learned table is added once, by the patch's place in the picture, and is not of windows";
+constexpr std::string_view bare_remark =
+    "attention without positions, whose keys are fewer than its queries";
 constinit const Tower by_distance[] = {
     {.types = "swin donut-swin maskformer-swin", .kind = TowerKind::grid_bias, .read = read_stages,
      .width = 96, .patch = 4, .depths = "2 2 6 2", .stage_heads = "3 6 12 24", .window = 7,
@@ -113,6 +115,20 @@ constinit const Tower by_distance[] = {
      .window = 8, .remark = swin_remark},
     {.types = "levit", .kind = TowerKind::grid_bias, .read = read_shrinking,
      .depths = "4 4 4", .stage_heads = "4 8 12"},
+    {.types = "segformer glpn pvt_v2", .kind = TowerKind::bare, .read = read_narrowing, .patch = 4,
+     .depths = "2 2 2 2", .stage_heads = "1 2 5 8", .stage_widths = "32 64 160 256",
+     .remark = bare_remark},
+    {.types = "cvt", .kind = TowerKind::bare, .read = read_narrowing, .patch = 4,
+     .depths = "1 2 10", .stage_heads = "1 3 6", .stage_widths = "64 192 384",
+     .remark = bare_remark},
+    {.types = "mobilevit", .kind = TowerKind::bare, .read = read_narrowing, .patch = 2,
+     .depths = "2 4 3", .stage_heads = "4 4 4", .stage_widths = "144 192 240",
+     .remark = "tokens that stand alike in their patches attend to each other, without positions"},
+    {.types = "pvt", .kind = TowerKind::learned, .read = read_narrowing, .patch = 4,
+     .patch_key = "patch_sizes", .depths = "2 2 2 2", .stage_heads = "1 2 5 8",
+     .stage_widths = "64 128 320 512",
+     .remark = "each stage adds a table of its own, the last with a class token; keys are fewer "
+               "than queries"},
     {.types = "beit data2vec-vision", .kind = TowerKind::grid_bias, .read = read_class_and_grid},
     {.types = "sam_vision_model sam_hq_vision_model got_ocr2_vision deepseek_ocr2_sam_vision_model "
               "unlimited_ocr_sam_vision_model",

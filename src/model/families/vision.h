@@ -18,7 +18,8 @@ enum class TowerKind {
   grid_bias,
   log_cpb,
   decomposed,
-  rotated_windows
+  rotated_windows,
+  bare  // nothing: convolutions before and between them do
 };
 
 struct Tower;
@@ -28,6 +29,7 @@ using TowerReader = void(const Section& vision, const Tower& tower);
 TowerReader read_stages;          // Swin: grids.cc
 TowerReader read_class_and_grid;  // BEiT
 TowerReader read_shrinking;       // LeViT
+TowerReader read_narrowing;       // SegFormer, PVT: stages that know no distance
 TowerReader read_windows;         // SAM, SAM 3
 
 struct Tower {
@@ -50,9 +52,9 @@ struct Tower {
   bool by_axis_waves = false;  // sinusoids of the column, then of the row
   std::int64_t frames = 0;  // of a video: num_frames / tubelet_size[0] grids, one after the other
   bool unscaled = false;    // q·k is not divided by √head_dim
-  // Of stages and windows: the defaults of depths and num_heads, whether a stage merges the patches
+  // Of stages and windows: the defaults of depths, num_heads and hidden_sizes, whether a stage merges the patches
   // of the one before, the default of window_size, of global_attn_indexes and of use_rel_pos.
-  std::string_view depths = {}, stage_heads = {};
+  std::string_view depths = {}, stage_heads = {}, stage_widths = {};
   bool merges = true;
   std::int64_t window = 0;
   std::string_view full_layers = {};
