@@ -25,6 +25,7 @@ struct Command {
   std::string_view name, about;
   Define define;
   std::span<const Command> (*kinds)() = nullptr;  // commands below it: `posenc plot heatmap`
+  bool takes_lines = false;  // a quoted argument of several words is no flag: "-m vllm … --port 1"
 };
 
 }  // namespace posenc::cli

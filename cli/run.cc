@@ -149,6 +149,11 @@ Expected<void> parse(CLI::App& app, const std::string& name, std::vector<std::st
 int run(const Command& command, const std::string& name, std::vector<std::string> arguments) {
   CLI::App app;
   const Run act = define(command, app);
+  // A blank before it, and what is parsed sees no dash.
+  if (command.takes_lines)
+    for (std::string& argument : arguments)
+      if (argument.starts_with('-') && argument.find_first_of(" \n") != argument.npos)
+        argument.insert(0, 1, ' ');
   try {
     const Expected<void> good = parse(app, name, std::move(arguments));
     if (!good) return report(good.error());

@@ -1,4 +1,4 @@
-# cmake -D OUTPUT=out.cc -D FILES=a.json|b.json -P embed.cmake
+# cmake -D OUTPUT=out.cc -D KIND=bundled -D FILES=a.json|b.json -P embed.cmake
 # Writes the tables that src/model/bundled.h declares: each file's name without .json, and its text.
 string(REPLACE "|" ";" FILES "${FILES}")
 set(names)
@@ -21,12 +21,12 @@ if(count EQUAL 0)
   set(rows "    {},  // an array may not be empty\n")
 endif()
 
-file(WRITE "${OUTPUT}" "// Written by cmake/embed.cmake from models/*.json.
+file(WRITE "${OUTPUT}" "// Written by cmake/embed.cmake from the .json files of models/.
 #include \"src/model/bundled.h\"
 
 namespace posenc::detail {
-const BundledFile bundled_files[] = {
+const BundledFile ${KIND}_files[] = {
 ${rows}};
-const std::size_t bundled_file_count = ${count};
+const std::size_t ${KIND}_file_count = ${count};
 }  // namespace posenc::detail
 ")

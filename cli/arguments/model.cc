@@ -8,7 +8,6 @@
 #include <span>
 #include <string_view>
 
-#include "cli/arguments/model_names.h"
 #include "src/core/try.h"
 
 namespace posenc::cli {
@@ -48,16 +47,7 @@ Expected<File> opened(const std::string& name) {
 }  // namespace
 
 Expected<Model> named_model(const std::string& name) {
-  if (!is_stream(name)) {
-    Expected<Model> model = read_model(name);
-    // What is there and cannot be read, says so itself.
-    if (model || model.error().where != "read_model" || name.empty()) return model;
-    if (const auto folder = hub_snapshot(name)) return read_model(*folder);
-    if (const auto bundled = bundled_name_like(name)) return read_model(*bundled);
-    return fail("read_model",
-                "neither a file, a folder nor a bundled model, and not in the hub's cache",
-                model.error().got, name_cure(name));
-  }
+  if (!is_stream(name)) return read_model(name);
   POSENC_TRY(file, opened(name));
   POSENC_TRY(bytes, all_of(file ? file.get() : stdin, name, most_bytes, "give the file's path"));
   return read_model_bytes(std::as_bytes(std::span(bytes)), "stdin");

@@ -9,7 +9,6 @@
 
 #include "cli/arguments/flags.h"
 #include "cli/arguments/model.h"
-#include "cli/arguments/model_names.h"
 #include "cli/command.h"
 #include "cli/pages/findings_page.h"
 #include "cli/pages/sarif.h"
@@ -39,22 +38,6 @@ std::vector<Exhibit> evidence_of(const std::string& given) {
                         : unusable_exhibit(given, model.error()));
   }
   return all;
-}
-
-// Where no model is given, the one that another piece of evidence names stands before them.
-void add_named_model(std::vector<Exhibit>& evidence) {
-  for (const Exhibit& one : evidence)
-    if (one.model) return;
-  for (const Exhibit& one : evidence) {
-    const auto named = model_named_in(one.text);
-    if (!named) continue;
-    Expected<Model> model = read_model(named->is);
-    if (!model) continue;
-    Exhibit found = model_exhibit(named->as, *std::move(model));
-    found.as += ", as " + one.name + " names it";
-    evidence.insert(evidence.begin(), std::move(found));
-    return;
-  }
 }
 
 std::string evidence_page(const Diagnosis& found, const Terminal& term) {
@@ -152,7 +135,6 @@ Run define_doctor(CLI::App& app) {
     std::vector<Exhibit> evidence;
     for (const std::string& given : options->evidence)
       for (Exhibit& one : evidence_of(given)) evidence.push_back(std::move(one));
-    add_named_model(evidence);
     POSENC_TRY(found,
                diagnose(std::move(evidence), {.length = options->at, .engines = options->engines}));
     if (options->json)
@@ -175,6 +157,6 @@ Run define_doctor(CLI::App& app) {
 }  // namespace
 
 extern const Command doctor_command{"doctor", "what is wrong with position, from whatever you have",
-                                    define_doctor};
+                                    define_doctor, nullptr, true};
 
 }  // namespace posenc::cli

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -93,10 +94,10 @@ Expected<Scheme> read_scheme(std::string_view text);
 Expected<ContentScheme> read_content_scheme(std::string_view text);
 
 // Every scheme, scaling and content scheme with its fields: by their lists, and in one array, each
-// with its "kind", features of plans and the rooms that take them behind (features.h);
-// bundled_models() as an array.
+// with its "kind", features of plans and the rooms that take them behind (features.h).
 std::string schemes_to_json();
 std::string scheme_list_to_json();
-std::string models_to_json();
+// What bundled_models() or published_models() lists, as an array.
+std::string models_to_json(std::span<const BundledModel> models);
 
 }  // namespace posenc

@@ -107,7 +107,7 @@ posenc_status posenc_schemes_json(char** json) noexcept {
 
 posenc_status posenc_models_json(char** json) noexcept {
   if (const auto bad = need("posenc_models_json", {{"json", json}})) return bad;
-  return hand_out(models_to_json(), json);
+  return hand_out(models_to_json(bundled_models()), json);
 }
 
 posenc_status posenc_normals(uint64_t seed, int64_t first, int64_t count, double* out) noexcept {

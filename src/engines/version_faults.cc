@@ -44,6 +44,19 @@ constexpr Row rows[] = {
        return model.family == "qwen2_vl" || model.family == "qwen2_5_vl" ||
               model.family == "qwen2_5_omni";
      }},
+    {{"transformers", "5.3.0", "5.5.4",
+      "these versions multiply the time of a still picture by tokens_per_second, too, so that the "
+      "text behind a picture stands too far on: answers about pictures get worse",
+      "pip install -U transformers (5.5.4 or later)", "huggingface/transformers#45325"},
+     [](const Model& model) { return model.family == "qwen2_5_vl"; }},
+    {{"transformers", "5.3.0", "5.4.0",
+      "with flash_attention_2 this version takes the three rows of positions for three packed "
+      "texts "
+      "(cu_seqlens reaches three times as far as the tokens): illegal memory access, or a wrong "
+      "mask",
+      "pip install -U transformers, or attn_implementation='sdpa'",
+      "huggingface/transformers#44643"},
+     [](const Model& model) { return model.family.starts_with("qwen3_5"); }},
     {{"transformers", "5.0.0", "5.8.0",
       "its class of Olmo 3 has one rotation for all layers: those that slide are scaled by YaRN as "
       "well, which they were not trained with",

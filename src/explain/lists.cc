@@ -202,10 +202,10 @@ std::string scheme_list_to_json() {
   return std::move(out.text);
 }
 
-std::string models_to_json() {
+std::string models_to_json(std::span<const BundledModel> models) {
   Out out;
   out.array();
-  for (const BundledModel& model : bundled_models())
+  for (const BundledModel& model : models)
     out.object()
         .member("name", model.name)
         .member("about", model.about)

@@ -6,6 +6,7 @@
 
 #include "posenc/model.h"
 #include "src/core/try.h"
+#include "src/model/names.h"
 
 namespace posenc {
 namespace {
@@ -75,6 +76,10 @@ std::span<const detail::BundledFile> files() {
   return {detail::bundled_files, detail::bundled_file_count};
 }
 
+std::span<const detail::BundledFile> published() {
+  return {detail::published_files, detail::published_file_count};
+}
+
 }  // namespace
 
 std::vector<BundledModel> bundled_models() {
@@ -86,24 +91,56 @@ std::vector<BundledModel> bundled_models() {
   return models;
 }
 
-Expected<std::string_view> bundled_config(std::string_view name) {
+std::vector<BundledModel> published_models() {
+  std::vector<BundledModel> models;
+  for (const detail::BundledFile& file : published())
+    models.push_back({.name = file.name,
+                      .about = "what its config.json says of position, without a file",
+                      .origin = "published",
+                      .source = "models/published/README.md"});
+  return models;
+}
+
+std::vector<std::string_view> detail::known_names() {
   std::vector<std::string_view> names;
-  for (const detail::BundledFile& file : files()) {
-    if (file.name == name) return file.text;
-    names.push_back(file.name);
-  }
+  for (const auto& table : {files(), published()})
+    for (const detail::BundledFile& file : table) names.push_back(file.name);
+  return names;
+}
+
+namespace {
+
+// A file that is not there is no name: another's configuration would stand in for it unseen.
+std::string_view meant(std::string_view name) {
+  const bool path = name.starts_with('.') || name.starts_with('/') || name.starts_with('~') ||
+                    name.ends_with(".gguf") || name.ends_with(".json") ||
+                    std::ranges::count(name, '/') > 1;
+  return path ? name : detail::name_like(name).value_or(name);
+}
+
+}  // namespace
+
+Expected<std::string_view> bundled_config(std::string_view name) {
+  const std::string_view known = meant(name);
+  for (const auto& table : {files(), published()})
+    if (const auto at = std::ranges::find(table, known, &detail::BundledFile::name);
+        at != table.end())
+      return at->text;
   return fail("bundled_config", "no such bundled model",
-              "'" + std::string(name.substr(0, 200)) + "'", suggestion(name, names));
+              "'" + std::string(name.substr(0, 200)) + "'",
+              suggestion(name, detail::known_names()));
 }
 
 Expected<Model> detail::read_bundled(std::string_view name) {
   POSENC_TRY(text, bundled_config(name));
-  auto model = read_config(text, name);
+  const std::string_view known = meant(name);
+  auto model = read_config(text, known);
   if (!model) return model;
   model->files.clear();  // no file of the user's
-  if (const auto about = std::ranges::find(abouts, name, &BundledModel::name);
-      about != std::end(abouts))
-    model->origin = std::string(about->origin) + ": " + std::string(about->source);
+  const auto about = std::ranges::find(abouts, known, &BundledModel::name);
+  model->origin = about == std::end(abouts)
+                      ? "published: what its config.json says of position"
+                      : std::string(about->origin) + ": " + std::string(about->source);
   return model;
 }
 

@@ -1,8 +1,10 @@
-// The files of models/, made into string constants by the build, sorted by name.
+// The files of models/ and of models/published/, made into string constants by the build, sorted by
+// name. WebAssembly has none of the second.
 #pragma once
 
 #include <cstddef>
 #include <string_view>
+#include <vector>
 
 #include "posenc/model.h"
 
@@ -15,6 +17,11 @@ struct BundledFile {
 
 extern const BundledFile bundled_files[];
 extern const std::size_t bundled_file_count;
+extern const BundledFile published_files[];
+extern const std::size_t published_file_count;
+
+// Of both, the bundled ones first.
+std::vector<std::string_view> known_names();
 
 Expected<Model> read_bundled(std::string_view name);
 

@@ -14,6 +14,7 @@
 #include "src/model/bundled.h"
 #include "src/model/checkpoint.h"
 #include "src/model/compare.h"
+#include "src/model/names.h"
 #include "src/model/params.h"
 #include "src/model/tables.h"
 #include "src/text/json.h"
@@ -182,10 +183,12 @@ Expected<Model> read_model(std::string_view path_or_name) {
   const std::string path(path_or_name);
   if (detail::exists(path))
     return detail::is_folder(path) ? detail::read_folder(path) : detail::read_file(path);
+  if (const auto folder = detail::hub_snapshot(path)) return detail::read_folder(*folder);
   auto model = detail::read_bundled(path_or_name);
   if (model) return model;
-  return fail("read_model", "neither a file, a folder nor a bundled model",
-              "'" + path.substr(0, 200) + "'", model.error().cure);
+  return fail("read_model",
+              "neither a file, a folder nor a known model, and not in the hub's cache",
+              "'" + path.substr(0, 200) + "'", detail::name_cure(path));
 }
 
 }  // namespace posenc

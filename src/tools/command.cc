@@ -459,7 +459,8 @@ Expected<CommandReading> read_command(const Model& model, std::string_view comma
     out.reading.model = std::move(told);
     return finish();
   }
-  POSENC_TRY(reading, read_as(told, line.engine, asked));
+  const std::string at = line.version.empty() ? "" : "@" + line.version;
+  POSENC_TRY(reading, read_as(told, std::string(line.engine) + at, asked));
   out.reading = std::move(reading);
   if (!out.reading.refused.empty()) {
     out.findings.push_back(line_finding("refused", Severity::error, "", out.reading.refused,

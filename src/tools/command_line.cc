@@ -170,6 +170,8 @@ constexpr KnownFlag known_flags[] = {
     {"tabbyapi", "--rope-alpha"},
     {"koboldcpp", "--ctx-size", "--contextsize"},
     {"koboldcpp", "--ropeconfig"},  // scale, then base
+    {"koboldcpp", "--quantkv"},
+    {"koboldcpp", "--noshift"},
     // What people write, and none of its commands has; the name of a variable that it does not read.
     {"ollama", "--num-ctx"},
     {"ollama", "--num-ctx", "--ctx-size"},

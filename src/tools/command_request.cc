@@ -26,6 +26,7 @@ class Request {
     POSENC_CHECK(draft());
     derived_by_sglang();
     POSENC_CHECK(limits_of_a_prompt());
+    keys_that_cannot_move();
     if (asked_ > reached && reached > 0 && stretches_itself())
       say("stretched_by_engine", Severity::note, grouped(reached), grouped(asked_),
           "koboldcpp raises the base by itself (NTK-aware) where --contextsize is beyond what the "
@@ -193,6 +194,18 @@ class Request {
           "the flag",
           "run llama-cli, or scale: posenc extend MODEL --to LENGTH --engine llama.cpp");
     return stretched;
+  }
+
+  // koboldcpp shifts a full context unless it is told not to, and moves no key that is quantised.
+  void keys_that_cannot_move() {
+    const CommandFlag* quantised = line_.find("--quantkv");
+    if (!line_.program.starts_with("koboldcpp") || !quantised || line_.find("--noshift") ||
+        number_of_flag(*quantised).value_or(0) < 1)
+      return;
+    say("context_full", Severity::warning, "", "--quantkv " + quantised->value,
+        "cached keys that are quantised cannot be moved: where the talk fills the context, context "
+        "shift, which is on, does nothing or ends the program",
+        "--noshift, or --quantkv 0");
   }
 
   bool stretches_itself() const {

@@ -14,6 +14,7 @@
 #include "src/core/try.h"
 #include "src/explain/text.h"
 #include "src/model/compare.h"
+#include "src/model/names.h"
 #include "src/text/json.h"
 #include "src/text/json_writer.h"
 #include "src/tools/command_line.h"
@@ -28,8 +29,7 @@ namespace posenc {
 namespace {
 
 using detail::grouped;
-
-constexpr std::string_view scaling_alone = "a scaling alone";  // how evidence.cc calls it
+using detail::scaling_alone;
 
 class Doctor {
  public:
@@ -521,9 +521,21 @@ class Doctor {
   }
 
   void of_training(Exhibit& one) {
-    if (const auto told = detail::read_training(one.text))
-      add_all(detail::contradictions(*told), one.name, {}, "computed");
+    const auto told = detail::read_training(one.text);
+    if (told) add_all(detail::contradictions(*told), one.name, {}, "computed");
     if (!intent_) return need_model(one);
+    if (told && told->packs && std::ranges::any_of(intent().groups, [](const LayerGroup& group) {
+          return group.mixer == Mixer::recurrence;
+        }))
+      add({.code = "packing_ignored",
+           .severity = Severity::warning,
+           .message =
+               "texts are packed in one row: the state of the layers that do not attend goes "
+               "on from one text into the next unless the trainer tells their kernels where "
+               "each begins (cu_seqlens); a loss of 0 or NaN is a sign",
+           .cure = "sample_packing: false, or a trainer and kernels that say they pack for " +
+                   intent().family},
+          one.name, "", "", "likely");
     auto found = adapter_differences(intent(), one.text);
     if (!found) return cannot(one, found.error());
     add_all(*std::move(found), one.name, {}, "computed");
@@ -571,6 +583,22 @@ class Doctor {
   Diagnosis out_;
 };
 
+// Where no model is given, the one that another piece of evidence names stands before them.
+void add_named_model(std::vector<Exhibit>& evidence) {
+  for (const Exhibit& one : evidence)
+    if (one.model) return;
+  for (const Exhibit& one : evidence) {
+    const auto named = detail::model_named_in(one.text);
+    if (!named) continue;
+    Expected<Model> model = read_model(named->is);
+    if (!model) continue;
+    Exhibit found = model_exhibit(named->as, *std::move(model));
+    found.as += ", as " + one.name + " names it";
+    evidence.insert(evidence.begin(), std::move(found));
+    return;
+  }
+}
+
 }  // namespace
 
 Expected<Diagnosis> diagnose(std::vector<Exhibit> evidence, const DoctorOptions& options) {
@@ -579,6 +607,7 @@ Expected<Diagnosis> diagnose(std::vector<Exhibit> evidence, const DoctorOptions&
                 "give a config.json, a GGUF, a folder, a log, a command line in quotes");
   if (options.length < 0)
     return fail("doctor", "length must be 0 or more", std::to_string(options.length));
+  add_named_model(evidence);
   return Doctor(std::move(evidence), options).run();
 }
 

@@ -29,7 +29,8 @@ class Joined {
       if (one.model) table_of(one);
     for (const Exhibit& one : out_.evidence) {
       if (one.kind == ExhibitKind::training) parts_of_ranks(one), lengths_of_settings(one);
-      if (one.kind == ExhibitKind::command) runs_with(one);
+      if (one.kind == ExhibitKind::command) runs_with(one), runs_less(one);
+      if (one.kind == ExhibitKind::log) covered_by(one);
     }
     if (!with("request_too_long")) return std::move(found_);
     for (const Exhibit& one : out_.evidence) {
@@ -100,6 +101,58 @@ class Joined {
                         .message = message,
                         .cure = cure,
                         .line = runs->line});
+      return;
+    }
+  }
+
+  // A scaling that stands alone beside the model's file, and reaches as far as is asked.
+  void covered_by(const Exhibit& scaling) {
+    if (!scaling.as.starts_with(scaling_alone) || out_.length <= 0) return;
+    const auto number = [&](std::string_view key) {
+      const std::size_t at = scaling.text.find(key);
+      if (at == std::string::npos) return 0.0;
+      const std::size_t digit = scaling.text.find_first_of("0123456789", at + key.size());
+      return digit == std::string::npos ? 0.0 : std::strtod(scaling.text.c_str() + digit, nullptr);
+    };
+    double trained = number("original_max_position_embeddings");
+    for (const Exhibit& one : out_.evidence)
+      if (one.model && trained == 0) trained = static_cast<double>(one.model->trained_context);
+    if (number("factor") * trained >= static_cast<double>(out_.length)) drop("beyond_context");
+  }
+
+  // What a line of llama-server asks for, and its log says less: flags of a router do not reach the
+  // servers that it starts.
+  void runs_less(const Exhibit& command) {
+    const auto line = read_command_line(command.text);
+    if (!line || line->engine != "llama.cpp" || with("context_capped") || with("context_fitted"))
+      return;
+    const auto flag = [&](std::string_view name, double otherwise) {
+      const CommandFlag* found = line->find(name);
+      return found ? number_of_flag(*found).value_or(otherwise) : otherwise;
+    };
+    const double asked = flag("--ctx-size", 0),
+                 share = line->find("--kv-unified") ? asked : asked / flag("--parallel", 1);
+    for (const Exhibit& one : out_.evidence) {
+      if (one.kind != ExhibitKind::log) continue;
+      const auto log = read_log(one.text);
+      const LogSaid* runs = log ? log->find("n_ctx") : nullptr;
+      constexpr double page = 256;  // llama.cpp rounds a slot's part to it
+      if (!runs || runs->number < 1 || runs->number >= share - page) continue;
+      const bool routed = one.text.contains("cmd_child_to_router");
+      found_.push_back(
+          {.code = "context_fitted",
+           .severity = Severity::warning,
+           .expected = told(asked),
+           .found = told(runs->number),
+           .message = routed ? "the router started the model's own server without -c of the line: "
+                               "longer prompts are refused, or lose their beginning"
+                             : "the server runs fewer tokens than the line asks for: another line "
+                               "runs, or it took less by the memory that was free (--fit)",
+           .cure = routed ? "write c = " + std::to_string(std::llround(std::min(asked, 0x1p50))) +
+                                " for the model into the file of --models-preset, or start "
+                                "llama-server with -m and -c"
+                          : "look at /props of the server; --fit off says whether it fits",
+           .line = runs->line});
       return;
     }
   }

@@ -14,7 +14,9 @@ namespace posenc::detail {
 
 ModelfileSays read_modelfile(std::string_view text, const Model* model) {
   ModelfileSays out;
-  const std::int64_t reached = model ? std::max(model->context, reach(*model)) : 0;
+  const std::int64_t scaled = model ? std::max(model->context, reach(*model)) : 0;
+  // What the file promises, whatever its scaling reaches.
+  const std::int64_t reached = model && model->context > 0 ? model->context : scaled;
   for (std::string_view rest = text; !rest.empty();) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
     const std::string_view line = rest.substr(0, end);
@@ -50,8 +52,13 @@ ModelfileSays read_modelfile(std::string_view text, const Model* model) {
          .found = grouped(out.tokens),
          .message = "Ollama caps num_ctx at the file's context, cuts longer prompts off at their "
                     "beginning, and has no parameter for a scaling",
-         .cure = "posenc extend MODEL --to " + std::to_string(out.tokens) +
-                 " plans a scaling, which the GGUF itself must have"});
+         .cure = out.tokens <= scaled
+                     ? "the file's scaling reaches " + grouped(scaled) +
+                           ": a GGUF that is made with max_position_embeddings of that length has "
+                           "it as its context; the runner of MLX weights reads no scaling, and "
+                           "would go on unscaled"
+                     : "posenc extend MODEL --to " + std::to_string(out.tokens) +
+                           " plans a scaling, which the GGUF itself must have"});
   return out;
 }
 

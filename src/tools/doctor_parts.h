@@ -13,6 +13,9 @@
 
 namespace posenc::detail {
 
+// How evidence is called that is the rope_scaling of a file and nothing else of it.
+constexpr std::string_view scaling_alone = "a scaling alone";
+
 // Says better what one piece of evidence says of another: a limit that a log names is one of the
 // line's own. What no piece says alone comes back as findings of its own, with `message` and
 // `line`.

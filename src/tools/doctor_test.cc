@@ -476,6 +476,77 @@ TEST(Doctor, KoboldcppStretchesByItself) {
   EXPECT_EQ(found_of(found, "beyond_context")->severity, Severity::note);
 }
 
+TEST(Doctor, ARouterDoesNotHandItsFlagsOn) {
+  const char* const child =
+      "[61060] "
+      "cmd_child_to_router:info:{\"id\":\"q\",\"meta\":{\"n_ctx\":4096,\"n_ctx_train\":262144}}";
+  const Diagnosis found = diagnosed(
+      {text_exhibit("line", "llama-server --ctx-size 120000 --parallel 3 --kv-unified -ngl 99"),
+       text_exhibit("server.log", child)});
+  const Finding* less = found_of(found, "context_fitted");
+  ASSERT_TRUE(less);
+  EXPECT_EQ(less->found, "4,096");
+  EXPECT_TRUE(less->cure.contains("--models-preset")) << less->cure;
+  // Slots share what was asked for.
+  EXPECT_FALSE(found_of(diagnosed({text_exhibit("line", "llama-server -m m.gguf -c 16384 -np 4"),
+                                   text_exhibit("log", "slot 0: new slot, n_ctx = 4096")}),
+                        "context_fitted"));
+}
+
+TEST(Doctor, AScalingBesideItsModelReachesAsFarAsItDoes) {
+  const auto at = [](std::int64_t length) {
+    std::vector<Exhibit> all = exhibits_of("qwen3-8b");
+    all.push_back(text_exhibit("config.json", R"("rope_scaling": {"rope_type": "yarn",
+        "factor": 4.0, "original_max_position_embeddings": 32768})"));
+    return diagnosed(std::move(all), {.length = length});
+  };
+  EXPECT_FALSE(found_of(at(131072), "beyond_context"));
+  EXPECT_TRUE(found_of(at(262144), "beyond_context"));
+}
+
+TEST(Doctor, OllamaRunsWhatItCappedAndNotItsDefault) {
+  const Diagnosis found = diagnosed({text_exhibit(
+      "ollama.log",
+      "time=2025-06-27T01:23:48.232Z level=WARN source=server.go:145 msg=\"requested context size "
+      "too large for model\" num_ctx=8192 num_parallel=1 n_ctx_train=2048\n"
+      "llama_context: n_ctx         = 2048\nllama_context: n_ctx_per_seq = 2048\n")});
+  EXPECT_TRUE(found_of(found, "context_capped"));
+  EXPECT_FALSE(found_of(found, "context_defaulted"));
+}
+
+TEST(Doctor, OllamaCapsAtTheFilesContextWhateverItsScalingReaches) {
+  std::vector<Exhibit> all;
+  all.push_back(model_exhibit("config.json", *read_config(R"({"model_type": "qwen3",
+      "max_position_embeddings": 40960, "rope_scaling": {"rope_type": "yarn", "factor": 4.0,
+      "original_max_position_embeddings": 32768}})")));
+  all.push_back(text_exhibit("Modelfile", "FROM ./m\nPARAMETER num_ctx 131072\n"));
+  const Diagnosis found = diagnosed(std::move(all));
+  ASSERT_TRUE(found_of(found, "context_capped"));
+  EXPECT_EQ(found_of(found, "context_capped")->expected, "40,960");
+}
+
+TEST(Doctor, PackedTextsShareTheStateOfLayersThatDoNotAttend) {
+  const auto packed = [](const char* family) {
+    return diagnosed(
+        {model_exhibit("config.json",
+                       *read_config(R"({"model_type": ")" + std::string(family) + R"("})")),
+         text_exhibit("train.yaml", "base_model: m\nsequence_len: 4096\nsample_packing: true\n")});
+  };
+  EXPECT_TRUE(found_of(packed("qwen3_next"), "packing_ignored"));
+  EXPECT_FALSE(found_of(packed("qwen3"), "packing_ignored"));
+}
+
+TEST(Doctor, KoboldcppMovesNoQuantisedKeys) {
+  const auto by = [](const char* line) {
+    return diagnosed({model_exhibit("m", *read_config(R"({"model_type": "llama"})")),
+                      text_exhibit("line", line)});
+  };
+  EXPECT_TRUE(
+      found_of(by("./koboldcpp_linux m.gguf --contextsize 2048 --quantkv 1"), "context_full"));
+  EXPECT_FALSE(
+      found_of(by("koboldcpp m.gguf --contextsize 2048 --quantkv 1 --noshift"), "context_full"));
+}
+
 TEST(Doctor, PrintedPositionsAreDescribed) {
   const auto of = [](const char* text) {
     const Diagnosis found = diagnosed({text_exhibit("ids", text)});

@@ -10,6 +10,7 @@
 #include "src/explain/text.h"
 #include "src/text/json.h"
 #include "src/tools/command_line.h"
+#include "src/tools/doctor_parts.h"
 #include "src/tools/log_lines.h"
 #include "src/tools/printed_settings.h"
 #include "src/tools/programs.h"
@@ -197,7 +198,7 @@ Exhibit text_exhibit(std::string name, std::string text) {
   if (auto printed = printed_exhibit(name, trimmed)) return *std::move(printed);
   if (auto scaling = lone_scaling(trimmed)) {
     text = *std::move(scaling);
-    return as(ExhibitKind::log, "a scaling alone, of a config.json");
+    return as(ExhibitKind::log, std::string(detail::scaling_alone) + ", of a config.json");
   }
   if (no_model) {  // what a server answered is JSON as well
     const auto answer = detail::read_log(text);

@@ -605,9 +605,10 @@ class LogReader {
     if (line.contains("rope_theta=") && line.contains("rope_scaling="))
       if (number_after(line, "rope_theta="))
         say("base", line.substr(line.find("rope_theta=") + 11));
-    // llama-server's /props.
+    // llama-server's /props, and what a child tells the router that started it.
     if (const std::size_t at = line.find("\"n_ctx\":");
-        at != line.npos && line.contains("default_generation_settings"))
+        at != line.npos &&
+        (line.contains("default_generation_settings") || line.contains("cmd_child_to_router:info")))
       say("n_ctx", line.substr(at + 8));
     for (const char* name :
          {"max_seq_len=", "max_model_len=", "'max_model_len': ", "\"max_model_len\":"})

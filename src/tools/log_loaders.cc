@@ -217,6 +217,8 @@ void LoaderLines::judge_context(EngineLog& log) const {
         loaded->line);
     return;
   }
+  // What was asked for was cut to the model's own length, which another line says.
+  if (std::ranges::find(log.remarks, "context_capped", &Finding::code) != log.remarks.end()) return;
   if (is_ollama_ && !all && !wanted && limit_ == 0 && loaded &&
       is_ollamas_default(loaded->number)) {
     log.remark({.code = "context_defaulted",

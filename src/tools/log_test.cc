@@ -278,6 +278,11 @@ TEST(LogDifferences, LinesThatSayAFaultByThemselvesAreKnown) {
        "draft_length"},
       {"maxInputLen: 8192 = min(maxSequenceLen - 1, maxNumTokens)", "prompt_limit"},
       {"KeyError: 'Missing the required key rope_scaling.long_factor'", "key_missing"},
+      {"RuntimeError: input_ids size (3216) + current sequence length (0) exceeds max length "
+       "(2048)",
+       "request_too_long"},
+      {"WARNING: The current KV cache / model configuration does not support K-shift",
+       "context_full"},
       {"msg=\"requested context size too large for model\" num_ctx=8192 n_ctx_train=2048",
        "context_capped"},
       {"adjust n_ctx of the none causal attention model to the minimum value between given "

@@ -61,6 +61,10 @@ constexpr Program programs[] = {
     {.word = "koboldcpp", .engine = "llama.cpp", .flags = "koboldcpp"},
     {.word = "koboldcpp.py", .engine = "llama.cpp", .flags = "koboldcpp"},
     {.word = "koboldcpp-linux-x64", .engine = "llama.cpp", .flags = "koboldcpp"},
+    {.word = "koboldcpp_linux", .engine = "llama.cpp", .flags = "koboldcpp"},
+    {.word = "koboldcpp_nocuda", .engine = "llama.cpp", .flags = "koboldcpp"},
+    {.word = "koboldcpp_rocm", .engine = "llama.cpp", .flags = "koboldcpp"},
+    {.word = "koboldcpp-mac-arm64", .engine = "llama.cpp", .flags = "koboldcpp"},
     {.word = "tabbyapi", .engine = "exllamav3", .flags = "tabbyapi"},
 
     {.word = "ktransformers",

@@ -1,12 +1,18 @@
-// In place of model/folder.cc and tools/evidence_files.cc, as WebAssembly has no files: models come
+// In place of model/folder.cc, model/hub_cache.cc and tools/evidence_files.cc, as WebAssembly has no files: models come
 // as bytes or by name.
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "posenc/doctor.h"
 #include "src/model/bundled.h"
+#include "src/model/names.h"
 
 namespace posenc {
+
+std::optional<std::string> detail::hub_snapshot(const std::string& /*name*/) {
+  return std::nullopt;
+}
 
 Expected<Model> read_model(std::string_view name) {
   auto model = detail::read_bundled(name);

@@ -80,6 +80,13 @@ TEST_F(DoctorCommand, ANameIsMetHoweverItsWeightsArePacked) {
   EXPECT_FALSE(has(other.out, "bundled")) << other.out;
 }
 
+TEST_F(DoctorCommand, AQuotedLineMayBeginWithADash) {
+  const Outcome said = doctor(
+      "'-m vllm.entrypoints.openai.api_server --model=Qwen/Qwen3-8B --max-model-len=204800'");
+  EXPECT_TRUE(has(said.out, "a command line of vllm")) << said.out << said.err;
+  EXPECT_TRUE(has(said.out, "beyond_context")) << said.out;
+}
+
 TEST_F(DoctorCommand, ReadsTheSettingsBesideAnAdapter) {
   const Json said = json("llama-2-7b " + data_path("doctor/lora-of-16k"));
   ASSERT_TRUE(said.is_object());

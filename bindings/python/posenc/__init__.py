@@ -42,7 +42,7 @@ from ._posenc import (
 from ._posenc import __version__ as __version__
 from .errors import Error, Warning
 from .keys import CodedKeys, KeyPages, rekey_
-from .models import Model, bundled_models, explain, judge_layout, model, plan, reuse
+from .models import Model, bundled_models, explain, judge_layout, model, plan, published_models, reuse
 from .values import *  # noqa: F403
 from .values import Value
 from .values import __all__ as _values
@@ -72,7 +72,7 @@ _tools = [
 __all__ = [
     "AngleForm", "CodedKeys", "Error", "FileTensor", "KeyHeader", "KeyPages", "KvCache", "Model", "Plan", "Positions", "Value", "Warning",
     "alibi_slopes", "attend", "attend_backward", "bundled_models", "carope", "deberta_bucket", "explain", "fire_bias", "grape_m", "judge_layout",
-    "kerple_gradients", "key_header", "mamba3", "model", "normals", "plan", "positions", "read_tensors", "rekey", "rekey_", "resample_grid", "resample_grid_gradient",
+    "kerple_gradients", "key_header", "mamba3", "model", "normals", "plan", "positions", "published_models", "read_tensors", "rekey", "rekey_", "resample_grid", "resample_grid_gradient",
     "reuse", "selective_rope", "t5_bucket",
     *_tools, *_values,
 ]  # fmt: skip

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def model(x: ModelSource) -> Model:
     """What a model's files say about position.
 
-    x: a folder, config.json, params.json or .gguf file, a bundled name (`bundled_models()`), a config as a dict or as JSON
+    x: a folder, config.json, params.json or .gguf file, a bundled name (`bundled_models()`) or a well-known one (`published_models()`, "Qwen/Qwen3-32B"), a config as a dict or as JSON
     text, the bytes of such a file, a transformers configuration, or a module that has one as `.config`.
     Raises posenc.Error with the rule, the value and the cure where a file is not what it should be, and warns with
     posenc.Warning of what deserves a look in it.
@@ -214,7 +214,16 @@ def bundled_models() -> list[dict[str, str]]:
     """Real configurations that travel with the library: name, about, origin, source."""
     import json
 
-    listed: list[dict[str, str]] = json.loads(_posenc.models_json())
+    listed: list[dict[str, str]] = json.loads(_posenc.models_json(False))
+    return listed
+
+
+def published_models() -> list[dict[str, str]]:
+    """Well-known models, of which what their config.json says of position travels with the library: `model("Qwen/Qwen3-32B")`
+    and a command line that names one need no file. The fields of bundled_models()."""
+    import json
+
+    listed: list[dict[str, str]] = json.loads(_posenc.models_json(True))
     return listed
 
 

@@ -224,7 +224,9 @@ void bind_models(nb::module_& m) {
           "pairs.");
   m.def("read_path", &read_path, nb::arg("path"));
   m.def("read_bytes", &read_bytes, nb::arg("contents"), nb::arg("name"));
-  m.def("models_json", &models_to_json);
+  m.def("models_json", [](bool published) {
+    return models_to_json(published ? published_models() : bundled_models());
+  });
   m.def(
       "bundled_config", [](std::string_view name) { return text(unwrap(bundled_config(name))); },
       nb::arg("name"), "The text of a bundled model's config.json.");

@@ -5,16 +5,15 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
-namespace posenc::cli {
+namespace posenc::detail {
 
-// The bundled name that is meant: case, owner, -Instruct, -GGUF and dots aside. Nothing: none, or
-// several.
-std::optional<std::string> bundled_name_like(const std::string& name);
+// The name of a bundled or published configuration that is meant: case, owner, -GGUF and dots
+// aside; -Instruct and -Chat too where no configuration has them. Nothing: none is.
+std::optional<std::string_view> name_like(std::string_view name);
 
 // The newest snapshot of owner/name in HF_HUB_CACHE, HF_HOME/hub or XDG_CACHE_HOME/huggingface/hub.
-// No network is asked. Nothing: it is not there.
+// No network is asked. Nothing: it is not there, or there are no files (WebAssembly).
 std::optional<std::string> hub_snapshot(const std::string& name);
 
 // A model that a line, a log or a trainer's settings name as owner/name (or a Modelfile behind
@@ -29,4 +28,4 @@ std::optional<Named> model_named_in(std::string_view text);
 // fetches it.
 std::string name_cure(const std::string& name);
 
-}  // namespace posenc::cli
+}  // namespace posenc::detail

@@ -1,0 +1,167 @@
+// Meets names of models half-way.
+#include "src/model/names.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <ranges>
+#include <string_view>
+#include <vector>
+
+#include "src/core/small_letters.h"
+#include "src/model/bundled.h"
+#include "src/model/families/reading.h"
+
+namespace posenc::detail {
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Whether a part of a name says how the weights are packed: "q4_k_m", "iq4_xs", "4bit", "exl3".
+bool is_packing(std::string_view part) {
+  if (contains_word("json hf gguf awq gptq bf16 f16 fp16 f32 fp8 int8 int4 mlx ud bnb w4a16 w8a8 "
+                    "nvfp4 mxfp4 qat marlin i1 imatrix dynamic quantized of",
+                    part))
+    return true;
+  const auto digit_at = [&](std::size_t i) { return i < part.size() && is_digit(part[i]); };
+  if ((part.starts_with("q") && digit_at(1)) || (part.starts_with("iq") && digit_at(2)) ||
+      (part.starts_with("exl") && digit_at(3)))
+    return true;
+  const bool shard = part.size() == 5 && std::ranges::all_of(part, is_digit);  // 00001-of-00003
+  return shard || (digit_at(0) && (part.ends_with("bit") || part.ends_with("bpw")));
+}
+
+// Whether it says how the model was tuned, which seldom moves a position.
+bool is_tuning(std::string_view part) { return contains_word("instruct chat it pt base", part); }
+
+// Letters, digits and the dots of numbers (opt-1.3b is not opt-13b; 3_1 is 3.1), without owner and
+// packing, and where it is asked without tuning.
+std::string plain(std::string_view name, bool tuned) {
+  name = name.substr(name.find_last_of('/') + 1);
+  std::string lower = small_letters(name);
+  if (lower.ends_with(":latest")) lower.resize(lower.size() - std::string_view(":latest").size());
+  // A dot stands before a packing, and within a number: llama-3.1-8b.Q4_K_M.gguf.
+  for (std::size_t cut = lower.rfind('.'); cut != lower.npos && cut > 0; cut = lower.rfind('.')) {
+    if (!is_packing(std::string_view(lower).substr(cut + 1))) break;
+    lower.resize(cut);
+  }
+  if (lower.starts_with("meta-llama-")) lower.erase(0, 5);
+  std::string out;
+  for (const auto part : std::views::split(lower, '-')) {
+    const std::string_view word(part);
+    if (!out.empty() && (is_packing(word) || (!tuned && is_tuning(word)))) continue;
+    for (std::size_t i = 0; i < word.size(); ++i) {
+      const bool inside =
+          i > 0 && i + 1 < word.size() && is_digit(word[i - 1]) && is_digit(word[i + 1]);
+      if (is_digit(word[i]) || (word[i] >= 'a' && word[i] <= 'z')) out += word[i];
+      if (inside && (word[i] == '.' || word[i] == '_')) out += '.';
+    }
+  }
+  return out;
+}
+
+// Known names by their plain forms, of which the first stands. A log asks for each of its words.
+using ByPlain = std::map<std::string, std::string_view, std::less<>>;
+const ByPlain& by_plain(bool tuned) {
+  const auto made = [](bool with_tuning) {
+    ByPlain out;
+    for (const std::string_view name : known_names()) out.emplace(plain(name, with_tuning), name);
+    return out;
+  };
+  static const ByPlain whole = made(true), untuned = made(false);
+  return tuned ? whole : untuned;
+}
+
+// Known names that begin as this one does, or it as they do.
+std::vector<std::string> begin_alike(const std::string& name) {
+  std::vector<std::string> alike;
+  const std::string asked = plain(name, false);
+  if (asked.size() < 3) return alike;
+  for (const auto& [own, known] : by_plain(true))
+    if (own.starts_with(asked) || asked.starts_with(own)) alike.emplace_back(known);
+  return alike;
+}
+
+// Whether what follows such a word is a model: a Modelfile's line, a flag, a key of settings.
+bool names_a_model(std::string_view word) {
+  return contains_word(
+      "FROM run serve -m --model --model-path --model_path --model-dir -hf --hf "
+      "--model_name_or_path model model: base_model base_model: model_name "
+      "model_path model_name_or_path model_name_or_path:",
+      word);
+}
+
+// Whether what follows is another model beside it: a draft, a projector, an adapter.
+bool names_another(std::string_view word) {
+  return word.contains("draft") || word.contains("speculative") || word == "-md" ||
+         word == "-hfd" || word.contains("mmproj") || word.contains("lora") ||
+         word.contains("tokenizer");
+}
+
+}  // namespace
+
+std::optional<std::string_view> name_like(std::string_view name) {
+  if (name.size() > 200) return std::nullopt;
+  const auto find = [&](bool asked_tuned, bool own_tuned) -> std::optional<std::string_view> {
+    const auto found = by_plain(own_tuned).find(plain(name, asked_tuned));
+    return found == by_plain(own_tuned).end() ? std::nullopt : std::optional(found->second);
+  };
+  if (const auto exact = find(true, true)) return exact;
+  if (const auto untuned = find(false, true)) return untuned;
+  return find(false, false);
+}
+
+std::optional<Named> model_named_in(std::string_view text) {
+  constexpr std::string_view between = " \t\r\n\"'=,;()[]{}";
+  std::string_view before;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t first = text.find_first_not_of(between, at);
+    if (first == text.npos) break;
+    const std::size_t end = std::min(text.find_first_of(between, first), text.size());
+    std::string word(text.substr(first, end - first));
+    const bool follows = names_a_model(before), beside = names_another(before);
+    const bool of_ollama = before == "FROM" || before == "run";
+    before = text.substr(first, end - first);
+    at = end;
+    if (beside || word.size() > 200 || word.back() == '/' || word.contains("://")) continue;
+    const bool in_folder = word.contains('/');
+    const bool owned = in_folder && std::ranges::count(word, '/') == 1 && word.front() != '/' &&
+                       word.front() != '.' && word.front() != '~';
+    if (!in_folder && !follows && !word.ends_with(".gguf")) continue;
+    // FROM qwen3:8b, which is the one for chats; -hf owner/name:Q4_K_M
+    std::string asked = word;
+    if (of_ollama)
+      std::ranges::replace(asked, ':', '-');
+    else
+      asked = asked.substr(0, asked.find(':'));
+    if (owned)
+      if (const auto folder = hub_snapshot(asked)) return Named{word, *folder};
+    if (of_ollama)
+      if (const auto known = name_like(asked + "-instruct"))
+        return Named{word, std::string(*known)};
+    if (const auto known = name_like(asked)) return Named{word, std::string(*known)};
+  }
+  return std::nullopt;
+}
+
+std::string name_cure(const std::string& name) {
+  if (name.starts_with("http://") || name.starts_with("https://")) {
+    std::string address = name;
+    if (const std::size_t at = address.find("/blob/"); at != address.npos)
+      address.replace(at, 6, "/resolve/");
+    if (!address.contains("/resolve/") && address.contains("huggingface.co/"))
+      address += (address.ends_with('/') ? "" : "/") + std::string("resolve/main/config.json");
+    return "posenc opens no address: curl -sL " + address + " | posenc doctor -";
+  }
+  std::string cure;
+  const std::vector<std::string> alike = begin_alike(name);
+  for (std::size_t i = 0; i < std::min<std::size_t>(alike.size(), 4); ++i)
+    cure += (i == 0 ? "did you mean " : ", ") + alike[i];
+  if (!cure.empty()) return cure + "? posenc models lists what is bundled";
+  if (std::ranges::count(name, '/') == 1 && !name.starts_with('/') && !name.starts_with('.'))
+    return "give its config.json: curl -sL https://huggingface.co/" + name +
+           "/resolve/main/config.json | posenc doctor -";
+  return "give a path, or a name that posenc models lists";
+}
+
+}  // namespace posenc::detail

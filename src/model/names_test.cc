@@ -1,0 +1,81 @@
+// Names met half-way: what people write in lines, logs and settings leads to what is meant.
+#include "src/model/names.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "posenc/model.h"
+#include "src/model/bundled.h"
+
+namespace posenc {
+namespace {
+namespace names {
+
+using detail::model_named_in;
+using detail::name_like;
+
+std::string known(std::string_view name) {
+  return std::string(name_like(name).value_or("nothing"));
+}
+
+std::string named(std::string_view text) {
+  const auto found = model_named_in(text);
+  return found ? found->is : "nothing";
+}
+
+TEST(Names, OwnerCaseAndPackingAreNoPartOfAModel) {
+  EXPECT_EQ(known("meta-llama/Llama-3.1-8B"), "llama-3.1-8b");
+  EXPECT_EQ(known("unsloth/Qwen3-32B-UD-Q4_K_XL-00001-of-00002.gguf"), "qwen3-32b");
+  EXPECT_EQ(known("mlx-community/Qwen3-32B-4bit"), "qwen3-32b");
+  EXPECT_EQ(known("/models/llama-2-7b.Q4_K_M.gguf"), "llama-2-7b");
+  EXPECT_EQ(known("nvidia/DeepSeek-V3.2-NVFP4"), "deepseek-v3.2");
+}
+
+TEST(Names, TuningIsLeftOutOnlyWhereNoConfigurationHasIt) {
+  EXPECT_EQ(known("Qwen/Qwen3-VL-8B-Instruct"), "qwen3-vl-8b-instruct");
+  EXPECT_EQ(known("mistralai/Mistral-7B-Instruct-v0.3"), "mistral-7b-v0.3");
+  EXPECT_EQ(known("google/gemma-3-4b-it"), "gemma-3-4b");
+}
+
+TEST(Names, ANumberMoreIsAnotherModel) {
+  EXPECT_EQ(known("Qwen/Qwen3-8B-Base-128K"), "nothing");
+  EXPECT_EQ(known("llama-3.1-80b"), "nothing");
+  EXPECT_EQ(known(""), "nothing");
+  EXPECT_EQ(known(std::string(5000, 'a')), "nothing");
+}
+
+TEST(Names, ALineNamesItsModelBehindAFlagInAFolderOrByItsOwner) {
+  EXPECT_EQ(named("vllm serve Qwen/Qwen3-32B --max-model-len 65536"), "qwen3-32b");
+  EXPECT_EQ(named("mlx_lm.server --model Qwen3-32B"), "qwen3-32b");
+  EXPECT_EQ(named("llama-server -m /data/gguf/Qwen3-32B-Q8_0.gguf -c 0"), "qwen3-32b");
+  EXPECT_EQ(named("model_name_or_path: ../weights/Qwen3-32B\ncutoff_len: 65536"), "qwen3-32b");
+  EXPECT_EQ(named("FROM qwen3:32b"), "qwen3-32b");
+  EXPECT_EQ(named("a server for Qwen3-32B, see https://example.org/Qwen/Qwen3-32B"), "nothing");
+}
+
+TEST(Names, ADraftIsNotTheModel) {
+  EXPECT_EQ(named("llama-server -md Qwen3-0.6B-Q8_0.gguf -m Qwen3-32B-Q8_0.gguf"), "qwen3-32b");
+  EXPECT_EQ(named("sglang --speculative-draft-model-path lmsys/Qwen3-0.6B"), "nothing");
+}
+
+TEST(Names, OllamasNameIsTheModelThatWasTunedForChats) {
+  EXPECT_EQ(named("ollama run qwen3-vl:8b"), "qwen3-vl-8b-instruct");
+}
+
+TEST(PublishedModels, AreReadableAndStandInNoOtherList) {
+  const auto models = published_models();
+  EXPECT_GE(models.size(), 80U);
+  for (const BundledModel& one : models) {
+    const auto model = read_model(one.name);
+    ASSERT_TRUE(model) << one.name << ": " << model.error().message();
+    EXPECT_FALSE(model->groups.empty()) << one.name;
+    EXPECT_TRUE(model->origin.starts_with("published")) << one.name;
+    EXPECT_EQ(known(one.name), one.name);
+    for (const BundledModel& other : bundled_models()) EXPECT_NE(other.name, one.name);
+  }
+}
+
+}  // namespace names
+}  // namespace
+}  // namespace posenc
