@@ -18,12 +18,15 @@ import torch.distributed as dist
 
 from . import _posenc
 from ._posenc import Layout, Plan, Positions, layout_of_ranges
+from .distributed_content import AttendContent, ContentCall, content_print, gathered_tables, wrong_content
 from .distributed_exchange import Circle, Exchange, Gathered, ToHeads, ToTokens, agree
 from .errors import Error
 from .positions import range as _range
 
 if TYPE_CHECKING:
     from typing import Literal, TypeAlias
+
+    from .values import Value
 
     Strategy: TypeAlias = Literal["ring", "gather", "heads", "ring+heads"]
 
@@ -207,20 +210,20 @@ def _unseen(
     whole: Positions,
     how: dict[str, Any],
 ) -> str:
-    """What the kernels refuse, told by a call without queries; "" if nothing."""
+    """What the kernels refuse, told by a call without queries, or with one where a scheme has tables of them; "" if nothing."""
     if plan is not None and plan.valid is not None and plan.valid[1] is not None and whole.length > plan.valid[1]:
         return (
             f"the plan must hold for the whole text's length {whole.length}, got one for lengths up to {plan.valid[1]}"
         )
+    some = int("scheme" in how)
+    if some > q.shape[2]:
+        return ""
+    # Keys in order, as a scheme meets them in the whole text.
+    keys = _range(0, k.shape[2]) if some else own
+    queries = q.detach()[:, :, :some].contiguous()
     try:
         _posenc.attend(
-            q.detach()[:, :, :0],
-            k.detach(),
-            v.detach(),
-            plan,
-            position_ids=own.slice(0, 0, 0),
-            key_position_ids=own,
-            **how,
+            queries, k.detach(), v.detach(), plan, position_ids=own.slice(0, 0, some), key_position_ids=keys, **how
         )
     except (Error, TypeError) as bad:
         return str(bad)
@@ -280,14 +283,29 @@ def _by_heads(
 
 
 def _by_gathering(
-    ranks: Ranks, q: Any, k: Any, v: Any, shares: Layout, whole: Positions, sinks: Any, text: _Text
-) -> Any:
+    ranks: Ranks,
+    q: Any,
+    k: Any,
+    v: Any,
+    shares: Layout,
+    whole: Positions,
+    sinks: Any,
+    text: _Text,
+    scheme: Any,
+    tables: Any,
+) -> torch.Tensor:
     exchange, exact = _exchange(ranks, ranks.groups[0], shares, range(ranks.ranks)), _exact(q.dtype)
     k, v = (Gathered.apply(each, exchange, exact) for each in (k, v))
     if text.keep is not None:
         text.keep = exchange.gathered(text.keep)
-    text.circle, text.keys = Circle(None, [shares.tokens], WHERE, alone=True), [whole]
-    return _Attend.apply(q.to(exact), k, v, sinks, text).to(q.dtype)
+    if scheme is not None:
+        call = ContentCall(scheme, list(tables), text.plan, text.own, whole, text.keep, text.mask)
+        made = AttendContent.apply(q.to(exact), k, v, sinks, call, *gathered_tables(tables, exchange, exact))
+    else:
+        text.circle, text.keys = Circle(None, [shares.tokens], WHERE, alone=True), [whole]
+        made = _Attend.apply(q.to(exact), k, v, sinks, text)
+    out: torch.Tensor = made.to(q.dtype)
+    return out
 
 
 def attend(
@@ -302,6 +320,8 @@ def attend(
     whole: Positions | None = None,
     keep: torch.Tensor | None = None,
     sink_logits: torch.Tensor | None = None,
+    scheme: Value | None = None,
+    tables: dict[str, torch.Tensor] | None = None,
     **mask: Any,
 ) -> torch.Tensor:
     """Attention of a rank's tokens over the keys of all: what posenc.torch.attention gives for the whole text, to rounding, with
@@ -313,6 +333,8 @@ def attend(
     dimension, or None: all ranks; of "ring+heads" a DeviceMesh of two, the ring's and the heads', whose ranks the layout counts row by
     row. whole: positions of the whole text (packed texts, several axes), by default counted from 0. keep [batch, tokens of the rank]:
     false hides a key (padding). mask: causal, window, chunk, prefix, threads. The plan is compiled for the whole text's length.
+    scheme: one that reads the content, with how="gather" alone; tables: its tables of the rank's own tokens [batch, heads, tokens, …] by
+    name ({"log_gates": …}), with gradients.
 
     Every rank calls it alike, and raises the same posenc.Error where one of them cannot, or differs; a rank that dies is an error on
     those that wait for it, within the group's timeout."""
@@ -321,22 +343,31 @@ def attend(
     seen = None if keep is None else keep.to(torch.uint8).contiguous()
     unknown = sorted(set(mask) - _masks)
     error = f"no such keyword as {unknown[0]}" if unknown else _wrong(q, k, v, seen, shares, ranks)
+    said = tables or {}
+    error = error or wrong_content(scheme, said, how, q.shape[0], q.shape[2])
     own = _range(0, 0)
     if not error:
         own = shares.positions(ranks.rank, places)
         more = {} if sink_logits is None else {"sink_logits": sink_logits.detach()}
         more |= {} if seen is None else {"keep": seen}
+        if scheme is not None:
+            of_keys = {name: each.detach() for name, each in said.items() if not name.endswith("queries")}
+            of_queries = {
+                name: each.detach()[:, :, :1].contiguous() for name, each in said.items() if name not in of_keys
+            }
+            more |= {"scheme": scheme.replace(**of_keys, **of_queries)}
         error = _unseen(q, k, v, plan, own, places, {**mask, **more})
     means = f"how {how}, plan {_plan_print(plan)}, mask {sorted(mask.items())}, {q.dtype}, batch {q.shape[0]}, "
     means += f"heads {[each.shape[1::2] if each.dim() == 4 else () for each in (q, k, v)]}, {shares.tokens} tokens, "
     means += f"layout and positions {_places_print(shares, whole)}, "
     means += f"{'padding' if keep is not None else 'no padding'}, {'sinks' if sink_logits is not None else 'no sinks'}"
+    means += f", scheme {content_print(scheme)} with {[(name, each.shape[:2], each.shape[3:]) for name, each in said.items()]}"
     agree(ranks.groups, ranks.rank, error, means, WHERE, q.device)
     padding = None if seen is None else seen[:, None, :, None].contiguous()
     alone = Circle(None, [0], WHERE, alone=True)
     text = _Text(alone, own, [], padding, plan, mask)
     if how == "gather":
-        return _by_gathering(ranks, q, k, v, shares, places, sink_logits, text)
+        return _by_gathering(ranks, q, k, v, shares, places, sink_logits, text, scheme, said)
     if ranks.among > 1 or how != "ring":
         return _by_heads(ranks, q, k, v, shares, places, sink_logits, text)
     text.circle = Circle(ranks.ring, [shares.size(each) for each in range(ranks.ranks)], WHERE)

@@ -123,6 +123,57 @@ def test_outputs_and_gradients_are_those_of_one_process(ranks):
     assert not failures_of(_as_one_process, ranks)
 
 
+# --- schemes that read the content ---------------------------------------------------------------------------------
+
+
+def contents():
+    """(scheme with its own tables, tables of tokens)."""
+    made = torch.Generator().manual_seed(3)
+
+    def drawn(*shape):
+        return torch.rand(2, HEADS, TOKENS, *shape, dtype=torch.float64, generator=made)
+
+    fire = {"hidden_weight": torch.randn(3), "hidden_bias": torch.randn(3), "output_weight": torch.randn(HEADS, 3)}
+    keys = torch.nn.functional.normalize(drawn(DIM) - 0.5, dim=-1)
+    return [
+        (posenc.Fire(**fire, output_bias=torch.randn(HEADS)), {}),
+        (posenc.Cope(embeddings=torch.randn(8, DIM)), {}),
+        (posenc.StickBreaking(), {}),
+        (posenc.Forgetting(), {"log_gates": -drawn()}),
+        (posenc.Wall(), {"channel_gates": -drawn(DIM)}),
+        (posenc.Path(), {"w": keys, "beta": drawn()}),
+        (posenc.GrapeAp(), {"p_queries": drawn(8), "p_keys": drawn(8)}),
+    ]
+
+
+def _content(rank, ranks):
+    torch.manual_seed(0)
+    q, k, v, gradient = (torch.randn(2, HEADS, TOKENS, DIM, dtype=torch.float64) for _ in range(4))
+    shares, plan = distributed.layout("zigzag", TOKENS, ranks), plan_of(posenc.NoPe())
+    own = torch.from_numpy(shares.indices(rank)).long()
+    for scheme, tables in contents():
+        whole = scheme.replace(**tables)
+        expected = posenc.attend(q, k, v, plan, scheme=whole)
+        by = posenc.attend_backward(q, k, v, gradient, plan, scheme=whole, parameters=list(tables))
+        mine = [each[:, :, own].clone().requires_grad_() for each in (q, k, v, *tables.values())]
+        made = distributed.attend(
+            *mine[:3], shares, plan, how="gather", scheme=scheme, tables=dict(zip(tables, mine[3:], strict=True))
+        )
+        made.backward(gradient[:, :, own])
+        off = [farthest(made.detach(), expected[:, :, own])]
+        off += [farthest(a.grad, by[n][:, :, own]) for a, n in zip(mine, ("q", "k", "v", *tables), strict=True)]
+        if not max(off) < 1e-11:
+            yield f"{scheme.name}: {off}"
+        said = refusal(lambda: distributed.attend(*mine[:3], shares, plan, scheme=scheme))  # noqa: B023
+        if said is None or "take how='gather'" not in said:
+            yield f"{scheme.name}: {said}"
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_schemes_that_read_the_content_gather(ranks):
+    assert not failures_of(_content, ranks)
+
+
 # --- errors -------------------------------------------------------------------------------------------------------
 
 WRONG = {
@@ -137,6 +188,7 @@ WRONG = {
     "positions": "must agree",
     "all of another dtype": "must agree",
     "padding": "must agree",
+    "tables": "rank 3: tables are those of a scheme=",
     "length": "rank 0: the plan must hold for the whole text's length",
 }
 
@@ -167,6 +219,8 @@ def _one_is_wrong(rank, ranks):
                 mask = {"windows": 6}
             whole = posenc.positions.range(int(here), tokens) if wrong == "positions" else None
             keep = torch.ones(1, size) if wrong == "padding" and here else None
+            if wrong == "tables" and here:
+                mask["tables"] = {"log_gates": q[..., 0]}
             said = refusal(
                 lambda: distributed.attend(q, k, q, shares, plan, how=how, group=group, whole=whole, keep=keep, **mask)  # noqa: B023
             )
