@@ -124,8 +124,8 @@ class _Attend(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Any) -> Any:  # type: ignore[override]
-        *saved, sinks = ctx.saved_tensors if len(ctx.saved_tensors) > 5 else (*ctx.saved_tensors, None)
-        return (*_backward(ctx.text, saved, gradient, sinks), None)
+        q, k, v, out, sums, *sinks = ctx.saved_tensors  # once: a checkpoint computes them anew
+        return (*_backward(ctx.text, (q, k, v, out, sums), gradient, sinks[0] if sinks else None), None)
 
 
 # --- who takes part -----------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """posenc.agree: what a trainer and an engine compute, from settings, lines, live modules and frequencies."""
 
 import json
+import pickle
 import subprocess
 import sys
 import time
@@ -113,6 +114,13 @@ def test_what_is_no_side():
         posenc.agree(TITAN, VLLM.format(8192))
     with pytest.raises(posenc.Error, match="a side must be"):
         posenc.agree("hello there, world", "vllm", model="qwen3-8b")
+
+
+def test_a_model_as_it_is_trained():
+    trained = posenc.read_as("qwen3-8b", settings=NEMO)
+    assert trained.plan(length=65536).attention_factor == pytest.approx(1 + 0.1 * np.log(2))
+    again = pickle.loads(pickle.dumps(trained))
+    assert again.plan(length=65536) == trained.plan(length=65536)
 
 
 def test_the_example_starts_what_agrees(tmp_path):

@@ -143,6 +143,32 @@ def test_windows_sinks_and_three_axes():
     assert not failures_of(_one_step, 2, "zigzag", ["gemma3_text", "gpt_oss", "qwen2_5_vl"])
 
 
+# --- wrapped by DDP, with checkpoints -------------------------------------------------------------------------------
+
+
+def _wrapped(rank, ranks):
+    ids, labels, mask = batch(0)
+    made = built("llama").train()
+    alone = copy.deepcopy(made)
+    whole(alone)(ids, labels, mask)
+    expected = [each.grad for each in alone.parameters()]
+    for checkpoints in (False, True):
+        model = copy.deepcopy(made)
+        if checkpoints:
+            model.gradient_checkpointing_enable({"use_reentrant": False})
+        with distributed.context_parallel(model) as shared:
+            wrapped = torch.nn.parallel.DistributedDataParallel(model)
+            loss = wrapped(**shared.share(ids, labels, attention_mask=mask), use_cache=False).loss
+            (loss * ranks).backward()  # DDP averages
+        off = farthest([each.grad for each in model.parameters()], expected)
+        if not off < 2e-5:
+            yield f"checkpoints {checkpoints}: gradients are off by {off}"
+
+
+def test_under_ddp_and_with_checkpoints():
+    assert not failures_of(_wrapped, 2)
+
+
 # --- what is refused --------------------------------------------------------------------------------------------
 
 
