@@ -88,11 +88,16 @@ def wrong_content(scheme: Value | None, tables: dict[str, torch.Tensor], how: st
     return ""
 
 
+def of_queries(name: str) -> bool:
+    """Whether a table is of queries and not of keys."""
+    return name.endswith("queries")
+
+
 def gathered_tables(tables: dict[str, torch.Tensor], exchange: Exchange, exact: torch.dtype) -> list[torch.Tensor]:
     """Tables of all tokens; those of queries stay the rank's own."""
 
     def all_of(name: str, table: torch.Tensor) -> torch.Tensor:
-        if name.endswith("queries"):
+        if of_queries(name):
             return table.to(exact)
         wide = table if table.dim() == 4 else table.unsqueeze(-1)
         made: torch.Tensor = Gathered.apply(wide.contiguous(), exchange, exact)

@@ -18,7 +18,7 @@ import torch.distributed as dist
 
 from . import _posenc
 from ._posenc import Layout, Plan, Positions, layout_of_ranges
-from .distributed_content import AttendContent, ContentCall, content_print, gathered_tables, wrong_content
+from .distributed_content import AttendContent, ContentCall, content_print, gathered_tables, of_queries, wrong_content
 from .distributed_exchange import Circle, Exchange, Gathered, ToHeads, ToTokens, agree
 from .errors import Error
 from .positions import range as _range
@@ -202,22 +202,22 @@ def _wrong(
 
 
 def _unseen(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    plan: Plan | None,
-    own: Positions,
-    whole: Positions,
-    how: dict[str, Any],
-) -> str:
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, plan: Plan | None, own: Positions, whole: Positions, mask: dict[str, Any],
+    keep: torch.Tensor | None, sinks: torch.Tensor | None, scheme: Value | None, tables: dict[str, torch.Tensor],
+) -> str:  # fmt: skip
     """What the kernels refuse, told by a call without queries, or with one where a scheme has tables of them; "" if nothing."""
     if plan is not None and plan.valid is not None and plan.valid[1] is not None and whole.length > plan.valid[1]:
         return (
             f"the plan must hold for the whole text's length {whole.length}, got one for lengths up to {plan.valid[1]}"
         )
-    some = int("scheme" in how)
+    some = int(scheme is not None)
     if some > q.shape[2]:
         return ""
+    how = dict(mask, keep=keep, sink_logits=None if sinks is None else sinks.detach())
+    if scheme is not None:
+        here = {name: each.detach() for name, each in tables.items()}
+        here |= {name: each[:, :, :some].contiguous() for name, each in here.items() if of_queries(name)}
+        how["scheme"] = scheme.replace(**here)
     # Keys in order, as a scheme meets them in the whole text.
     keys = _range(0, k.shape[2]) if some else own
     queries = q.detach()[:, :, :some].contiguous()
@@ -245,12 +245,13 @@ def _ranges(places: torch.Tensor) -> list[tuple[int, int]]:
 @functools.lru_cache(16)
 def _order(places: tuple[bytes, ...]) -> torch.Tensor:
     """Where the tokens of several ranks, one rank's behind the other's, come in the order of the text."""
-    return torch.argsort(torch.cat([torch.frombuffer(bytearray(each), dtype=torch.int64) for each in places]))
+    held = [torch.frombuffer(bytearray(each), dtype=torch.int64) for each in places if each]
+    return torch.argsort(torch.cat(held)) if held else torch.zeros(0, dtype=torch.int64)
 
 
 def _exchange(ranks: Ranks, group: Any, shares: Layout, members: Sequence[int]) -> Exchange:
     """Among ranks of the layout that are those of a group."""
-    order = _order(tuple(shares.indices(each).tobytes() for each in members if shares.size(each)))
+    order = _order(tuple(shares.indices(each).tobytes() for each in members))
     return Exchange(group, [shares.size(each) for each in members], order, WHERE)
 
 
@@ -338,31 +339,26 @@ def attend(
 
     Every rank calls it alike, and raises the same posenc.Error where one of them cannot, or differs; a rank that dies is an error on
     those that wait for it, within the group's timeout."""
-    ranks = Ranks(how, group)
+    ranks, said = Ranks(how, group), tables or {}
     places = _range(0, shares.tokens) if whole is None else whole
     seen = None if keep is None else keep.to(torch.uint8).contiguous()
-    unknown = sorted(set(mask) - _masks)
-    error = f"no such keyword as {unknown[0]}" if unknown else _wrong(q, k, v, seen, shares, ranks)
-    said = tables or {}
-    error = error or wrong_content(scheme, said, how, q.shape[0], q.shape[2])
-    own = _range(0, 0)
-    if not error:
-        own = shares.positions(ranks.rank, places)
-        more = {} if sink_logits is None else {"sink_logits": sink_logits.detach()}
-        more |= {} if seen is None else {"keep": seen}
-        if scheme is not None:
-            of_keys = {name: each.detach() for name, each in said.items() if not name.endswith("queries")}
-            of_queries = {
-                name: each.detach()[:, :, :1].contiguous() for name, each in said.items() if name not in of_keys
-            }
-            more |= {"scheme": scheme.replace(**of_keys, **of_queries)}
-        error = _unseen(q, k, v, plan, own, places, {**mask, **more})
-    means = f"how {how}, plan {_plan_print(plan)}, mask {sorted(mask.items())}, {q.dtype}, batch {q.shape[0]}, "
-    means += f"heads {[each.shape[1::2] if each.dim() == 4 else () for each in (q, k, v)]}, {shares.tokens} tokens, "
-    means += f"layout and positions {_places_print(shares, whole)}, "
-    means += f"{'padding' if keep is not None else 'no padding'}, {'sinks' if sink_logits is not None else 'no sinks'}"
-    means += f", scheme {content_print(scheme)} with {[(name, each.shape[:2], each.shape[3:]) for name, each in said.items()]}"
-    agree(ranks.groups, ranks.rank, error, means, WHERE, q.device)
+    own, error, means = _range(0, 0), "", ""
+    try:
+        error = _wrong(q, k, v, seen, shares, ranks) or wrong_content(scheme, said, how, q.shape[0], q.shape[2])
+        unknown = sorted(set(mask) - _masks)
+        error = f"no such keyword as {unknown[0]}" if unknown else error
+        if not error:
+            own = shares.positions(ranks.rank, places)
+            error = _unseen(q, k, v, plan, own, places, mask, seen, sink_logits, scheme, said)
+        means = f"how {how}, plan {_plan_print(plan)}, mask {sorted(mask.items())}, {q.dtype}, batch {q.shape[0]}, "
+        means += f"heads {[tuple(each.shape[1::2]) for each in (q, k, v)]}, {shares.tokens} tokens, "
+        means += f"layout and positions {_places_print(shares, whole)}, scheme {content_print(scheme)} with "
+        means += f"{[(name, tuple(each.shape[:2]), tuple(each.shape[3:])) for name, each in said.items()]}, "
+        means += f"{'no ' if keep is None else ''}padding, {'no ' if sink_logits is None else ''}sinks"
+    except Exception as bad:  # whatever it is, the others wait for this rank
+        error = error or f"{type(bad).__name__}: {bad}"
+    device = q.device if isinstance(q, torch.Tensor) else torch.device("cpu")
+    agree(ranks.groups, ranks.rank, error, means, WHERE, device)
     padding = None if seen is None else seen[:, None, :, None].contiguous()
     alone = Circle(None, [0], WHERE, alone=True)
     text = _Text(alone, own, [], padding, plan, mask)
