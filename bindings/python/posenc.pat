@@ -307,6 +307,9 @@ _posenc.read_as$:
 _posenc.read_command$:
     def read_command(model: Model, command: str) -> tuple[Model, list[tuple[str, str]], str, int]: ...
 
+_posenc.read_trainer$:
+    def read_trainer(model: Model, settings: str) -> tuple[Model, list[tuple[str, str]], str, int]: ...
+
 _posenc.mend_json$:
     def mend_json(config: str) -> tuple[str, str]: ...
 

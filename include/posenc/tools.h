@@ -136,6 +136,19 @@ Expected<std::vector<Finding>> command_differences(const Model& model, std::stri
 // of differences().
 Expected<std::vector<Finding>> adapter_differences(const Model& base, std::string_view settings);
 
+// A model as a trainer computes it.
+struct TrainerReading {
+  Model model = {};                    // with the scaling that the settings put in
+  std::int64_t length = 0;             // tokens of the longest text; 0: they do not say
+  std::vector<Finding> findings = {};  // what is off in the settings themselves
+};
+
+// Puts what a trainer's YAML, TOML or command line says about position into a model: verl's
+// override_config, NeMo-RL's hf_config_overrides and kin, LLaMA-Factory's rope_scaling. Settings
+// that say nothing of it leave the model as its file has it. Errors: those of
+// adapter_differences().
+Expected<TrainerReading> read_trainer(const Model& base, std::string_view settings);
+
 // How grave lint() takes a warning of read_model() or explain(), by its code: the same wherever it
 // is shown. What it does not know is a warning.
 Severity severity_of(const Warning& warning);

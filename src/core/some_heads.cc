@@ -70,6 +70,7 @@ struct Cut {
 void cut_heads(Table& table, Heads heads, int rank) {
   Tensor& x = table.values;
   if (!table || x.rank != rank || x.shape[0] <= 1) return;
+  if (heads.first + heads.count > x.shape[0]) return;  // of fewer heads: who reads it refuses it
   x.data = static_cast<std::byte*>(x.data) +
            heads.first * x.stride[0] * static_cast<std::int64_t>(size_of(x.dtype));
   x.shape[0] = heads.count;

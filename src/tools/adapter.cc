@@ -68,9 +68,9 @@ Expected<detail::Json> with_length(const detail::Json& dict, std::int64_t contex
   return detail::parse_json(json.text, "rope_scaling");
 }
 
-// A scaling that the trainer puts into the configuration, with what it replaces.
-Expected<std::vector<Finding>> overridden(const Model& base, const detail::Training& told) {
-  std::vector<Finding> findings;
+// A scaling that the trainer puts into the configuration, and what it loses there.
+Expected<Model> with_override(const Model& base, const detail::Training& told,
+                              std::vector<Finding>& findings) {
   Model trained = base;
   bool lost = false;
   POSENC_TRY(dict, with_length(*told.override_dict, base.context));
@@ -94,6 +94,13 @@ Expected<std::vector<Finding>> overridden(const Model& base, const detail::Train
             "replaces all of rope_parameters, the base with it, which falls to 10000; transformers "
             "4 keeps it",
         "write rope_theta of the model beside rope_type"));
+  return trained;
+}
+
+// The same beside what it replaces.
+Expected<std::vector<Finding>> overridden(const Model& base, const detail::Training& told) {
+  std::vector<Finding> findings;
+  POSENC_TRY(trained, with_override(base, told, findings));
   POSENC_TRY(differ, differences(base, trained, told.length));
   for (Finding& finding : differ) {
     if (finding.code != "rope_scaling" && finding.code != "rope_factors") continue;
@@ -103,6 +110,25 @@ Expected<std::vector<Finding>> overridden(const Model& base, const detail::Train
     findings.push_back(std::move(finding));
   }
   return findings;
+}
+
+Finding by_unsloth(const Model& base, std::int64_t length) {
+  const double factor = static_cast<double>(length) / static_cast<double>(base.context);
+  const Rope* own = nullptr;
+  for (const LayerGroup& group : base.groups)
+    if (!is_tower(group.stack) && !own) own = detail::rope_of(group);
+  const bool scaled = own && !std::holds_alternative<Unscaled>(own->scaling);
+  return of_adapter(
+      "scaling_by_length", Severity::warning, grouped(base.context), grouped(length),
+      "Unsloth divides positions by " + number_text(factor) +
+          " (linear) where max_seq_length is beyond the file's context" +
+          (scaled ? ", in place of the file's own " + std::string(info(own->scaling).name) +
+                        ", and on transformers 5 without its base: text breaks far earlier"
+                  : ""),
+      scaled ? "max_seq_length " + std::to_string(base.context) +
+                   ", or pip install -U unsloth (July 2026 or later keeps the file's scaling)"
+             : "max_seq_length " + std::to_string(base.context) +
+                   ", or serve what was trained with the same linear scaling");
 }
 
 // A trainer's program that runs a model, with an engine behind it or its own code.
@@ -121,6 +147,24 @@ std::vector<Finding> served(const Model& base, const detail::Training& told) {
 }
 
 }  // namespace
+
+Expected<TrainerReading> read_trainer(const Model& base, std::string_view settings) {
+  const auto line = detail::training_of_line(settings);
+  POSENC_TRY(told, detail::read_training(line ? line->settings : settings));
+  TrainerReading out{.model = base, .length = told.length};
+  const bool beyond = base.context > 0 && told.length > base.context && !told.serves;
+  if (told.override_dict) {
+    POSENC_TRY(trained, with_override(base, told, out.findings));
+    out.model = std::move(trained);
+  } else if (beyond && told.scaling) {
+    POSENC_TRY(trained, as_trained(base, *told.scaling, told.length, out.findings));
+    out.model = std::move(trained);
+  } else if (beyond && told.of_unsloth) {
+    out.findings.push_back(by_unsloth(base, told.length));
+  }
+  for (Finding& finding : detail::contradictions(told)) out.findings.push_back(std::move(finding));
+  return out;
+}
 
 Expected<std::vector<Finding>> adapter_differences(const Model& base, std::string_view settings) {
   POSENC_TRY(told, detail::read_training(settings));
@@ -149,22 +193,7 @@ Expected<std::vector<Finding>> adapter_differences(const Model& base, std::strin
     return findings;
   }
   if (!type && told.of_unsloth) {
-    const double factor = static_cast<double>(length) / static_cast<double>(base.context);
-    const Rope* own = nullptr;
-    for (const LayerGroup& group : base.groups)
-      if (!is_tower(group.stack) && !own) own = detail::rope_of(group);
-    const bool scaled = own && !std::holds_alternative<Unscaled>(own->scaling);
-    findings.push_back(of_adapter(
-        "scaling_by_length", Severity::warning, grouped(base.context), tokens,
-        "Unsloth divides positions by " + number_text(factor) +
-            " (linear) where max_seq_length is beyond the file's context" +
-            (scaled ? ", in place of the file's own " + std::string(info(own->scaling).name) +
-                          ", and on transformers 5 without its base: text breaks far earlier"
-                    : ""),
-        scaled ? "max_seq_length " + std::to_string(base.context) +
-                     ", or pip install -U unsloth (July 2026 or later keeps the file's scaling)"
-               : "max_seq_length " + std::to_string(base.context) +
-                     ", or serve what was trained with the same linear scaling"));
+    findings.push_back(by_unsloth(base, length));
     return findings;
   }
   if (!type && told.whole) {

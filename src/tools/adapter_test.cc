@@ -156,5 +156,37 @@ TEST(Training, AFusedRotationOnPartsOfATextIsNamed) {
   EXPECT_EQ(detail::contradictions(*told).at(0).code, "rope_fusion_parts");
 }
 
+TEST(Trainer, AModelIsReadAsItIsTrained) {
+  const Model base = *read_model("qwen3-8b");
+  const auto read = [&](const std::string& settings) {
+    const auto made = read_trainer(base, settings);
+    EXPECT_TRUE(made) << made.error().message();
+    return *made;
+  };
+  const auto scaling = [&](const TrainerReading& made) {
+    const auto found = *differences(base, made.model);
+    const auto scaled = std::ranges::find(found, "rope_scaling", &Finding::code);
+    return scaled == found.end() ? "" : scaled->found;
+  };
+  const TrainerReading over = read(
+      "policy:\n  max_total_sequence_length: 65536\n  hf_config_overrides:\n    rope_scaling:\n"
+      "      rope_type: yarn\n      factor: 2.0\n      rope_theta: 1000000\n");
+  EXPECT_EQ(over.length, 65536);
+  EXPECT_TRUE(over.findings.empty());
+  EXPECT_TRUE(scaling(over).starts_with("yarn factor 2")) << scaling(over);
+  const TrainerReading line = read(
+      "python3 -m verl.trainer.main_ppo data.max_prompt_length=1024 data.max_response_length=8192 "
+      "actor_rollout_ref.model.override_config.rope_scaling.rope_type=linear "
+      "actor_rollout_ref.model.override_config.rope_scaling.factor=2.0");
+  EXPECT_EQ(line.length, 9216);
+  EXPECT_EQ(scaling(line), "linear factor 2");
+  EXPECT_EQ(line.findings.at(0).code, "theta_missing");
+  EXPECT_EQ(scaling(read("rope_scaling: yarn\ncutoff_len: 65536\n")).substr(0, 4), "yarn");
+  EXPECT_EQ(scaling(read("max_length: 8192\n")), "");
+  EXPECT_EQ(
+      read("from unsloth import FastLanguageModel\nmax_seq_length = 65536,\n").findings.at(0).code,
+      "scaling_by_length");
+}
+
 }  // namespace
 }  // namespace posenc

@@ -47,8 +47,9 @@ from .values import *  # noqa: F403
 from .values import Value
 from .values import __all__ as _values
 
-# What posenc.tools has, which is read when it is first named.
+# What posenc.tools and posenc.agreement have, which is read when it is first named.
 _tools = [
+    "agree",
     "bundled_config",
     "check_positions",
     "command",
@@ -81,6 +82,7 @@ __all__ = [
 if TYPE_CHECKING:
     from . import tools as tools
     from . import types as types
+    from .agreement import agree as agree
     from .tools import bundled_config as bundled_config
     from .tools import check_positions as check_positions
     from .tools import command as command
@@ -105,7 +107,7 @@ else:
         import importlib
 
         if name in _tools:
-            return getattr(importlib.import_module(".tools", __name__), name)
+            return getattr(importlib.import_module(".agreement" if name == "agree" else ".tools", __name__), name)
         if name in ("torch", "jax", "hf", "serving", "tools", "display", "types"):
             return importlib.import_module("." + name, __name__)
         raise AttributeError(f"module 'posenc' has no attribute {name!r}")

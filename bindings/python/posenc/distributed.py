@@ -4,7 +4,8 @@
     shares = layout("zigzag", tokens, ranks)          # contiguous, zigzag, striped, by-document, balanced, auto
     ids = position_ids(shares, rank)                  # what the rank's layers take as position_ids, [1, tokens of the rank]
     balancer = LoadBalancer(shares, device="cuda")    # for torch's context_parallel
-    out = ring_attend(q, k, v, shares, plan)          # of the rank's own tokens, over torch.distributed (CPU tensors)
+    out = attend(q, k, v, shares, plan, how="ring")   # of the rank's own tokens, over torch.distributed (CPU tensors)
+    with context_parallel(model, how="heads") as shared: ...   # a model of transformers that trains so
 
 A rank's tokens keep the positions that they have in the whole text. Ids that count from 0 on every rank are the commonest
 mistake of context parallelism; `posenc.check_positions` and `posenc check-positions --layout` find them.
@@ -21,20 +22,25 @@ from .positions import packed
 from .positions import range as _range
 
 if TYPE_CHECKING:
-    from .distributed_torch import ring_attend
+    from .distributed_torch import PosencAttention, attend
+    from .hf.sharing import context_parallel
 
 __all__ = [
-    "Layout", "LoadBalancer", "balance", "layout", "layout_of_ranges", "position_ids", "ring_attend", "whole_positions",
+    "Layout", "LoadBalancer", "PosencAttention", "attend", "balance", "context_parallel", "layout", "layout_of_ranges", "position_ids", "whole_positions",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    # torch is read when it is first needed.
-    if name != "ring_attend":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from .distributed_torch import ring_attend
+    # torch and transformers are read when they are first needed.
+    if name in ("PosencAttention", "attend"):
+        from . import distributed_torch
 
-    return ring_attend
+        return getattr(distributed_torch, name)
+    if name == "context_parallel":
+        from .hf.sharing import context_parallel
+
+        return context_parallel
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _bounds(tokens: int | Sequence[int]) -> list[int]:

@@ -83,21 +83,32 @@ def doctor(*evidence: ModelSource, at: int = 0, engine: str | Sequence[str] = ()
     return Diagnosis(_posenc.doctor_json([piece(each) for each in evidence], _names(engine), at), "doctor")
 
 
-def read_as(of: ModelSource, engine: str | None = None, *, command: str | None = None, at: int = 0) -> Model:
-    """The model that an engine computes (`engine="vllm"`), or that a command line of llama.cpp, vLLM or SGLang starts: its plans
-    are that engine's. `.notes` has what it does otherwise than the file says, as (kind, sentence)."""
-    if (engine is None) == (command is None):
-        raise TypeError("posenc.read_as takes an engine or a command=")
+def read_as(
+    of: ModelSource,
+    engine: str | None = None,
+    *,
+    command: str | None = None,
+    settings: str | None = None,
+    at: int = 0,
+) -> Model:
+    """The model that an engine computes (`engine="vllm"`), that a command line of llama.cpp, vLLM or SGLang starts, or that a trainer
+    trains (settings= text of its YAML, TOML or command line): its plans are that program's. `.notes` has what an engine does otherwise
+    than the file says, as (kind, sentence)."""
+    if sum(each is not None for each in (engine, command, settings)) != 1:
+        raise TypeError("posenc.read_as takes an engine, a command= or settings=")
     m = read(of)
-    reading = _posenc.read_as(m, engine, at) if engine is not None else _posenc.read_command(m, command or "")
+    if settings is not None:
+        reading = _posenc.read_trainer(m, settings)
+    else:
+        reading = _posenc.read_as(m, engine, at) if engine is not None else _posenc.read_command(m, command or "")
     made = reading[0]
-    vars(made).update(_notes=reading[1], _made=(_read_again, (m, engine, command, at)))
+    vars(made).update(_notes=reading[1], _made=(_read_again, (m, engine, command, at, settings)))
     return made
 
 
-def _read_again(of: Model, engine: str | None, command: str | None, at: int) -> Model:
+def _read_again(of: Model, engine: str | None, command: str | None, at: int, settings: str | None = None) -> Model:
     """A model of read_as that was pickled."""
-    return read_as(of, engine, command=command, at=at)
+    return read_as(of, engine, command=command, settings=settings, at=at)
 
 
 def plan_diff(expected: Plan, found: Plan, at: int) -> Report:

@@ -17,6 +17,7 @@
 #include "posenc/explain.h"
 #include "posenc/features.h"
 #include "posenc/gradients.h"
+#include "src/core/some_heads.h"
 #include "state.h"
 
 namespace posenc::python {
@@ -221,6 +222,19 @@ Temperature temperature_of(std::string_view word) {
          "with_table(\"temperature\", …) gives a learned one");
 }
 
+CompiledPlan of_heads(const CompiledPlan& plan, std::int64_t first, std::int64_t count,
+                      std::int64_t kv_first, std::int64_t kv_count) {
+  for (const auto& [at, all] : {std::pair{first, count}, {kv_first, kv_count}})
+    if (at < 0 || all < 1 || at > std::numeric_limits<std::int32_t>::max() - all)
+      refuse("of_heads", "first must be 0 or more, and count 1 or more",
+             std::to_string(at) + " and " + std::to_string(all));
+  CompiledPlan made{detail::some_heads(plan.plan, {first, count}, {kv_first, kv_count}),
+                    plan.geometry};
+  if (made.geometry.heads != 0) made.geometry.heads = count;
+  if (made.geometry.kv_heads != 0) made.geometry.kv_heads = kv_count;
+  return made;
+}
+
 CompiledPlan with_logits(CompiledPlan plan, std::optional<double> multiplier,
                          std::optional<double> softcap, std::optional<std::string_view> temperature,
                          std::optional<double> beta, std::optional<double> floor,
@@ -386,6 +400,11 @@ void bind_plans(nb::module_& m) {
       .def("query_scale", &query_scale, nb::arg("position_ids"), nb::arg("heads") = 1,
            "What logits of queries at these positions are multiplied by, beside 1/√head_dim: "
            "[heads, positions].")
+      .def("of_heads", &of_heads, nb::arg("first"), nb::arg("count"), nb::arg("kv_first"),
+           nb::arg("kv_count"),
+           "The part of the plan that concerns query heads first to first + count - 1, and key "
+           "heads "
+           "kv_first to kv_first + kv_count - 1: for those who share heads out.")
       .def(
           "merged",
           [](const CompiledPlan& a, const CompiledPlan& b) {

@@ -165,6 +165,13 @@ void bind_tools(nb::module_& m) {
       },
       nb::arg("model"), nb::arg("command"));
   m.def(
+      "read_trainer",
+      [](const ReadModel& model, const std::string& settings) {
+        TrainerReading made = unlocked([&] { return read_trainer(model.model, settings); });
+        return served({.model = std::move(made.model)}, made.findings, made.length);
+      },
+      nb::arg("model"), nb::arg("settings"));
+  m.def(
       "log_diff_json",
       [](const ReadModel& model, const std::string& log, std::int64_t length) {
         return findings(unlocked([&] { return log_differences(model.model, log, length); }));

@@ -1,7 +1,6 @@
 """posenc.distributed: who holds which tokens, the ids of ranks, and torch's context_parallel balanced by a layout."""
 
 import os
-import socket
 
 import numpy as np
 import pytest
@@ -73,42 +72,34 @@ def test_a_balancer_rearranges_and_restores():
         distributed.LoadBalancer(distributed.layout("contiguous", 7, 2))
 
 
-def _one_rank(rank, ranks, port, name, failures):
+def _one_rank(rank, ranks, name):
     import torch
     import torch.distributed as dist
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.tensor.experimental._context_parallel._attention import _context_parallel_shard
 
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    dist.init_process_group("gloo", rank=rank, world_size=ranks)
-    try:
-        tokens = 4 * ranks
-        shares = distributed.layout(name, tokens, ranks)
-        mesh = init_device_mesh("cpu", (ranks,))
-        ids = torch.arange(tokens).unsqueeze(0)
-        (own,) = _context_parallel_shard(mesh, [ids], [1], distributed.LoadBalancer(shares))
-        own = own.to_local() if hasattr(own, "to_local") else own
-        expected = torch.from_numpy(distributed.position_ids(shares, rank))
-        if not torch.equal(own, expected):
-            failures.put(f"rank {rank}: {own.tolist()}, expected {expected.tolist()}")
-        # What the ranks hold together is the text.
-        parts = [torch.empty_like(own) for _ in range(ranks)]
-        dist.all_gather(parts, own.contiguous())
-        whole = torch.cat(parts, 1)[:, torch.argsort(torch.cat(parts, 1)[0])]
-        if not torch.equal(whole, ids):
-            failures.put(f"rank {rank}: {whole.tolist()}")
-    finally:
-        dist.destroy_process_group()
+    tokens = 4 * ranks
+    shares = distributed.layout(name, tokens, ranks)
+    mesh = init_device_mesh("cpu", (ranks,))
+    ids = torch.arange(tokens).unsqueeze(0)
+    (own,) = _context_parallel_shard(mesh, [ids], [1], distributed.LoadBalancer(shares))
+    own = own.to_local() if hasattr(own, "to_local") else own
+    expected = torch.from_numpy(distributed.position_ids(shares, rank))
+    if not torch.equal(own, expected):
+        yield f"{own.tolist()}, expected {expected.tolist()}"
+    # What the ranks hold together is the text.
+    parts = [torch.empty_like(own) for _ in range(ranks)]
+    dist.all_gather(parts, own.contiguous())
+    whole = torch.cat(parts, 1)[:, torch.argsort(torch.cat(parts, 1)[0])]
+    if not torch.equal(whole, ids):
+        yield f"{whole.tolist()}"
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="ranks are forked")
 @pytest.mark.parametrize("ranks", [2, 3, 4])
 @pytest.mark.parametrize("name", ["zigzag", "striped"])
 def test_torch_shards_position_ids_as_the_layout_says(ranks, name):
-    torch = pytest.importorskip("torch")
     pytest.importorskip("torch.distributed.tensor.experimental._context_parallel._load_balancer")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    failures = torch.multiprocessing.get_context("spawn").SimpleQueue()
-    torch.multiprocessing.spawn(_one_rank, (ranks, port, name, failures), nprocs=ranks)
-    assert failures.empty(), failures.get()
+    from gloo_ranks import failures_of
+
+    assert not failures_of(_one_rank, ranks, name)

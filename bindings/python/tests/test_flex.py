@@ -5,54 +5,16 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch.nn.attention.flex_attention")
 
+from some_plans import DIM, HEADS, LENGTH, PLANS, compiled, tensor, with_tables  # noqa: E402
+
 import posenc  # noqa: E402
 import posenc.torch as pt  # noqa: E402
-
-HEADS, LENGTH, DIM = 4, 12, 16
 
 
 @pytest.fixture(autouse=True)
 def compiled_anew():
     """FlexAttention traces each score_mod, and torch limits how many it keeps."""
     torch._dynamo.reset()
-
-
-def tensor(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
-
-
-def compiled(scheme):
-    return posenc.plan(scheme, heads=HEADS, kv_heads=2, head_dim=DIM, length=LENGTH)
-
-
-def with_tables(scheme, *parts):
-    plan = compiled(scheme)
-    rows = 1 + max(plan.relative_rows(-LENGTH, LENGTH)) if plan.to_dict()["relative"] else 8
-    for seed, part in enumerate(parts):
-        plan = plan.with_table(
-            part, tensor(HEADS if part == "bias" else rows, rows if part == "bias" else DIM, seed=seed)
-        )
-    return plan
-
-
-PLANS = {
-    "none": lambda: compiled(posenc.NoPe()),
-    "RoPE": lambda: compiled(posenc.Rope()),
-    "YaRN": lambda: compiled(posenc.Rope(scaling=posenc.Yarn(factor=4, original_max_position_embeddings=64))),
-    "ALiBi": lambda: compiled(posenc.Alibi()),
-    "ALiBi before the scale": lambda: compiled(posenc.Alibi(before_scale=True)),
-    "KERPLE": lambda: compiled(posenc.Kerple()),
-    "Sandwich": lambda: compiled(posenc.Sandwich()),
-    "T5": lambda: with_tables(posenc.T5(num_buckets=8, max_distance=16), "bias"),
-    "Shaw": lambda: with_tables(posenc.Shaw(max_distance=5, use_values=False), "key"),
-    "DeBERTa": lambda: with_tables(posenc.Deberta(position_buckets=8, max_relative_positions=16), "key", "query"),
-    "one row of a picture": lambda: posenc.plan(
-        posenc.Decomposed(), heads=HEADS, kv_heads=2, head_dim=DIM, grid_height=1, grid_width=LENGTH
-    ).with_table("key", tensor(1 + 2 * LENGTH - 1, DIM)),
-    "softcap": lambda: compiled(posenc.Rope()).with_logits(softcap=2.0, multiplier=3.0),
-    "temperature": lambda: compiled(posenc.Rope()).with_logits(temperature="log", beta=0.3, floor=4),
-    "temperature of heads": lambda: compiled(posenc.Rope()).with_table("temperature", tensor(2, HEADS)),
-}  # fmt: skip
 
 
 def qkv():

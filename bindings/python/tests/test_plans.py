@@ -277,3 +277,20 @@ def test_what_a_later_posenc_wrote_is_refused_by_every_verb(np):
             plan.check(room)
     with pytest.raises(posenc.Error, match="does not know"):
         plan.rotate(np.ones((1, 1, 1, 4)))
+
+
+def test_a_plan_of_some_heads(np):
+    whole = posenc.plan(posenc.Alibi(), heads=8, head_dim=16)
+    part = whole.of_heads(2, 4, 2, 4)
+    assert part.heads == 4
+    assert np.array_equal(part.bias(9, 9), whole.bias(9, 9)[2:6])
+    table = np.arange(64.0).reshape(8, 8)
+    learned = posenc.plan(posenc.T5(num_buckets=8), heads=8, head_dim=16).with_table("bias", table)
+    assert np.array_equal(learned.of_heads(6, 2, 6, 2).table("bias"), table[6:])
+    # Heads that a plan does not have are refused by who reads it.
+    q = np.zeros((1, 2, 3, 16), np.float32)
+    with pytest.raises(posenc.Error):
+        posenc.attend(q, q, q, learned.of_heads(7, 2, 7, 2))
+    for first, count in ((-1, 2), (0, 0)):
+        with pytest.raises(posenc.Error, match="first must be 0 or more"):
+            whole.of_heads(first, count, 0, 1)

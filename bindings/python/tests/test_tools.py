@@ -72,7 +72,7 @@ def test_a_model_as_an_engine_runs_it():
     assert served.to_dict()["groups"]
     with pytest.raises(posenc.Error, match="got one as an engine runs it"):
         str(posenc.explain(served))
-    with pytest.raises(TypeError, match="an engine or a command="):
+    with pytest.raises(TypeError, match="an engine, a command= or settings="):
         posenc.read_as(config)
 
 

@@ -12,7 +12,8 @@ from ..models import bare
 from ..torch import attention
 
 
-def _attend(
+def attended(
+    by,
     module,
     query,
     key,
@@ -25,18 +26,23 @@ def _attend(
     s_aux=None,
     **_,
 ):
-    """query [batch, heads, queries, head_dim], rotated by the model already; attention_mask [batch, keys], zero where padding is."""
+    """What `by` attends, posenc.torch.attention or its like: query [batch, heads, queries, head_dim], rotated by the model already;
+    attention_mask [batch, keys], zero where padding is."""
     if softcap or dropout:
         rule = "attention must have neither softcap nor dropout"
         raise Error(f"posenc.hf.use_attention: {rule}; keep the model's own", "posenc.hf.use_attention", rule)
     if scaling is not None and not math.isclose(scaling, query.shape[-1] ** -0.5):
         query = query * (scaling * query.shape[-1] ** 0.5)
     keep = None if attention_mask is None else attention_mask[:, : key.shape[2]].to(torch.uint8).contiguous()
-    made = attention(
+    made = by(
         query, key, value,
         causal=getattr(module, "is_causal", True), window=sliding_window or 0, keep=keep, sink_logits=s_aux,
     )  # fmt: skip
     return made.transpose(1, 2).contiguous(), None
+
+
+def _attend(*module_and_tensors, **how):
+    return attended(attention, *module_and_tensors, **how)
 
 
 def use_attention(model: Any) -> None:
