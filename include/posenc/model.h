@@ -174,10 +174,10 @@ std::int64_t cached_bytes(const Model& model, const LayerGroup& group, std::int6
 // The group that holds a layer of a stack; null if none does.
 const LayerGroup* find_group(const Model& model, std::int64_t layer, Stack stack);
 
-// Reads a file, a folder, or a bundled or published name; a file's content says what it is. In a folder,
-// config.json describes the model, else params.json, else the first GGUF file; the others are
-// compared with it (docs/files.md). Learned tables in the folder (model.safetensors, whole or in
-// shards) are in the model's schemes, borrowed from the mapped file. Errors name key, value and
+// Reads a file, a folder, or a bundled or published name; a file's content says what it is. In a
+// folder, config.json describes the model, else params.json, else the first GGUF file; the others
+// are compared with it (docs/files.md). Learned tables in the folder (model.safetensors, whole or
+// in shards) are in the model's schemes, borrowed from the mapped file. Errors name key, value and
 // cure.
 Expected<Model> read_model(std::string_view path_or_name);
 
@@ -209,7 +209,8 @@ std::vector<BundledModel> bundled_models();
 // What the config.json of well-known models says of position, by their names on the hub; none in
 // WebAssembly. read_model() takes these names, too.
 std::vector<BundledModel> published_models();
-// By a name as people write it: case, owner and packing aside. Errors: neither bundled nor published.
+// By a name as people write it: case, owner and packing aside. Errors: neither bundled nor
+// published.
 Expected<std::string_view> bundled_config(std::string_view name);
 
 }  // namespace posenc

@@ -1,5 +1,5 @@
-// In place of model/folder.cc, model/hub_cache.cc and tools/evidence_files.cc, as WebAssembly has no files: models come
-// as bytes or by name.
+// In place of model/folder.cc, model/hub_cache.cc and tools/evidence_files.cc, as WebAssembly has no
+// files: models come as bytes or by name.
 #include <optional>
 #include <string>
 #include <utility>

@@ -52,8 +52,9 @@ struct Tower {
   bool by_axis_waves = false;  // sinusoids of the column, then of the row
   std::int64_t frames = 0;  // of a video: num_frames / tubelet_size[0] grids, one after the other
   bool unscaled = false;    // q·k is not divided by √head_dim
-  // Of stages and windows: the defaults of depths, num_heads and hidden_sizes, whether a stage merges the patches
-  // of the one before, the default of window_size, of global_attn_indexes and of use_rel_pos.
+  // Of stages and windows: the defaults of depths, num_heads and hidden_sizes, whether a stage
+  // merges the patches of the one before, the default of window_size, of global_attn_indexes and of
+  // use_rel_pos.
   std::string_view depths = {}, stage_heads = {}, stage_widths = {};
   bool merges = true;
   std::int64_t window = 0;
