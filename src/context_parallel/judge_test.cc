@@ -4,8 +4,8 @@
 // too.
 #include <gtest/gtest.h>
 
-#include <ctime>
 #include <cmath>
+#include <ctime>
 #include <functional>
 #include <numeric>
 #include <random>
