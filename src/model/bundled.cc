@@ -128,7 +128,7 @@ Expected<std::string_view> bundled_config(std::string_view name) {
       return at->text;
   return fail("bundled_config", "no such bundled model",
               "'" + std::string(name.substr(0, 200)) + "'",
-              suggestion(name, detail::known_names()));
+              detail::name_cure(std::string(name.substr(0, 200))));
 }
 
 Expected<Model> detail::read_bundled(std::string_view name) {

@@ -161,7 +161,9 @@ std::string name_cure(const std::string& name) {
   if (std::ranges::count(name, '/') == 1 && !name.starts_with('/') && !name.starts_with('.'))
     return "give its config.json: curl -sL https://huggingface.co/" + name +
            "/resolve/main/config.json | posenc doctor -";
-  return "give a path, or a name that posenc models lists";
+  const std::string near = suggestion(name, known_names());  // else all of them
+  return near.starts_with("did you mean") ? near
+                                          : "give a path, or a name that posenc models lists";
 }
 
 }  // namespace posenc::detail
