@@ -558,8 +558,10 @@ class Doctor {
 
   // Errors first, then what shows soonest; what shows beyond the length asked for comes last.
   void order() {
-    for (Finding& one : detail::join_evidence(out_))
-      add(std::move(one), "", "ollama", "", "told by the log");
+    for (Finding& one : detail::join_evidence(out_)) {
+      const std::string_view engine = one.code == "context_fitted" ? "llama.cpp" : "ollama";
+      add(std::move(one), "", engine, "", "told by the log");
+    }
     if (of_draft_)
       std::erase_if(out_.findings,
                     [](const Diagnosed& one) { return one.finding.code == "draft_unseen"; });

@@ -487,6 +487,10 @@ TEST(Doctor, ARouterDoesNotHandItsFlagsOn) {
   ASSERT_TRUE(less);
   EXPECT_EQ(less->found, "4,096");
   EXPECT_TRUE(less->cure.contains("--models-preset")) << less->cure;
+  EXPECT_EQ(std::ranges::find(found.findings, "context_fitted",
+                              [](const Diagnosed& one) { return one.finding.code; })
+                ->engine,
+            "llama.cpp");
   // Slots share what was asked for.
   EXPECT_FALSE(found_of(diagnosed({text_exhibit("line", "llama-server -m m.gguf -c 16384 -np 4"),
                                    text_exhibit("log", "slot 0: new slot, n_ctx = 4096")}),
