@@ -105,7 +105,8 @@ def _of_module(x: Any) -> _Side | None:
 def _of_text(x: str, base: Model | None) -> _Side:
     """A command line, settings, or the name of an engine: how the doctor takes it."""
     kinds = json.loads(_posenc.doctor_json([("text", x.encode())], [], 0))["evidence"]
-    kind, said = (kinds[0]["kind"], kinds[0]["as"].split(";")[0]) if kinds else ("unusable", "nothing")
+    # A model that the text names stands before it.
+    kind, said = (kinds[-1]["kind"], kinds[-1]["as"].split(";")[0]) if kinds else ("unusable", "nothing")
     name = x.strip().partition("@")[0]
     of_engine = name in {each["name"] for each in engines()}
     if not of_engine and kind not in ("command", "training"):
@@ -172,7 +173,7 @@ def _taken(x: Side, base: Model | None) -> _Side:
             said = None
         if _is_settings(said):
             return _of_settings(said, base)
-        kind = json.loads(_posenc.doctor_json([(os.fspath(x), text)], [], 0))["evidence"][0]["kind"]
+        kind = json.loads(_posenc.doctor_json([(os.fspath(x), text)], [], 0))["evidence"][-1]["kind"]
         if kind in ("command", "training"):
             return _of_text(text.decode(errors="replace"), base)
     made = read(x)
