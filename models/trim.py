@@ -3,8 +3,8 @@
 
     models/trim.py build/release/posenc config.json > models/published/qwen3-32b.json
 
-A key stays if posenc says something else without it: of explain, of lint for every engine, or of
-the translation to any engine. Lists of layers stay whole.
+A key stays if posenc says something else without it: explain, lint, or the translation to four
+engines. Lists stay whole.
 """
 
 import json
@@ -22,7 +22,7 @@ QUESTIONS = [
 
 
 def answers(posenc: str, config: dict) -> list[tuple[int, str]]:
-    """What posenc says of the configuration, warnings of unread keys left out."""
+    """What posenc says of the configuration, without the folder that it lay in."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "config.json")
         path.write_text(json.dumps(config))

@@ -10,8 +10,8 @@
 
 namespace {
 
-// Seconds of a test, of which the slowest takes a few where nothing else runs; sanitizers make them
-// a minute, and some more beside other programs.
+// Seconds of a test, of which the slowest takes a few where nothing else runs; with sanitizers,
+// beside other programs, some took more than 300.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr unsigned longest = 1500;
 #elif defined(__has_feature)

@@ -24,19 +24,12 @@ namespace fs = std::filesystem;
 std::vector<Exhibit> evidence_of(const std::string& given) {
   std::error_code none;
   const auto kind = fs::status(given, none).type();
-  std::vector<Exhibit> all;
-  if (given == "-" || kind == fs::file_type::fifo || kind == fs::file_type::character) {
-    Expected<std::string> text = named_text(given, largest_log);
-    all.push_back(text ? text_exhibit("stdin", *std::move(text))
-                       : unusable_exhibit(given, text.error()));
-  } else if (kind == fs::file_type::regular || kind == fs::file_type::directory ||
-             given.find_first_of(" \n\t") != given.npos) {
+  if (given != "-" && kind != fs::file_type::fifo && kind != fs::file_type::character)
     return exhibits_of(given);
-  } else {
-    Expected<Model> model = named_model(given);  // also in the hub's cache, and nearly right
-    all.push_back(model ? model_exhibit(given, *std::move(model))
-                        : unusable_exhibit(given, model.error()));
-  }
+  Expected<std::string> text = named_text(given, largest_log);
+  std::vector<Exhibit> all;
+  all.push_back(text ? text_exhibit("stdin", *std::move(text))
+                     : unusable_exhibit(given, text.error()));
   return all;
 }
 

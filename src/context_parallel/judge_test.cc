@@ -749,7 +749,7 @@ TEST(Judge, EveryBundledModelUnderEveryLayoutWithinItsTime) {
                                          "ulysses:4", "megatron:8", "decode:8:block=16"}) {
       const std::clock_t begun = std::clock();
       const Judgement said = judged(model, words, 1 << 20);
-      // Processor time, which a busy machine does not lengthen much, and a sanitizer tenfold.
+      // Processor time, as other programs and sanitizers lengthen that of the clock.
       const double took = static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC;
       EXPECT_LT(took, 1.0) << bundled.name << " " << words;
       EXPECT_FALSE(said.best.why.empty());

@@ -51,9 +51,8 @@ constexpr Row rows[] = {
      [](const Model& model) { return model.family == "qwen2_5_vl"; }},
     {{"transformers", "5.3.0", "5.4.0",
       "with flash_attention_2 this version takes the three rows of positions for three packed "
-      "texts "
-      "(cu_seqlens reaches three times as far as the tokens): illegal memory access, or a wrong "
-      "mask",
+      "texts (cu_seqlens reaches three times as far as the tokens), which ends in an illegal "
+      "memory access",
       "pip install -U transformers, or attn_implementation='sdpa'",
       "huggingface/transformers#44643"},
      [](const Model& model) { return model.family.starts_with("qwen3_5"); }},

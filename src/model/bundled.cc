@@ -80,6 +80,21 @@ std::span<const detail::BundledFile> published() {
   return {detail::published_files, detail::published_file_count};
 }
 
+// A file that is not there is no name: another's configuration would stand in for it unseen.
+Expected<const detail::BundledFile*> file_meant(std::string_view name) {
+  const bool path = name.starts_with('.') || name.starts_with('/') || name.starts_with('~') ||
+                    name.ends_with(".gguf") || name.ends_with(".json") ||
+                    std::ranges::count(name, '/') > 1;
+  const std::string_view known = path ? name : detail::name_like(name).value_or(name);
+  for (const auto& table : {files(), published()})
+    if (const auto at = std::ranges::find(table, known, &detail::BundledFile::name);
+        at != table.end())
+      return &*at;
+  const std::string shown(name.substr(0, 200));
+  return fail("bundled_config", "no such bundled model", "'" + shown + "'",
+              detail::name_cure(shown));
+}
+
 }  // namespace
 
 std::vector<BundledModel> bundled_models() {
@@ -108,36 +123,17 @@ std::vector<std::string_view> detail::known_names() {
   return names;
 }
 
-namespace {
-
-// A file that is not there is no name: another's configuration would stand in for it unseen.
-std::string_view meant(std::string_view name) {
-  const bool path = name.starts_with('.') || name.starts_with('/') || name.starts_with('~') ||
-                    name.ends_with(".gguf") || name.ends_with(".json") ||
-                    std::ranges::count(name, '/') > 1;
-  return path ? name : detail::name_like(name).value_or(name);
-}
-
-}  // namespace
-
 Expected<std::string_view> bundled_config(std::string_view name) {
-  const std::string_view known = meant(name);
-  for (const auto& table : {files(), published()})
-    if (const auto at = std::ranges::find(table, known, &detail::BundledFile::name);
-        at != table.end())
-      return at->text;
-  return fail("bundled_config", "no such bundled model",
-              "'" + std::string(name.substr(0, 200)) + "'",
-              detail::name_cure(std::string(name.substr(0, 200))));
+  POSENC_TRY(file, file_meant(name));
+  return file->text;
 }
 
 Expected<Model> detail::read_bundled(std::string_view name) {
-  POSENC_TRY(text, bundled_config(name));
-  const std::string_view known = meant(name);
-  auto model = read_config(text, known);
+  POSENC_TRY(file, file_meant(name));
+  auto model = read_config(file->text, file->name);
   if (!model) return model;
   model->files.clear();  // no file of the user's
-  const auto about = std::ranges::find(abouts, known, &BundledModel::name);
+  const auto about = std::ranges::find(abouts, file->name, &BundledModel::name);
   model->origin = about == std::end(abouts)
                       ? "published: what its config.json says of position"
                       : std::string(about->origin) + ": " + std::string(about->source);

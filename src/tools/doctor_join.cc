@@ -105,33 +105,35 @@ class Joined {
     }
   }
 
-  // A scaling that stands alone beside the model's file, and reaches as far as is asked.
+  // A scaling that stands alone beside the model's file, and reaches as far as is asked: read as
+  // that of a file with the model's context.
   void covered_by(const Exhibit& scaling) {
     if (!scaling.as.starts_with(scaling_alone) || out_.length <= 0) return;
-    const auto number = [&](std::string_view key) {
-      const std::size_t at = scaling.text.find(key);
-      if (at == std::string::npos) return 0.0;
-      const std::size_t digit = scaling.text.find_first_of("0123456789", at + key.size());
-      return digit == std::string::npos ? 0.0 : std::strtod(scaling.text.c_str() + digit, nullptr);
-    };
-    double trained = number("original_max_position_embeddings");
-    for (const Exhibit& one : out_.evidence)
-      if (one.model && trained == 0) trained = static_cast<double>(one.model->trained_context);
-    if (number("factor") * trained >= static_cast<double>(out_.length)) drop("beyond_context");
+    const auto model = std::ranges::find_if(
+        out_.evidence, [](const Exhibit& one) { return one.model.has_value(); });
+    if (model == out_.evidence.end()) return;
+    std::string text = R"({"model_type": "llama", "max_position_embeddings": )" +
+                       std::to_string(std::max<std::int64_t>(model->model->context, 1)) + ", " +
+                       scaling.text + "}";
+    std::ranges::replace(text, '\'', '"');  // as Python prints it
+    const auto scaled = read_config(text);
+    if (scaled && reach(*scaled) >= out_.length) drop("beyond_context");
   }
 
   // What a line of llama-server asks for, and its log says less: flags of a router do not reach the
   // servers that it starts.
   void runs_less(const Exhibit& command) {
     const auto line = read_command_line(command.text);
-    if (!line || line->engine != "llama.cpp" || with("context_capped") || with("context_fitted"))
-      return;
+    const bool told_already =
+        with("context_capped") || with("context_fitted") || with("request_too_long");
+    if (!line || line->engine != "llama.cpp" || told_already) return;
     const auto flag = [&](std::string_view name, double otherwise) {
       const CommandFlag* found = line->find(name);
       return found ? number_of_flag(*found).value_or(otherwise) : otherwise;
     };
     const double asked = flag("--ctx-size", 0),
-                 share = line->find("--kv-unified") ? asked : asked / flag("--parallel", 1);
+                 slots = line->find("--kv-unified") ? 1 : std::max(1.0, flag("--parallel", 1)),
+                 share = asked / slots;
     for (const Exhibit& one : out_.evidence) {
       if (one.kind != ExhibitKind::log) continue;
       const auto log = read_log(one.text);

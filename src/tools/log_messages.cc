@@ -629,20 +629,17 @@ constexpr Message messages[] = {
      "options.num_ctx of the request (/api/chat), PARAMETER num_ctx in the Modelfile, or "
      "OLLAMA_CONTEXT_LENGTH in the environment of the server"},
     {"does not support K-shift", "", "context_full", warning,
-     "the cached keys cannot be moved (a quantised K cache, a window's cache or a recurrent "
-     "state): "
+     "the cached keys cannot be moved (a quantised K cache, a window's cache, a recurrent state): "
      "context shift does nothing, and what koboldcpp calls erased still stands in the cache",
      "--noshift (or --useswa false), a cache of keys in f16, or a context that the talk fits into"},
     {"+ current sequence length", "input_ids size (", "request_too_long", error,
      "ONNX Runtime GenAI: max_length, of prompt and answer together, is smaller than the prompt; "
-     "it "
-     "is a search option and not the model's context (builds for an NPU have it fixed)",
+     "it is a search option and not the model's context (builds for an NPU have it fixed)",
      "set_search_options(max_length=LENGTH), or search.max_length in genai_config.json",
      "exceeds max length ("},
     {"original_max_position_embeddings must be set in rope_scaling or cfg", "", "unknown_key", note,
      "vllm.rs finds no trained length beside the sections of M-RoPE (rope_type default), which "
-     "scale "
-     "nothing: no fault",
+     "scale nothing: no fault",
      "nothing, where the file's rope_type is default"},
     {"context shift is disabled", "", "context_full", warning,
      "the slot is full, and generation stopped", longer},

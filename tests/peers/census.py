@@ -16,7 +16,7 @@ import compare
 
 
 # Defaults that contradict themselves (heads that do not divide the width, sections that do not fill what rotates, no base), and
-# what the family's published files have there.
+# a value by which they do not.
 HALF = {"rope_parameters.partial_rotary_factor": 0.5}
 MENDED = {
     "aya_vision": {"vision_config.num_attention_heads": 16},

@@ -214,11 +214,16 @@ def _apart(a: Plan, b: Plan) -> float:
     return float(np.abs(x - y).max())
 
 
+def _nearest(own: Plan, seen: list[tuple[Any, float | None]], pairing: str | None) -> Plan | None:
+    """Of what was seen, what is nearest to a plan; None: nothing is of its size."""
+    like = [_plan_like(own, each, pairing) for each in seen]
+    return min((each for each in like if each is not None), key=lambda each: _apart(own, each), default=None)
+
+
 def _plan_of(side: _Side, own: Plan, group: Any, length: int) -> Plan | None:
     """By which a side rotates a group of layers: of what was seen of it the nearest, else as its model says."""
     if side.seen:
-        like = [_plan_like(own, each, side.pairing) for each in side.seen]
-        return min((each for each in like if each is not None), key=lambda each: _apart(own, each), default=None)
+        return _nearest(own, side.seen, side.pairing)
     assert side.model is not None
     plan = side.model.plan(layer=group.layers[0], stack=group.stack, length=length)
     return Plan.of_frequencies(
@@ -253,9 +258,7 @@ def _of_frequencies(a: _Side, b: _Side, length: int) -> list[dict[str, Any]]:
         own = Plan.of_frequencies(
             frequencies, pairing=a.pairing or b.pairing or "halves", attention_factor=factor or 1.0
         )
-        like = [_plan_like(own, each, b.pairing) for each in b.seen]
-        nearest = min((each for each in like if each is not None), key=lambda each: _apart(own, each), default=None)
-        found += _differ(own, nearest, [], length)
+        found += _differ(own, _nearest(own, b.seen, b.pairing), [], length)
     return found
 
 

@@ -403,8 +403,7 @@ void bind_plans(nb::module_& m) {
       .def("of_heads", &of_heads, nb::arg("first"), nb::arg("count"), nb::arg("kv_first"),
            nb::arg("kv_count"),
            "The part of the plan that concerns query heads first to first + count - 1, and key "
-           "heads "
-           "kv_first to kv_first + kv_count - 1: for those who share heads out.")
+           "heads kv_first to kv_first + kv_count - 1: for those who share heads out.")
       .def(
           "merged",
           [](const CompiledPlan& a, const CompiledPlan& b) {

@@ -77,6 +77,24 @@ LayerGroup group_of(const Section& vision, const Tower& tower, ProvenanceList no
   return uniform_group(Stack::vision, dims, false, std::move(notes));
 }
 
+// The layers of a stage, behind `first` others, to which they are added. Errors: too many of them, a
+// width that the heads do not divide.
+LayerGroup stage_of(const Section& vision, ProvenanceList notes, std::int64_t width,
+                    std::int64_t layers, std::int64_t heads, std::int64_t& first) {
+  if (layers > most_layers - first) {
+    vision.reading.refuse(vision.where("depths"),
+                          "must be " + std::to_string(most_layers) + " layers or fewer",
+                          std::to_string(first + layers), "correct the file");
+    return {};
+  }
+  ModelDims dims{.width = width, .layers = layers, .heads = heads, .kv_heads = heads};
+  dims.head_dim = head_dim_of(vision, notes, dims.width, dims.heads);
+  LayerGroup group = uniform_group(Stack::vision, dims, false, std::move(notes));
+  for (std::int64_t& layer : group.layers) layer += first;
+  first += layers;
+  return group;
+}
+
 }  // namespace
 
 // Each stage has half of the rows and columns of the one before, and twice the channels, where they
@@ -111,20 +129,8 @@ void read_stages(const Section& vision, const Tower& tower) {
     const Patches stage{std::max<std::int64_t>(whole.height / scale, 1),
                         std::max<std::int64_t>(whole.width / scale, 1)};
     const std::int64_t side = std::min({window, stage.height, stage.width});
-    if (depths[s] > most_layers - first) {
-      vision.reading.refuse(vision.where("depths"),
-                            "must be " + std::to_string(most_layers) + " layers or fewer",
-                            std::to_string(first + depths[s]), "correct the file");
-      return;
-    }
-    ProvenanceList own = notes;
-    ModelDims dims{
-        .width = width * scale, .layers = depths[s], .heads = heads[s], .kv_heads = heads[s]};
-    dims.head_dim = head_dim_of(vision, own, dims.width, dims.heads);
+    LayerGroup group = stage_of(vision, notes, width * scale, depths[s], heads[s], first);
     if (vision.reading.error) return;
-    LayerGroup group = uniform_group(Stack::vision, dims, false, std::move(own));
-    for (std::int64_t& layer : group.layers) layer += first;
-    first += depths[s];
     const bool moved = std::min(stage.height, stage.width) > side;
     group.label = "stage " + std::to_string(s + 1) + ": windows of " + by(side, side) + " patches" +
                   (moved ? ", moved by " + std::to_string(window / 2) + " in every second layer"
@@ -153,12 +159,11 @@ void read_narrowing(const Section& vision, const Tower& tower) {
                  numbers_of_stages(vision, "hidden_sizes embed_dim", tower.stage_widths, notes);
   // One number of heads stands for all stages.
   const Json* const said = vision.raw("num_attention_heads");
-  std::vector<std::int64_t> heads(depths.size(), tower.heads);
-  if (said && said->get<std::int64_t>())
-    heads.assign(depths.size(),
-                 vision.size(notes, "heads", "num_attention_heads", tower.heads, most_heads));
-  else
-    heads = numbers_of_stages(vision, "num_attention_heads num_heads", tower.stage_heads, notes);
+  const auto heads =
+      said && said->get<std::int64_t>()
+          ? std::vector(depths.size(),
+                        vision.size(notes, "heads", "num_attention_heads", tower.heads, most_heads))
+          : numbers_of_stages(vision, "num_attention_heads num_heads", tower.stage_heads, notes);
   if (vision.reading.error) return;
   if (depths.size() > 16 || widths.size() != depths.size() || heads.size() != depths.size()) {
     vision.reading.refuse(vision.where("hidden_sizes"),
@@ -167,34 +172,28 @@ void read_narrowing(const Section& vision, const Tower& tower) {
     return;
   }
   const bool tables = tower.kind == TowerKind::learned;
+  std::vector<std::int64_t> patches(depths.size(), 1);
   std::int64_t first = 0, side = 0;
   if (tables) {
-    const auto patches = numbers_of_stages(vision, tower.patch_key, "4 2 2 2", notes);
-    side = vision.size(notes, "image_size", "image_size", tower.image, most_side) /
-           (patches.empty() ? 1 : patches.front());
+    patches = numbers_of_stages(vision, tower.patch_key, "4 2 2 2", notes);
+    side = vision.size(notes, "image_size", "image_size", tower.image, most_side);
+    if (patches.size() != depths.size() && !vision.reading.error)
+      vision.reading.refuse(vision.where(tower.patch_key), "must have a number for each stage",
+                            std::to_string(patches.size()), "correct the file");
     if (vision.reading.error) return;
   }
   for (std::size_t s = 0; s < depths.size(); ++s) {
-    if (depths[s] > most_layers - first) {
-      vision.reading.refuse(vision.where("depths"),
-                            "must be " + std::to_string(most_layers) + " layers or fewer",
-                            std::to_string(first + depths[s]), "correct the file");
-      return;
-    }
-    ProvenanceList own = notes;
-    ModelDims dims{
-        .width = widths[s], .layers = depths[s], .heads = heads[s], .kv_heads = heads[s]};
-    dims.head_dim = head_dim_of(vision, own, dims.width, dims.heads);
+    LayerGroup group = stage_of(vision, notes, widths[s], depths[s], heads[s], first);
     if (vision.reading.error) return;
-    LayerGroup group = uniform_group(Stack::vision, dims, false, std::move(own));
-    for (std::int64_t& layer : group.layers) layer += first;
-    first += depths[s];
     group.label = "stage " + std::to_string(s + 1);
-    group.schemes = {NoPe{}};
-    if (!tables) group.carried = "convolutions over neighbours, before and between the layers";
-    const bool last = s + 1 == depths.size();
-    if (tables) group.schemes = {Learned{.rows = std::max<std::int64_t>(side * side, 1) + last}};
-    side /= 2;
+    if (tables) {
+      side = std::max<std::int64_t>(side / patches[s], 1);
+      const bool last = s + 1 == depths.size();
+      group.schemes = {Learned{.rows = side * side + last}};
+    } else {
+      group.schemes = {NoPe{}};
+      group.carried = "convolutions over neighbours, before and between the layers";
+    }
     vision.reading.model.groups.push_back(std::move(group));
   }
   add_remark(vision, tower);
