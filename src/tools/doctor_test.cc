@@ -495,6 +495,9 @@ TEST(Doctor, ARouterDoesNotHandItsFlagsOn) {
   EXPECT_FALSE(found_of(diagnosed({text_exhibit("line", "llama-server -m m.gguf -c 16384 -np 4"),
                                    text_exhibit("log", "slot 0: new slot, n_ctx = 4096")}),
                         "context_fitted"));
+  EXPECT_FALSE(found_of(diagnosed({text_exhibit("line", "llama-server -m m.gguf -c 4096 -np 0"),
+                                   text_exhibit("log", "slot 0: new slot, n_ctx = 4096")}),
+                        "context_fitted"));
 }
 
 TEST(Doctor, AScalingBesideItsModelReachesAsFarAsItDoes) {
@@ -506,6 +509,12 @@ TEST(Doctor, AScalingBesideItsModelReachesAsFarAsItDoes) {
   };
   EXPECT_FALSE(found_of(at(131072), "beyond_context"));
   EXPECT_TRUE(found_of(at(262144), "beyond_context"));
+  // Of Llama 3's keys another factor stands first.
+  std::vector<Exhibit> all = exhibits_of("qwen3-8b");
+  all.push_back(text_exhibit("config.json", R"("rope_scaling": {"rope_type": "llama3",
+      "low_freq_factor": 1.0, "high_freq_factor": 4.0, "factor": 8.0,
+      "original_max_position_embeddings": 8192})"));
+  EXPECT_FALSE(found_of(diagnosed(std::move(all), {.length = 65536}), "beyond_context"));
 }
 
 TEST(Doctor, OllamaRunsWhatItCappedAndNotItsDefault) {
