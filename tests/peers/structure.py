@@ -15,7 +15,7 @@ from transformers import PreTrainedModel
 
 Refused = hugging_face.Refused
 
-PROJECTIONS = "linear_q to_q att_proj Wq Wqkv q_proj query qkv query_proj q qkv_proj k_proj q_lin in_proj_weight c_attn wq query_key_value queries_keys_values keys_values".split()
+PROJECTIONS = "linear_q to_q att_proj Wq Wqkv q_proj query qkv query_proj q qkv_proj k_proj projection_query q_lin in_proj_weight c_attn wq query_key_value queries_keys_values keys_values".split()
 # Attention to something else, or behind the layers: its keys are not those of the tokens.
 OTHER = re.compile(
     r"cross|enc_attn|encoder_attn|encdec|temporal|(^|\.)head|pool|qformer|merger|x_attn|resampl|message|\bmit\b|aggregat"
@@ -44,7 +44,7 @@ def classes(config):
         module = importlib.import_module(f"{package.__name__}.{found.name}")
         for each in vars(module).values():
             if inspect.isclass(each) and issubclass(each, PreTrainedModel) and each.config_class is type(config):
-                if not each.__name__.endswith("PreTrainedModel"):
+                if "PreTrainedModel" not in each.__name__:
                     yield each
 
 
@@ -69,11 +69,10 @@ def made(config):
 
 
 def attentions(model):
-    """Layers of attention of one shape: [(where, head_dim, layers)]."""
+    """Layers of attention of one shape: [(where, head_dim, layers)]; what is beside others' layers, only where it is all."""
+    modules = [(n, m) for n, m in model.named_modules() if re.search(r"Attention\w*$|Attn$", type(m).__name__)]
     found = collections.Counter()
-    for name, module in model.named_modules():
-        if not re.search(r"Attention\w*$|Attn$", type(module).__name__) or OTHER.search(name):
-            continue
+    for name, module in [(n, m) for n, m in modules if not OTHER.search(n)] or modules:
         if not any(hasattr(module, p) for p in PROJECTIONS):
             continue
         head_dim = next(

@@ -424,6 +424,7 @@ Reader read_vit;           // vision.cc
 Reader read_vision_alone;  // of a file whose other parts are not covered
 Reader read_detector;   // encoders of pictures' features that add sinusoids by axis: detectors.cc
 Reader read_prompts;    // what SAM makes of clicks, and where it is added: detectors.cc
+Reader read_resampler;  // learned queries that attend to a picture's features: resamplers.cc
 Reader read_sides;      // encoder and decoder of one build: parts.cc
 Reader read_parts;      // encoder and decoder with files of their own within the file
 Reader read_diffusion;  // diffusion.cc

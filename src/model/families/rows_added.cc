@@ -31,6 +31,9 @@ constexpr std::string_view prompts =
 constexpr std::string_view masks =
     "the vectors are those that the prompt encoder makes of clicks, and of patches by the same "
     "frequencies; between clicks and patches heads are narrower by attention_downsample_rate";
+constexpr std::string_view resampled =
+    "learned queries attend to the picture's features and to themselves: what the tower added is "
+    "all that tells where features stand";
 constexpr std::string_view hybrid =
     "the decoder, whose queries sample a few places, is not explained";
 
@@ -166,6 +169,13 @@ constexpr Family added[] = {
               "edgetam_mask_decoder edgetam_video_mask_decoder sam3_tracker_mask_decoder "
               "sam3_tracker_video_mask_decoder", .read = read_prompts, .sizes = {256, 2, 8},
      .remark = masks},
+    {.types = "idefics2_perceiver", .read = read_resampler, .sizes = {4096, 3, 16, 4, 96},
+     .remark = resampled},
+    {.types = "idefics_perciever", .read = read_resampler, .sizes = {1536, 6, 16, 0, 96},
+     .remark = resampled},
+    {.types = "molmo2_adapter", .read = read_resampler, .sizes = {1152, 1, 16, 16, 72},
+     .remark = "each query is the mean of a few neighbouring patches and attends to those alone: what "
+               "the tower added is all that tells where they stand"},
 
     // --- biases and vectors by distance ----------------------------------------------------------
     {.types = "bloom", .read = read_bloom, .sizes = {64, 2, 8}},

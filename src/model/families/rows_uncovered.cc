@@ -19,8 +19,7 @@ constexpr Family uncovered[] = {
                "spectrum before it is widened"},
     {.types = "canine", .read = read_not_covered,
      .remark = "its table is of characters, of which layers between see every fourth"},
-    {.types = "perceiver patchtst idefics2_perceiver idefics_perciever "
-              "molmo2_adapter sapiens2_head", .read = read_not_covered,
+    {.types = "perceiver patchtst sapiens2_head", .read = read_not_covered,
      .remark = "its inputs decide what position is: each kind has vectors of its own, or none"},
 
     // --- convolutions as positions ---------------------------------------------------------------
