@@ -212,7 +212,7 @@ const Report reports[] = {
     {"ggml-org/llama.cpp#19901", "", "doctor @doctor/positions.log", 1, "21,106 → 21,103"},
     {"comfyanonymous/ComfyUI#12006", "", "doctor @doctor/axes.log", 1, "axes_sum"},
     {"huggingface/diffusers#12083", "", "doctor @doctor/lengths.log", 1, "983 → 1,024"},
-    {"open-webui/open-webui#26457", "", "doctor @doctor/ollama.log", 0, "context_capped"},
+    {"open-webui/open-webui#26457", "", "doctor @doctor/ollama.log", 1, "context_capped"},
     {"deepseek-ai/DeepSeek-R1#695", "", "doctor llama-3.1-8b @doctor/tokenizer.log", 0,
      "nothing is wrong"},
     {"kvcache-ai/ktransformers#140", "",
