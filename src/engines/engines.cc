@@ -11,6 +11,7 @@
 
 #include "src/core/try.h"
 #include "src/engines/profile.h"
+#include "src/engines/typed.h"
 #include "src/scalings/scaling.h"
 #include "src/text/json.h"
 
@@ -129,6 +130,9 @@ Expected<EngineProfile> find_profile(std::string_view asked) {
   for (const EngineProfile& profile : engine_profiles())
     if (is_called(profile.engine, name)) known.push_back(profile);
   if (!known.empty() && at == asked.npos) return known.front();
+  // A program reads files as the engine within it does: LM Studio as llama.cpp.
+  if (const TypedTarget* program = known.empty() ? find_typed(name) : nullptr)
+    return find_profile(program->engine);
   const std::string_view wanted = at == asked.npos ? "" : asked.substr(at + 1);
   for (const EngineProfile& profile : known)
     if (is_version(profile.engine.version, wanted)) return profile;

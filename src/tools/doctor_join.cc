@@ -25,6 +25,7 @@ class Joined {
 
   std::vector<Finding> run() {
     asked_of_ollama();
+    of_forks();
     for (const Exhibit& one : out_.evidence)
       if (one.model) table_of(one);
     for (const Exhibit& one : out_.evidence) {
@@ -94,6 +95,7 @@ class Joined {
       const auto log = read_log(one.text);
       const LogSaid* runs = log ? log->find("n_ctx") : nullptr;
       if (!runs || runs->number == wanted || runs->number < 1) continue;
+      if (told_of(wanted, runs->number)) return;
       found_.push_back({.code = "num_ctx_ignored",
                         .severity = Severity::warning,
                         .expected = told(wanted),
@@ -102,6 +104,46 @@ class Joined {
                         .cure = cure,
                         .line = runs->line});
       return;
+    }
+  }
+
+  // The log says so itself.
+  bool told_of(double wanted, double runs) const {
+    return std::ranges::any_of(out_.findings, [&](const Diagnosed& one) {
+      return one.finding.code == "context_defaulted" && one.finding.expected == told(wanted) &&
+             one.finding.found == told(runs);
+    });
+  }
+
+  bool says(std::string_view word) const {
+    return std::ranges::any_of(out_.evidence,
+                               [&](const Exhibit& one) { return one.text.contains(word); });
+  }
+
+  // Builds of other people's engines that hear other words.
+  void of_forks() {
+    for (Diagnosed& one : out_.findings) {
+      Finding& finding = one.finding;
+      if (says("IPEX_LLM") || says("ipex-llm") || says("ipex_llm")) {
+        constexpr std::string_view cure =
+            "OLLAMA_NUM_CTX in the environment of the server (IPEX_LLM_NUM_CTX before "
+            "2.7.0b20250429), and start it anew";
+        if (finding.code == "prompt_truncated") finding.cure = cure;
+        if (finding.code != "context_defaulted") continue;
+        finding.message =
+            "ipex-llm's build of Ollama takes the context from a variable of its own "
+            "and not from OLLAMA_CONTEXT_LENGTH";
+        finding.cure = cure;
+      }
+      if (finding.code == "context_capped" && says("llama-box") && says("--rope-scaling")) {
+        finding.message =
+            "the line of llama-box has a scaling, and the context of the embedding "
+            "model is cut to the file's all the same: before 0.0.123 it does not "
+            "heed it there";
+        finding.cure =
+            "update llama-box to 0.0.123 or later (GPUStack: another backend version of "
+            "the model)";
+      }
     }
   }
 

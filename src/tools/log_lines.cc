@@ -274,8 +274,8 @@ class LogReader {
       if (auto sizes = sizes_that_differ(line, context)) remark(*std::move(sizes));
     } else if (auto table = checkpoint_table(line)) {
       remark(*std::move(table));
-    } else if (line.contains("The shape of the mask [")) {
-      mask_and_ids(line);
+    } else if (auto mask = mask_told(line, before_)) {
+      remark(*std::move(mask));
     } else if (ollama_.notice(line); is_source_of_an_error(line)) {
       // The line below it has the words with their values.
     } else if (line.contains("device-side assert triggered")) {
@@ -313,26 +313,6 @@ class LogReader {
             .cure = "texts up to max_position_embeddings (2048 in many older models), prompt and "
                     "answer together: posenc explain FILE says it; CUDA_LAUNCH_BLOCKING=1 makes "
                     "the traceback exact, and a token beyond the vocabulary looks the same"});
-  }
-
-  // The mask that picks the tokens which get M-RoPE's positions, and the tokens.
-  void mask_and_ids(std::string_view line) {
-    const auto mask = number_after(line, "The shape of the mask ["),
-               ids = number_after(line, "of the indexed tensor [");
-    const bool of_positions = std::ranges::any_of(before_, [](const std::string& one) {
-      return one.contains("get_rope_index") || one.contains("position");
-    });
-    if (!mask || !ids || !of_positions || std::max(*mask, *ids) > 0x1p50) return;
-    const std::string entries = grouped(std::llround(*mask)), tokens = grouped(std::llround(*ids));
-    remark({.code = "mrope_mask",
-            .expected = tokens,
-            .found = entries,
-            .message = "the attention mask has " + entries + " entries, and input_ids have " +
-                       tokens +
-                       " tokens: the one was cut, padded or joined to an answer, and the "
-                       "other not",
-            .cure = "hand over the attention_mask that came with these input_ids, and cut or pad "
-                    "the two together"});
   }
 
   // llama.cpp shares the context among its sequences, where they have not one cache together.

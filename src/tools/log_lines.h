@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,6 +60,10 @@ std::optional<Finding> message_of(std::string_view line);
 bool tells_sizes(std::string_view line);
 // What its numbers and the lines before it (`context`, in small letters) say of the cause.
 std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view context);
+
+// An attention mask that a line prints, or an error about one; `before` are the lines above it, in
+// small letters, and the line itself. Nothing: no fault of positions.
+std::optional<Finding> mask_told(std::string_view line, std::span<const std::string> before);
 
 // Patches of a square picture, and a token or a few in front of them: "16×16 and 1"; "": none.
 std::string square_of(double rows);

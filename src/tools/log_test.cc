@@ -256,6 +256,22 @@ TEST(LogDifferences, VllmsSecondLengthIsTheDrafts) {
   EXPECT_EQ(with(found, "context_shorter").found, "32,768");
 }
 
+TEST(LogDifferences, AMaskThatNumbersPackedTextsIsTold) {
+  EXPECT_EQ(
+      with(beside("qwen2.5-vl-7b", "attention_mask = [1, 1, 2, 2, 2, 0]\n"), "packed_mask").found,
+      "1 to 2");
+  EXPECT_EQ(with(beside("qwen2.5-vl-7b", "attention_mask\n tensor([[1, 1, 2, 3, 3, 0]])\n"),
+                 "packed_mask")
+                .found,
+            "1 to 3");
+  for (const char* healthy :
+       {"attention_mask = [1, 1, 1, 1, 0]\n", "attention_mask: [[0, 0, 1, 1]]\n",
+        "attention_mask = ok\nposition_ids = [0, 0, 0, 1, 2, 3]\n", "mask [5, 9, 2, 2]\n"})
+    EXPECT_FALSE(std::ranges::any_of(beside("qwen2.5-vl-7b", healthy), [](const Finding& one) {
+      return one.code == "packed_mask";
+    })) << healthy;
+}
+
 TEST(LogDifferences, LinesThatSayAFaultByThemselvesAreKnown) {
   const std::pair<const char*, const char*> lines[] = {
       {"ValueError: Sliding window for some but all layers is not supported. `max_window_layers` = "

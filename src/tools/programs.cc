@@ -10,6 +10,9 @@ constexpr std::string_view file_alone =
 
 constexpr std::string_view shares_memory =
     "--max-seq-len shares out memory; positions are what the file says";
+constexpr std::string_view within_its_cache =
+    "--cache_lens must cover prompt and answer: a longer text ends with tensors whose sizes do not "
+    "match, and a shorter one that fails ran out of memory";
 constexpr std::string_view of_videos =
     "frames and sides within those of its training are safe: posenc explain reads its "
     "transformer/config.json";
@@ -67,13 +70,14 @@ constexpr Program programs[] = {
     {.word = "koboldcpp-mac-arm64", .engine = "llama.cpp", .flags = "koboldcpp"},
     {.word = "tabbyapi", .engine = "exllamav3", .flags = "tabbyapi"},
 
-    {.word = "ktransformers",
-     .title = "KTransformers",
-     .advice = "--cache_lens must cover prompt and answer: a longer text ends with tensors whose "
-               "sizes do not match"},
+    {.word = "ktransformers", .title = "KTransformers", .advice = within_its_cache},
     {.word = "ktransformers.local_chat",
      .title = "KTransformers",
      .advice = "--max_new_tokens and --cache_lens must cover prompt and answer"},
+    {.word = "main.py",  // ktransformers/server/main.py
+     .title = "KTransformers",
+     .advice = within_its_cache,
+     .beside = "--cache_lens"},
     {.word = "mlx_vlm",
      .title = "mlx-vlm",
      .advice = "layers of plain text are read as by mlx-lm (--engine mlx-lm), three axes are not",
