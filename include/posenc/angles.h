@@ -49,14 +49,16 @@ enum class AngleGate {
   softplus,  // ln(1 + e^y)
 };
 
-// Φ_t of head h and pair r = start + frequency[h][r] · Σ_s step(x_s) · gate(y_s), over s ≤ t, or s
-// < t without own_step.
+// Φ_t of head h and pair r = start + frequency[h][r] · Σ_s step(x_s) · gate(y_s), over s ≤ t, s < t
+// without own_step, or s = t alone where nothing is summed.
 struct AngleForm {
   AngleStep step = AngleStep::plain;
   AngleGate gate = AngleGate::none;
   // Whether a token's own step is in its angle. A logit counts the steps behind the key up to the
   // query's with it, and from the key's on up to the one before the query without.
   bool own_step = true;
+  // false: what a token says is where it stands, and no sum; `next` is then the start again.
+  bool sums = true;
   std::int64_t turning = 0;  // pairs that turn, the first; 0: all
   // Its rotation is the one for rotate_by(): which channels make a pair, and radians per step [head
   // or 1][pair]. Steps of 1 without own_step are the plan's own positions.
@@ -88,6 +90,11 @@ Expected<AngleForm> mamba3(std::int64_t head_dim, double part = 0.5,
 // models learn for all heads or each (put them into plan.rotate). Errors: an odd head_dim, a theta
 // that is not above 1.
 Expected<AngleForm> grape_m(std::int64_t head_dim, double theta = 10000);
+
+// RePo (Li, Zhao and Sproat 2025, arXiv 2512.14391): x of each head is the token's position, a
+// real number that a small network makes of the layer's input, and nothing is summed. Halves, the
+// frequencies of RoPE. Errors: an odd head_dim, a theta that is not above 1.
+Expected<AngleForm> repo(std::int64_t head_dim, double theta = 500000);
 
 // What the tokens of a call say, of any dtype and strides.
 struct SaidAngles {

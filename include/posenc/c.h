@@ -573,10 +573,11 @@ typedef struct posenc_angle_form {
   int32_t step, gate;
   int32_t own_step; /* 0: of the tokens before alone */
   int64_t turning;  /* pairs that turn, the first; 0: all */
+  int32_t alone;    /* 1: of the token itself, which says where it stands: nothing is summed */
 } posenc_angle_form;
 
-/* The form and the plan of "selective_rope", "carope", "mamba3", "mamba3_halves" or "grape_m".
-   number: the theta of selective_rope and grape_m, the rotated part of mamba3; 0: as their authors
+/* The form and the plan of "selective_rope", "carope", "mamba3", "mamba3_halves", "grape_m" or
+   "repo". number: the theta of selective_rope, grape_m and repo, the rotated part of mamba3; 0: as their authors
    have it. form->struct_size is to be set before. Errors: another name, an odd head_dim, a number
    out of range. */
 POSENC_API posenc_status posenc_angle_form_named(const char* name, int64_t head_dim, double number,

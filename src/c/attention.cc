@@ -183,6 +183,7 @@ ReadForm read_form(std::string_view where, const posenc_plan* plan, const posenc
           {.step = static_cast<AngleStep>(form->step),
            .gate = static_cast<AngleGate>(form->gate),
            .own_step = form->own_step != 0,
+           .sums = form->alone == 0,
            .turning = form->turning,
            .plan = plan->value}};
 }
@@ -219,8 +220,8 @@ posenc_status posenc_angle_form_named(const char* name, int64_t head_dim, double
   if (form->struct_size != sizeof(posenc_angle_form))
     return misuse(where, "form->struct_size must be sizeof(posenc_angle_form)",
                   std::to_string(form->struct_size), "set it before the call");
-  constexpr std::string_view known[] = {"selective_rope", "carope", "mamba3", "mamba3_halves",
-                                        "grape_m"};
+  constexpr std::string_view known[] = {"selective_rope", "carope",  "mamba3",
+                                        "mamba3_halves",  "grape_m", "repo"};
   const std::string_view asked = name;
   const auto or_else = [&](double usual) { return number == 0 ? usual : number; };
   Expected<AngleForm> made =
@@ -228,13 +229,15 @@ posenc_status posenc_angle_form_named(const char* name, int64_t head_dim, double
       : asked == known[1] ? carope(head_dim)
       : asked == known[2] ? mamba3(head_dim, or_else(0.5))
       : asked == known[3] ? mamba3(head_dim, or_else(0.5), Pairing::halves)
-      : asked == known[4]
-          ? grape_m(head_dim, or_else(10000))
+      : asked == known[4] ? grape_m(head_dim, or_else(10000))
+      : asked == known[5]
+          ? repo(head_dim, or_else(500000))
           : Expected<AngleForm>(fail(where, "no such form", asked, suggestion(asked, known)));
   if (!made) return c::refused(made.error());
   form->step = static_cast<std::int32_t>(made->step);
   form->gate = static_cast<std::int32_t>(made->gate);
   form->own_step = made->own_step ? 1 : 0;
+  form->alone = made->sums ? 0 : 1;
   form->turning = made->turning;
   return hand_out(Expected<Plan>(std::move(made->plan)), plan);
 }

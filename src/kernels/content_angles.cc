@@ -52,6 +52,9 @@ struct Arguments {
                    .seq = all.shape[2],
                    .pairs = rotate.pairs(),
                    .turning = form.turning == 0 ? rotate.pairs() : form.turning};
+    if (!form.sums && !form.own_step)
+      return fail(where, "a form must have the token's own step, or the sum of those before",
+                  "neither", "set own_step or sums");
     if (form.turning < 0 || form.turning > made.pairs)
       return fail(where, "form.turning must be at most " + std::to_string(made.pairs) + " pairs",
                   std::to_string(form.turning), "0 is all of them");
@@ -78,6 +81,10 @@ struct Arguments {
       made.start = start;
     }
     return made;
+  }
+
+  detail::AngleSum begun(std::int64_t b, std::int64_t h, std::int64_t r) const {
+    return {start ? start.get(start.offset(b, h, r)) : 0, rotate->at(h, 0, r)};
   }
 
   // [batch, head or 1, seq, pair or 1]
@@ -221,6 +228,14 @@ Expected<AngleForm> grape_m(std::int64_t head_dim, double theta) {
   return std::move(form);
 }
 
+Expected<AngleForm> repo(std::int64_t head_dim, double theta) {
+  constexpr std::string_view where = "repo";
+  POSENC_TRY(form, form_of(where, head_dim, AngleStep::plain));
+  POSENC_CHECK(set_base(where, *form.plan.rotate, theta, 1));
+  form.sums = false;
+  return std::move(form);
+}
+
 Expected<void> content_angles(const AngleForm& form, const SaidAngles& given, const Tensor& out,
                               const Tensor& next) {
   constexpr std::string_view where = "content_angles";
@@ -238,8 +253,7 @@ Expected<void> content_angles(const AngleForm& form, const SaidAngles& given, co
   for (std::int64_t b = 0; b < in.batch; ++b) {
     for (std::int64_t h = 0; h < in.heads; ++h)
       for (std::int64_t r = 0; r < in.pairs; ++r)
-        sums[static_cast<std::size_t>(h * in.pairs + r)] = {
-            in.start ? in.start.get(in.start.offset(b, h, r)) : 0, in.rotate->at(h, 0, r)};
+        sums[static_cast<std::size_t>(h * in.pairs + r)] = in.begun(b, h, r);
     for (std::int64_t t = 0; t < in.seq; ++t) {
       for (std::int64_t h = 0; h < in.heads; ++h) {
         // Heads that share what is said share its steps.
@@ -250,6 +264,7 @@ Expected<void> content_angles(const AngleForm& form, const SaidAngles& given, co
         for (std::int64_t r = 0; r < in.pairs; ++r) {
           const auto at = static_cast<std::size_t>(r);
           const double turn = step[at] * gate[at];
+          if (!form.sums) sum[r] = in.begun(b, h, r);
           if (form.own_step) sum[r].add(turn);
           in.angles.set(to + r * in.angles.stride[3], sum[r].angle());
           if (!form.own_step) sum[r].add(turn);
@@ -258,14 +273,16 @@ Expected<void> content_angles(const AngleForm& form, const SaidAngles& given, co
     }
     for (std::int64_t h = 0; behind && h < in.heads; ++h)
       for (std::int64_t r = 0; r < in.pairs; ++r)
-        behind.set(behind.offset(b, h, r),
-                   sums[static_cast<std::size_t>(h * in.pairs + r)].angle());
+        behind.set(
+            behind.offset(b, h, r),
+            (form.sums ? sums[static_cast<std::size_t>(h * in.pairs + r)] : in.begun(b, h, r))
+                .angle());
   }
   return {};
 }
 
 // With G_t the gradient by a token's angles, R_s = Σ G_t over the tokens whose angles have its
-// step,
+// step (its own alone where nothing is summed),
 //   ∂step_s = f·R_s·gate_s,   ∂gate_s = f·R_s·step_s,   ∂f = Σ_s R_s·step_s·gate_s,   ∂start = Σ_t
 //                             G_t
 Expected<void> content_angles_gradient(const AngleForm& form, const SaidAngles& given,
@@ -313,7 +330,8 @@ Expected<void> content_angles_gradient(const AngleForm& form, const SaidAngles& 
           const double by_angle = in.angles.get(in.angles.offset(b, h, t, r));
           if (form.own_step) sum += by_angle;
           const auto pair = static_cast<std::size_t>(r);
-          const double by = rotate.at(h, 0, r) * sum;
+          const double later = form.sums ? sum : by_angle;  // of the angles that have this step
+          const double by = rotate.at(h, 0, r) * later;
           const bool turns = r < in.turning;
           if (by_said && turns)
             said[at(by_said, b, h, t, r)] += by * gate[pair] * in.slope(b, h, t, r, step[pair]);
@@ -325,7 +343,7 @@ Expected<void> content_angles_gradient(const AngleForm& form, const SaidAngles& 
           }
           if (by_frequency)
             frequency[static_cast<std::size_t>((rotate.frequencies.heads == 1 ? 0 : h) * in.pairs +
-                                               r)] += sum * step[pair] * gate[pair];
+                                               r)] += later * step[pair] * gate[pair];
           if (!form.own_step) sum += by_angle;
         }
       }

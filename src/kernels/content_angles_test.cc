@@ -2,6 +2,7 @@
 // gradients.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <string>
@@ -46,7 +47,8 @@ std::vector<Case> forms() {
            .said_heads = 1,
            .said_pairs = dim / 4},
           {.name = "grape_m", .form = grape_m(dim).value(), .said_heads = 1, .said_pairs = 1},
-          {.name = "grape_m_of_heads", .form = of_heads, .said_pairs = 1}};
+          {.name = "grape_m_of_heads", .form = of_heads, .said_pairs = 1},
+          {.name = "repo", .form = repo(dim).value(), .said_pairs = 1}};
 }
 
 struct Numbers {
@@ -111,6 +113,7 @@ TEST_P(OfForms, AreTheSumsOfTheirSteps) {
             step = std::pow(1 / (1 + softplus(x)), static_cast<double>(r));
           if (c.form.gate == AngleGate::sigmoid) step *= 1 / (1 + std::exp(-of(gate.view)));
           if (c.form.gate == AngleGate::softplus) step *= softplus(of(gate.view));
+          if (!c.form.sums) sum = 0;
           if (c.form.own_step) sum += step;
           EXPECT_NEAR(got.view.get(got.view.offset(b, h, t, r)),
                       c.form.plan.rotate->at(h, 0, r) * sum, 1e-13);
@@ -150,7 +153,8 @@ TEST_P(OfForms, GiveALogitTheStepsBetweenAlone) {
     return sum;
   };
   const double before = logit();
-  const std::int64_t first = c.form.own_step ? 4 : 3;  // the last token that does not count
+  // the last token that does not count: where nothing is summed, the one before the key
+  const std::int64_t first = c.form.own_step && c.form.sums ? 4 : 3;
   for (std::int64_t t = 0; t <= first; ++t)
     for (std::int64_t h = 0; h < c.said_heads; ++h)
       for (std::int64_t r = 0; r < c.columns(); ++r) said.view.set(said.view.offset(1, h, t, r), 5);
@@ -252,6 +256,20 @@ TEST(ContentAngles, PowersOfOneRootAreRopes) {
   for (std::size_t e = 0; e < x.x.size(); ++e) EXPECT_NEAR(got.x[e], rope.x[e], 1e-12);
 }
 
+TEST(ContentAngles, OfTokensThatSayWhereTheyStandAreRopes) {
+  const AngleForm form = repo(dim, 10000).value();
+  const std::vector<std::int64_t> at = {7, 0, -3, 1'000'003, 12, 12, 5};
+  Numbers said(1, 1, seq, 1), angles(1, heads, seq, dim / 2), got(1, heads, seq, dim, 7);
+  std::ranges::copy(at, said.x.begin());
+  ASSERT_TRUE(content_angles(form, {.said = said.view}, angles.view));
+  ASSERT_TRUE(rotate_by(form.plan, got.view, angles.view, Side::key, got.view));
+  const Numbers x(1, heads, seq, dim, 7);
+  Numbers rope(1, heads, seq, dim);
+  const Positions positions = Positions::signed_ids(at).value();
+  ASSERT_TRUE(rotate(form.plan, x.view, positions, Side::key, rope.view));
+  for (std::size_t e = 0; e < x.x.size(); ++e) EXPECT_NEAR(got.x[e], rope.x[e], 1e-9);
+}
+
 // Sums of a million and more, of which a float would keep an eighth.
 TEST(ContentAngles, OfLongTextsKeepTheirDifferences) {
   const std::int64_t tokens = 1 << 17;
@@ -280,6 +298,13 @@ TEST(ContentAngles, BehindASteepStepKeepTheirDifferences) {
   for (std::size_t n = 2; n < said.size(); ++n)
     EXPECT_NEAR(angles[n] - angles[n - 2], form.plan.rotate->frequencies.radians[n % 2] * 0.25,
                 1e-12);
+}
+
+TEST(ContentAnglesErrors, AFormHasAStepAtLeast) {
+  AngleForm form = repo(dim).value();
+  form.own_step = false;
+  const Numbers said(1, 1, seq, 1);
+  EXPECT_NE(refusal(form, {.said = said.view}).find("own_step or sums"), std::string::npos);
 }
 
 TEST(ContentAnglesErrors, SayWhatDoesNotFit) {

@@ -19,6 +19,7 @@ AngleForm form_of(const Json& record, std::int64_t head_dim) {
     return mamba3(head_dim, record.at("rope_fraction"),
                   record.at("interleaved") ? Pairing::interleaved : Pairing::halves)
         .value();
+  if (name == "repo") return repo(head_dim).value();
   AngleForm form = grape_m(head_dim).value();
   form.plan.rotate->frequencies.radians = numbers<double>(record.at("frequencies"));
   form.plan.rotate->frequencies.heads =

@@ -4,14 +4,16 @@ tests/data/golden/content_angles.json with what their projections said.
 
   tests/peers/content_angles.py CHECKOUTS > tests/data/golden/content_angles.json
 
-needs torch and einops. CHECKOUTS holds selective-rope and GRAPE (of github.com/timurcarstensen and model-architectures) and
-mamba_ssm (PyPI's source package). What asks for triton is stood in for: selective RoPE's convolution and its division by the
+needs torch and einops. CHECKOUTS holds selective-rope, GRAPE and repo (of github.com/timurcarstensen, model-architectures and
+SakanaAI) and mamba_ssm (PyPI's source package). RePo's fork of transformers is not imported: its functions are. What asks for triton is stood in for: selective RoPE's convolution and its division by the
 length are torch's here, and Mamba-3 has a plain function beside its kernel.
 """
 
+import ast
 import json
 import pathlib
 import sys
+import types
 
 import torch
 import torch.nn.functional as F
@@ -96,6 +98,36 @@ def grape(module, name, of_heads):
     return record(name, q, k, rotated, said.unsqueeze(-1), frequencies=frequencies)
 
 
+def functions_of(path, names):
+    """These functions and methods of a file whose imports lack here, run as they stand."""
+    wanted = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.FunctionDef) and n.name in names]
+    room = {"torch": torch, "F": F}
+    for each in wanted:
+        each.decorator_list = []
+    exec(compile(ast.Module(wanted, []), str(path), "exec"), room)
+    return types.SimpleNamespace(**{name: room[name] for name in names})
+
+
+def repo(file, name):
+    """Of a text that reaches to positions of some hundreds, either sign."""
+    module = functions_of(
+        file, ("rotate_half", "apply_rotary_pos_emb", "from_positions", "dynamic_position_encoding_swigluex_multihead")
+    )
+    inv_freq = 500000 ** -(torch.arange(0, HEAD_DIM, 2) / HEAD_DIM)
+    rotary = types.SimpleNamespace(inv_freq=inv_freq, attention_scaling=1.0)
+    attention = types.SimpleNamespace(pe_gen_func=lambda at: module.from_positions(rotary, at))
+    for part, shape in (("gate_map", (2, WIDTH)), ("content_map", (2, WIDTH)), ("final_map", (HEADS, 2))):
+        linear = torch.nn.Linear(shape[1], shape[0], bias=False)
+        linear.weight.data = (10 if part == "final_map" else 1) * random(*shape)
+        setattr(attention, part, linear)
+    x = random(BATCH, TOKENS, WIDTH)
+    q, k = random(2, BATCH, TOKENS, HEADS, HEAD_DIM)
+    at, (cos, sin) = module.dynamic_position_encoding_swigluex_multihead(attention, x, None, dynamic_pe_pdrop=None)
+    rotated = module.apply_rotary_pos_emb(q.transpose(1, 2), k.transpose(1, 2), cos, sin)
+    said = at.reshape(BATCH, HEADS, TOKENS, 1).transpose(1, 2)
+    return record(name, q, k, [each.transpose(1, 2) for each in rotated], said)
+
+
 def main():
     torch.manual_seed(2026)
     checkouts = pathlib.Path(sys.argv[1])
@@ -118,11 +150,13 @@ def main():
         mamba3(step, "mamba3 of the whole head in halves", 1.0, False),
         grape(context, "grape_m", False),
         grape(context, "grape_m of heads", True),
+        repo(checkouts / "repo/transformers/src/transformers/models/olmo2/modeling_olmo2.py", "repo"),
     ]
     print(
         json.dumps(
             {
-                "generator": "selective-rope 9d06c33, mamba_ssm 2.3.2, GRAPE 73b2231, torch " + torch.__version__,
+                "generator": "selective-rope 9d06c33, mamba_ssm 2.3.2, GRAPE 73b2231, repo 1508a73, torch "
+                + torch.__version__,
                 "notes": "tests/peers/content_angles.py; tensors [batch, heads, tokens, ...]",
                 "batch": BATCH,
                 "heads": HEADS,

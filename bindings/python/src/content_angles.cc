@@ -19,19 +19,20 @@ namespace {
 constexpr std::string_view step_names[] = {"plain", "tanh", "softplus", "powers"},
                            gate_names[] = {"none", "sigmoid", "softplus"};
 
-// Pickled as its plan, the places of its words in the lists, own_step and turning.
+// Pickled as its plan, the places of its words in the lists, own_step, turning and sums.
 nb::tuple state_of_form(const AngleForm& form) {
   return nb::make_tuple(state_of(form.plan), static_cast<int>(form.step),
-                        static_cast<int>(form.gate), form.own_step, form.turning);
+                        static_cast<int>(form.gate), form.own_step, form.turning, form.sums);
 }
 
 void restore_form(AngleForm& form, const nb::tuple& state) {
   std::size_t step = 0, gate = 0;
   AngleForm made;
-  if (nb::len(state) != 5 || !nb::try_cast(nb::object(state[1]), step) ||
+  if (nb::len(state) != 6 || !nb::try_cast(nb::object(state[1]), step) ||
       !nb::try_cast(nb::object(state[2]), gate) ||
       !nb::try_cast(nb::object(state[3]), made.own_step) ||
-      !nb::try_cast(nb::object(state[4]), made.turning) || step >= std::size(step_names) ||
+      !nb::try_cast(nb::object(state[4]), made.turning) ||
+      !nb::try_cast(nb::object(state[5]), made.sums) || step >= std::size(step_names) ||
       gate >= std::size(gate_names) || made.turning < 0)
     refuse("AngleForm", "must be unpickled from what one was pickled as", said(state),
            "pickle it again");
@@ -151,6 +152,8 @@ void bind_content_angles(nb::module_& m) {
           [](AngleForm& form, std::string_view gate) { form.gate = gate_of(gate); },
           "none, sigmoid or softplus")
       .def_ro("own_step", &AngleForm::own_step, "whether a token's own step is in its angle")
+      .def_ro("sums", &AngleForm::sums,
+              "whether steps are added up; else a token says where it stands")
       .def("__copy__", [](const AngleForm& form) { return form; })
       .def(
           "__deepcopy__", [](const AngleForm& form, nb::handle) { return form; }, nb::arg("memo"))
@@ -187,6 +190,10 @@ void bind_content_angles(nb::module_& m) {
       [](std::int64_t head_dim, double theta) { return unwrap(grape_m(head_dim, theta)); },
       nb::arg("head_dim"), nb::kw_only(), nb::arg("theta") = 10000,
       "Contextual GRAPE-M (2512.07805), as an AngleForm.");
+  m.def(
+      "repo", [](std::int64_t head_dim, double theta) { return unwrap(repo(head_dim, theta)); },
+      nb::arg("head_dim"), nb::kw_only(), nb::arg("theta") = 500000,
+      "RePo (2512.14391): what a head says of a token is its position, as an AngleForm.");
 }
 
 }  // namespace posenc::python

@@ -37,6 +37,14 @@ def test_gradients_are_differences():
         assert by[at] == pytest.approx((more - less) / 2e-5, rel=1e-6, abs=1e-9)
 
 
+def test_a_token_that_says_where_it_stands_stands_there():
+    form = posenc.repo(8, theta=10000)
+    at = rng.integers(0, 1000, 5)
+    angles, after = form.angles(at.reshape(1, 5, 1).astype(float))
+    np.testing.assert_allclose(angles[0], at[:, None] * 10000 ** (-np.arange(4) / 4), rtol=1e-14)
+    assert form.sums is False and not after.any()
+
+
 def test_what_does_not_fit_is_refused():
     form = posenc.selective_rope(8)
     with pytest.raises(posenc.Error, match="said must be"):

@@ -46,12 +46,14 @@ struct Turned {
 }  // namespace
 
 bool ContentRope::is_name(std::string_view name) {
-  return name == "selective_rope" || name == "carope" || name == "mamba3" || name == "grape_m";
+  constexpr std::string_view names[] = {"selective_rope", "carope", "mamba3", "grape_m", "repo"};
+  return std::ranges::find(names, name) != std::end(names);
 }
 
 Expected<AngleForm> ContentRope::form(std::int64_t head_dim) const {
   if (name == "selective_rope") return selective_rope(head_dim);
   if (name == "carope") return carope(head_dim);
+  if (name == "repo") return repo(head_dim);
   return name == "mamba3" ? mamba3(head_dim) : grape_m(head_dim);
 }
 

@@ -9,9 +9,10 @@
 
 namespace posenc::lab {
 
-// One of the forms by its name: selective_rope, carope, mamba3, grape_m.
+// One of the forms by its name: selective_rope, carope, mamba3, grape_m, repo.
 struct ContentRope {
   std::string name;
+  std::int64_t first = 0;  // RePo's first layer; those below rotate as RoPE, as its authors have it
 
   static bool is_name(std::string_view name);
   Expected<AngleForm> form(std::int64_t head_dim) const;

@@ -121,7 +121,7 @@ struct Decoder::State {
 
   DecoderShape shape;
   Parameters parameters;
-  Position position, bare;  // of layers with positions, and of those without
+  Position position, bare;  // of layers with the scheme, and of the others: none, or RoPE
   Parameter *embedding, *head, *last_norm;
   std::deque<Layer> layers;
   // Of the batch in hand:
@@ -192,13 +192,18 @@ Expected<void> Decoder::State::build(AnyScheme scheme) {
   embedding = &parameters.add("embedding", shape.vocabulary * width, fan);
   head = shape.tied ? embedding : &parameters.add("head", shape.vocabulary * width, fan);
   last_norm = &parameters.add("last_norm", width, 0, 1);
-  POSENC_TRY(made, Position::make(std::move(scheme),
-                                  {.width = width,
-                                   .heads = shape.heads,
-                                   .kv_heads = shape.heads,
-                                   .head_dim = head_dim(),
-                                   .length = shape.trained_length},
-                                  parameters));
+  const Geometry geometry{.width = width,
+                          .heads = shape.heads,
+                          .kv_heads = shape.heads,
+                          .head_dim = head_dim(),
+                          .length = shape.trained_length};
+  const auto* by_content = std::get_if<ContentRope>(&scheme);
+  const std::int64_t first = by_content ? by_content->first : 0;
+  if (first > 0) {
+    POSENC_TRY(below, Position::make(Scheme(Rope{}), geometry, parameters));
+    bare = std::move(below);
+  }
+  POSENC_TRY(made, Position::make(std::move(scheme), geometry, parameters));
   position = std::move(made);
   for (std::int64_t i = 0; i < shape.layers; ++i) {
     const auto add = [&, name = "layer" + std::to_string(i) + "."](
@@ -206,7 +211,8 @@ Expected<void> Decoder::State::build(AnyScheme scheme) {
       return &parameters.add(name + what, size, deviation, middle);
     };
     Layer& layer = layers.emplace_back();
-    layer.positioned = shape.without_every == 0 || (i + 1) % shape.without_every != 0;
+    layer.positioned =
+        i >= first && (shape.without_every == 0 || (i + 1) % shape.without_every != 0);
     layer.norm1 = add("norm1", width, 0, 1);
     layer.qkv = add("qkv", 3 * width * width, fan);
     layer.out = add("out", width * width, fan * depth);

@@ -124,6 +124,8 @@ constexpr Arm arms[] = {
     {"E13", "selective_rope", "selective_rope", all},
     {"E13", "carope", "carope", all},
     {"E13", "mamba3", "mamba3", all},
+    {"E13", "repo", "repo", all},
+    {"E13", "repo_above", "repo first=1", all},
     {"E13", "grape_a", "profiles curves=ramp profiles=1", all},
     {"E13", "grape_ap", "grape_ap", all},
     {"E13", "inkling", "profiles extent=L", all},

@@ -20,8 +20,14 @@ std::vector<double> doubles(const Parameter& parameter) {
 }
 
 Expected<void> set_fields(ContentRope& rope, std::span<const FieldSetting> fields) {
-  if (fields.empty()) return {};
-  return fail(rope.name, "has no fields here", fields.front().name, "leave it out");
+  for (const FieldSetting& field : fields) {
+    const auto* layer = std::get_if<std::int64_t>(&field.value);
+    if (rope.name != "repo" || field.name != "first" || !layer || *layer < 0)
+      return fail(rope.name, "has no such field here", field.name,
+                  rope.name == "repo" ? "write first=1" : "leave it out");
+    rope.first = *layer;
+  }
+  return {};
 }
 
 double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }

@@ -62,6 +62,8 @@ SaidRow Position::said_row() const {
   }
   const std::int64_t pairs = form_.plan.rotate->pairs();
   const double head_dim = static_cast<double>(geometry_.head_dim);
+  // RePo's positions are of the token alone, a linear map's (its code has that kind beside SwiGLU).
+  if (!form_.sums) return {.parts = {{.numbers = heads}}};
   // All begin near RoPE, but for Mamba-3's, whose time steps begin between 0.001 and 0.1.
   switch (form_.step) {
     case AngleStep::plain:
