@@ -24,7 +24,10 @@ std::int64_t reach(const Model& model) {
     if (!rope) continue;
     const auto factor = number_of(rope->scaling, "factor"),
                original = number_of(rope->scaling, "original_max_position_embeddings");
-    if (factor && original) furthest = std::max(furthest, *factor * *original);
+    // Llama 3's factor says which waves are stretched, and the file itself how far it was trained.
+    const bool is_told = std::holds_alternative<Llama3>(rope->scaling) && original &&
+                         static_cast<double>(model.context) > *original;
+    if (factor && original && !is_told) furthest = std::max(furthest, *factor * *original);
   }
   return static_cast<std::int64_t>(std::min(furthest, 0x1p50));
 }

@@ -264,6 +264,18 @@ class Request {
           "it makes room while text is made: a prompt that is longer than its slot is refused all "
           "the same",
           "");
+    const bool recurrent = std::ranges::any_of(
+        told_.groups, [](const LayerGroup& group) { return group.mixer == Mixer::recurrence; });
+    if (line_.engine == "llama.cpp" && recurrent)
+      say("prompt_again", Severity::note, "", "",
+          "some layers are recurrent, and their state cannot be taken back: no context shift, and "
+          "a prompt that differs from the one before is computed anew from its beginning; "
+          "positions are right, and it costs time",
+          line_.program.starts_with("koboldcpp")
+              ? "--smartcache keeps states to go back to; a client that keeps the beginning of its "
+                "prompts as it is"
+              : "a build with checkpoints of the state (--ctx-checkpoints); a client that keeps "
+                "the beginning of its prompts as it is");
     if (line_.engine == "llama.cpp" && asked_ > 0) {
       const CommandFlag* predict = line_.find("--predict");
       POSENC_TRY(tokens, predict && !predict->value.starts_with('-') ? number_of_flag(*predict)

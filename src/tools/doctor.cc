@@ -522,6 +522,13 @@ class Doctor {
 
   void of_training(Exhibit& one) {
     const auto told = detail::read_training(one.text);
+    // People paste settings and what came of them in one text.
+    if (auto log = detail::read_log(one.text)) {
+      std::erase_if(log->remarks, [](const Finding& remark) {
+        return remark.severity == Severity::note || remark.code == "line_unknown";
+      });
+      add_all(std::move(log->remarks), one.name, {}, "told by the log");
+    }
     if (told) add_all(detail::contradictions(*told), one.name, {}, "computed");
     if (!intent_) return need_model(one);
     if (told && told->packs && std::ranges::any_of(intent().groups, [](const LayerGroup& group) {
@@ -559,7 +566,9 @@ class Doctor {
   // Errors first, then what shows soonest; what shows beyond the length asked for comes last.
   void order() {
     for (Finding& one : detail::join_evidence(out_)) {
-      const std::string_view engine = one.code == "context_fitted" ? "llama.cpp" : "ollama";
+      const std::string_view engine = one.code == "context_fitted" ? "llama.cpp"
+                                      : one.code == "flag_refused" ? "mlx-lm"
+                                                                   : "ollama";
       add(std::move(one), "", engine, "", "told by the log");
     }
     if (of_draft_)

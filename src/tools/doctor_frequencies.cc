@@ -39,6 +39,40 @@ std::optional<Finding> without_a_base(const std::vector<double>& printed,
                  .cure = compute_anew};
 }
 
+// Numbers of four bits before the exponent and none below 2^-9: what float8 (e4m3) keeps.
+bool is_of_float8(double number, double resolution) {
+  constexpr int bits = 4, least = -9;
+  if (number == 0) return true;
+  int exponent = 0;
+  std::frexp(number, &exponent);
+  const double step = std::ldexp(1.0, std::max(exponent - bits, least));
+  return std::abs(number - step * std::round(number / step)) <= 2 * resolution;
+}
+
+// Frequencies that were stored in eight bits: some are rounded by percents, and slow ones are none.
+std::optional<Finding> kept_in_float8(const std::vector<double>& printed,
+                                      const std::vector<double>& resolution) {
+  const auto none = std::ranges::count(printed, 0.0);
+  const auto many = std::ssize(printed);
+  std::int64_t of_float8 = 0;
+  for (std::size_t r = 0; r < printed.size(); ++r)
+    of_float8 += is_of_float8(printed[r], resolution[r]) ? 1 : 0;
+  if (of_float8 < many || none == 0 || many < 8) return std::nullopt;
+  return Finding{.code = "frequencies_float8",
+                 .position = 1,
+                 .expected = "float32",
+                 .found = std::to_string(none) + " of " + std::to_string(many) + " are 0",
+                 .message =
+                     "every frequency is a number of float8 (e4m3): a checkpoint that was "
+                     "cast whole keeps them so; " +
+                     std::to_string(none) +
+                     " pairs do not turn at all, and the others turn by percents too much "
+                     "or too little",
+                 .cure = "compute them anew in float32 (base^(-r/" + std::to_string(many) +
+                         ")), or cast weights alone to float8: leave out what is named freqs and "
+                         "inv_freq"};
+}
+
 Finding against(const LayerGroup& group, const Rotate& rotate, const std::vector<double>& printed,
                 const std::vector<double>& resolution) {
   // People print the first of them.
@@ -85,6 +119,7 @@ Expected<std::optional<Finding>> compare_frequencies(const Model* model, std::st
   std::vector<double> resolution;
   POSENC_TRY(printed, read_printed_frequencies(text, &resolution));
   if (auto strange = without_a_base(printed, resolution)) return strange;
+  if (auto rounded = kept_in_float8(printed, resolution)) return rounded;
   std::optional<Finding> nearest;
   if (!model) return nearest;
   // Layers of one kind may rotate so, and those of another not.

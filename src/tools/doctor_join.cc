@@ -26,8 +26,15 @@ class Joined {
   std::vector<Finding> run() {
     asked_of_ollama();
     of_forks();
-    for (const Exhibit& one : out_.evidence)
-      if (one.model) table_of(one);
+    if (with("picture_as_text"))
+      for (const char* code : {"beyond_context", "request_too_long", "tokenizer_limit"}) drop(code);
+    fills_the_context();
+    cut_by_nobody_else();
+    for (const Exhibit& one : out_.evidence) {
+      if (one.model) table_of(one), cut_of(one);
+      if (one.kind == ExhibitKind::command) flags_of_others(one);
+      if (one.kind == ExhibitKind::training) picture_cut(one);
+    }
     for (const Exhibit& one : out_.evidence) {
       if (one.kind == ExhibitKind::training) parts_of_ranks(one), lengths_of_settings(one);
       if (one.kind == ExhibitKind::command) runs_with(one), runs_less(one);
@@ -120,6 +127,77 @@ class Joined {
                                [&](const Exhibit& one) { return one.text.contains(word); });
   }
 
+  // A prompt that is as long as the context leaves no token to an answer, which engines want.
+  void fills_the_context() {
+    for (Diagnosed& one : out_.findings) {
+      Finding& finding = one.finding;
+      const auto most = number_after(finding.expected, "");
+      if (finding.code != "request_too_long" || finding.expected != finding.found || !most)
+        continue;
+      finding.message =
+          "the prompt fills the context and leaves no token to the answer, of which "
+          "the engine wants one";
+      finding.cure = "prompts of " + told(*most - 1) +
+                     " tokens at most (max_length of what measures), or one token more of context "
+                     "(max_model_len) where the model reaches further";
+    }
+  }
+
+  // A switch that does not reach the check which refused.
+  void cut_by_nobody_else() {
+    if (!says("allow_auto_truncate")) return;
+    for (Diagnosed& one : out_.findings) {
+      Finding& finding = one.finding;
+      if (finding.code != "request_too_long") continue;
+      finding.message +=
+          "; allow_auto_truncate cuts a prompt in SGLang's scheduler, and this "
+          "check stands before it";
+      finding.cure =
+          "cut the prompt before it is sent, or context_length up to what the model "
+          "reaches";
+    }
+  }
+
+  // Code that cuts at a length: of a model that has no more, that is right.
+  void cut_of(const Exhibit& model) {
+    for (Diagnosed& one : out_.findings) {
+      Finding& finding = one.finding;
+      const auto most = number_after(finding.found, "");
+      const double context = static_cast<double>(model.model->context);
+      if (finding.code != "texts_cut" || !finding.expected.empty() || !most || context <= 0)
+        continue;
+      if (*most >= context) finding.severity = Severity::note;
+      finding.expected = told(context);
+      finding.message += " (" + told(context) + " by its file)";
+    }
+  }
+
+  // Flags that a program does not have, and its brother has.
+  void flags_of_others(const Exhibit& command) {
+    const bool serves =
+        command.text.contains("mlx_lm.server") || command.text.contains("mlx_lm server");
+    if (!serves || !command.text.contains("--max-kv-size")) return;
+    found_.push_back({.code = "flag_refused",
+                      .severity = Severity::error,
+                      .found = "--max-kv-size",
+                      .message = "mlx_lm.server has no such flag and ends with 'unrecognized "
+                                 "arguments'; mlx_lm.generate has it (a cache that forgets the "
+                                 "oldest tokens)",
+                      .cure = "drop it; --prompt-cache-bytes and --prompt-cache-size bound the "
+                              "server's memory, and the client bounds its prompts"});
+  }
+
+  // The limit of a training that has cut a picture's places off.
+  void picture_cut(const Exhibit& settings) {
+    const auto training = read_training(settings.text);
+    for (Diagnosed& one : out_.findings) {
+      Finding& finding = one.finding;
+      if (finding.code != "picture_cut" || !training || training->length == 0) continue;
+      finding.message +=
+          ": " + training->length_key + " " + grouped(training->length) + " of " + settings.name;
+    }
+  }
+
   // Builds of other people's engines that hear other words.
   void of_forks() {
     for (Diagnosed& one : out_.findings) {
@@ -148,15 +226,14 @@ class Joined {
   }
 
   // A scaling that stands alone beside the model's file, and reaches as far as is asked: read as
-  // that of a file with the model's context.
+  // that of a file which says no length of its own.
   void covered_by(const Exhibit& scaling) {
     if (!scaling.as.starts_with(scaling_alone) || out_.length <= 0) return;
     const auto model = std::ranges::find_if(
         out_.evidence, [](const Exhibit& one) { return one.model.has_value(); });
     if (model == out_.evidence.end()) return;
-    std::string text = R"({"model_type": "llama", "max_position_embeddings": )" +
-                       std::to_string(std::max<std::int64_t>(model->model->context, 1)) + ", " +
-                       scaling.text + "}";
+    std::string text =
+        R"({"model_type": "llama", "max_position_embeddings": 1, )" + scaling.text + "}";
     std::ranges::replace(text, '\'', '"');  // as Python prints it
     const auto scaled = read_config(text);
     if (scaled && reach(*scaled) >= out_.length) drop("beyond_context");
@@ -415,14 +492,27 @@ class Joined {
             both + " tokens";
         continue;
       }
+      if (finding.message.contains("the client asks for an answer")) {
+        finding.message += "; " + both + " is what " + settings.name +
+                           " has for both, and the messages grow while a tool answers: all of the "
+                           "answer is asked for each time";
+        finding.cure = "a context of the engine above " + finding.found +
+                       " (rollout.max_model_len, vllm_max_model_length), or an answer of what is "
+                       "left: " +
+                       both + " less the messages";
+        continue;
+      }
+      const bool of_trl = training->answer_key == "max_completion_length";
       finding.message = both + " is " + training->prompt_key + " " + grouped(training->prompt) +
                         " + " + training->answer_key + " " + grouped(training->answer) + " of " +
                         settings.name + ", and the prompt alone had " + finding.found +
                         (pictures ? ": a picture's tokens count as well" : "");
-      finding.cure = "raise " + training->prompt_key + " above " + finding.found +
-                     (pictures ? ", or cut the pictures (max_pixels)"
-                               : ", or leave longer prompts out of the data "
-                                 "(filter_overlong_prompts)");
+      finding.cure =
+          "raise " + training->prompt_key + " above " + finding.found +
+          (pictures ? ", or cut the pictures (max_pixels)"
+           : of_trl ? ", leave longer prompts out of the data, or update TRL, some of whose "
+                      "versions do not cut prompts for vLLM"
+                    : ", or leave longer prompts out of the data (filter_overlong_prompts)");
     }
   }
 

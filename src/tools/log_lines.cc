@@ -276,6 +276,8 @@ class LogReader {
       remark(*std::move(table));
     } else if (auto mask = mask_told(line, before_)) {
       remark(*std::move(mask));
+    } else if (auto cut = cut_told(line, before_, behind_)) {
+      remark(*std::move(cut));
     } else if (ollama_.notice(line); is_source_of_an_error(line)) {
       // The line below it has the words with their values.
     } else if (line.contains("device-side assert triggered")) {

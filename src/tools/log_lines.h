@@ -61,6 +61,11 @@ bool tells_sizes(std::string_view line);
 // What its numbers and the lines before it (`context`, in small letters) say of the cause.
 std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view context);
 
+// Answers and texts that were cut, of a trainer's metrics, a server's answer, or code; `behind` is
+// the text below the line. Nothing: none.
+std::optional<Finding> cut_told(std::string_view line, std::span<const std::string> before,
+                                std::string_view behind);
+
 // An attention mask that a line prints, or an error about one; `before` are the lines above it, in
 // small letters, and the line itself. Nothing: no fault of positions.
 std::optional<Finding> mask_told(std::string_view line, std::span<const std::string> before);

@@ -201,6 +201,11 @@ constexpr Message messages[] = {
      "say it in fewer words, or use the second text encoder (T5) for the long prompt"},
     {"cannot exceed the maximum allowed length of 448", "", "table_end", error,
      "Whisper's decoder has a learned table of 448 rows", "cut the labels to 448 tokens"},
+    {"index-select invalid index", "invalid index ", "table_end", error,
+     "a position is behind the last row of the table of cos and sin (Candle): the text has more "
+     "tokens than the model's max_position_embeddings",
+     "cut texts before (truncation in tokenizer.json, max_length), or embed them in pieces",
+     "dim size "},
     {"Whisper expects the mel input features to be of length", "", "table_end", error,
      "Whisper's encoder has fixed sines for 30 seconds, 3,000 frames",
      "pad or cut the audio to 30 s"},
@@ -403,8 +408,34 @@ constexpr Message messages[] = {
      "maximum sequence length ("},
     {"is longer than the model's context length", "The input (", "request_too_long", warning,
      "a request was longer than what the server was started for", longer, "context length ("},
+    {"is greater than max_seq_len", "Request length ", "request_too_long", warning,
+     "prompt and answer together (the last number is the answer that the client asks for) are "
+     "longer than what tabbyAPI was started for",
+     "a smaller context or answer in the client, whose count of tokens is often an estimate, or "
+     "max_seq_len and cache_size of config.yml as far as the model reaches",
+     "max_seq_len "},
+    {"in the input for embedding generation", "you requested ", "request_too_long", warning,
+     "a text was longer than the server takes for an embedding; 512 is a learned table of the "
+     "model's own, which no option makes longer",
+     "cut the text (truncate_prompt_tokens of the request), embed it in pieces, or take a model "
+     "that is made for more; --max-model-len where posenc explain MODEL says that it reaches "
+     "further",
+     "maximum context length is "},
     {"is longer than the maximum model length of", "length |ength of ", "request_too_long", warning,
      "a request was longer than what vLLM was started for", longer, "maximum model length of "},
+    {"forcing full prompt re-processing due to lack of cache data", "n_past = ", "prompt_again",
+     warning,
+     "the whole prompt is computed anew: layers with a window keep the last tokens alone, and a "
+     "recurrent state cannot be taken back, so that a prompt which differs has no place to go on "
+     "from; positions are right, and it costs time",
+     "--swa-full keeps all tokens of layers with a window (memory); of a hybrid model a build with "
+     "checkpoints (--ctx-checkpoints); a client that keeps the beginning of its prompts as it is"},
+    {"Image features and image tokens do not match", "tokens: ", "picture_cut", error,
+     "the text has not as many places for pictures as the pictures have: it was cut within a "
+     "picture, after its places were written",
+     "a longer limit for texts (cutoff_len, max_length, max_prompt_length), or smaller pictures "
+     "(max_pixels, image_max_pixels)",
+     "features "},
     {"should have a 'rope_type' key", "", "type_missing", error,
      "vLLM got a scaling without rope_type: an override has none, or transformers 5 made a "
      "dictionary for each kind of layer (as of Gemma 3), which an older vLLM takes for one",

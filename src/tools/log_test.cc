@@ -272,6 +272,33 @@ TEST(LogDifferences, AMaskThatNumbersPackedTextsIsTold) {
     })) << healthy;
 }
 
+TEST(LogDifferences, WhatIsNotCutIsNotTold) {
+  for (const char* healthy :
+       {"{'completions/max_length': 180.0, 'completions/clipped_ratio': 0.05}",
+        "Response(text='…', generate_token_len=120, input_token_len=9, finish_reason='stop')",
+        "inputs = tokenizer(texts, max_length=512, padding=True)",
+        "inputs = tokenizer(texts, truncation=True, max_length=max_length)",
+        R"({"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBO"}})",
+        "second_per_grid_ts = [1.0]"})
+    for (const char* code :
+         {"answers_clipped", "answer_cut", "texts_cut", "picture_as_text", "mrope_time_flat"})
+      EXPECT_TRUE(std::ranges::none_of(beside("qwen3-8b", healthy),
+                                       [&](const Finding& one) { return one.code == code; }))
+          << code << ": " << healthy;
+}
+
+TEST(LogDifferences, CodeThatCutsBelowTheModelsContextIsTold) {
+  const std::string code = "tok(texts,\n    truncation=True,\n    max_length=512,\n)\n";
+  std::vector<Exhibit> all = exhibits_of("qwen3-8b");
+  all.push_back(text_exhibit("embed.py", code));
+  const auto found = diagnose(std::move(all), {})->findings;
+  const auto cut = std::ranges::find_if(
+      found, [](const Diagnosed& one) { return one.finding.code == "texts_cut"; });
+  ASSERT_NE(cut, found.end());
+  EXPECT_EQ(cut->finding.expected, "40,960");
+  EXPECT_EQ(cut->finding.found, "512");
+}
+
 TEST(LogDifferences, LinesThatSayAFaultByThemselvesAreKnown) {
   const std::pair<const char*, const char*> lines[] = {
       {"ValueError: Sliding window for some but all layers is not supported. `max_window_layers` = "

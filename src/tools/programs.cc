@@ -62,12 +62,6 @@ constexpr Program programs[] = {
     // llama.cpp inside, with words of their own.
     {.word = "lms", .engine = "llama.cpp", .flags = "lms", .is_package = true},
     {.word = "koboldcpp", .engine = "llama.cpp", .flags = "koboldcpp"},
-    {.word = "koboldcpp.py", .engine = "llama.cpp", .flags = "koboldcpp"},
-    {.word = "koboldcpp-linux-x64", .engine = "llama.cpp", .flags = "koboldcpp"},
-    {.word = "koboldcpp_linux", .engine = "llama.cpp", .flags = "koboldcpp"},
-    {.word = "koboldcpp_nocuda", .engine = "llama.cpp", .flags = "koboldcpp"},
-    {.word = "koboldcpp_rocm", .engine = "llama.cpp", .flags = "koboldcpp"},
-    {.word = "koboldcpp-mac-arm64", .engine = "llama.cpp", .flags = "koboldcpp"},
     {.word = "tabbyapi", .engine = "exllamav3", .flags = "tabbyapi"},
 
     {.word = "ktransformers", .title = "KTransformers", .advice = within_its_cache},
@@ -172,6 +166,8 @@ std::string_view core_of(std::string_view word, bool is_module) {
   word = word.substr(0, word.find_first_of(":@"));
   if (word.ends_with(".exe")) word.remove_suffix(4);
   if (word == "mlx_lm.lora") return word;
+  // Its builds have names of their own: koboldcpp-linux-x64, koboldcpp_rocm, koboldcpp.py.
+  if (word.starts_with("koboldcpp")) return word.substr(0, std::string_view("koboldcpp").size());
   if (is_module) return word.substr(0, word.find('.'));
   // mlx_lm.server is a program's name.
   if (word.starts_with("mlx_")) return word.substr(0, word.find('.'));

@@ -1,0 +1,148 @@
+// What lines say of answers and texts that were cut, and by whom: the metrics of a trainer, what a
+// server gave back, code that cuts what it hands over.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "src/explain/text.h"
+#include "src/tools/log_lines.h"
+
+namespace posenc::detail {
+namespace {
+
+std::string told(double number) { return grouped(std::llround(std::min(number, 0x1p50))); }
+
+std::optional<double> first_number(std::string_view line, std::span<const std::string_view> names) {
+  for (const std::string_view name : names)
+    if (const auto number = number_after(line, name); number && *number >= 0) return number;
+  return std::nullopt;
+}
+
+// Metrics of a training by reinforcement: TRL's dictionary, verl's "name:value".
+std::optional<Finding> clipped_answers(std::string_view line) {
+  constexpr std::string_view ratios[] = {"completions/clipped_ratio': ",
+                                         "completions/clipped_ratio\": ",
+                                         "response_length/clip_ratio:"},
+                             lengths[] = {"completions/max_length': ", "completions/max_length\": ",
+                                          "response_length/max:"};
+  constexpr double many = 0.5;
+  const auto ratio = first_number(line, ratios), longest = first_number(line, lengths);
+  if (!ratio || !longest || *ratio < many || *ratio > 1 || *longest < 1) return std::nullopt;
+  const bool of_trl = line.contains("completions/");
+  return Finding{
+      .code = "answers_clipped",
+      .severity = Severity::warning,
+      .found = told(*longest),
+      .message = std::to_string(std::llround(100 * *ratio)) + " % of the answers are cut at " +
+                 told(*longest) + " tokens before they end" +
+                 (of_trl ? ": max_completion_length, which is 256 where nobody sets it"
+                         : ": data.max_response_length") +
+                 "; an answer without its end earns nothing, and nothing is learned",
+      .cure = std::string(of_trl ? "max_completion_length" : "data.max_response_length") +
+              " above what answers need (1,024 and more where a model reasons); prompt and answer "
+              "together within the model's context"};
+}
+
+// An answer that ended by a limit: LMDeploy's Response(…), OpenAI's JSON.
+std::optional<Finding> ended_answer(std::string_view line) {
+  constexpr std::string_view answers[] = {"generate_token_len=", "\"completion_tokens\":",
+                                          "'completion_tokens': "},
+                             prompts[] = {
+                                 "input_token_len=", "\"prompt_tokens\":", "'prompt_tokens': "};
+  const bool ended =
+      line.contains("finish_reason='length'") || line.contains("\"finish_reason\":\"length\"") ||
+      line.contains("\"finish_reason\": \"length\"") || line.contains("'finish_reason': 'length'");
+  const auto answer = first_number(line, answers), prompt = first_number(line, prompts);
+  if (!ended || !answer || *answer < 1) return std::nullopt;
+  Finding finding{
+      .code = "answer_cut",
+      .severity = Severity::warning,
+      .found = told(*answer),
+      .message = "the answer was ended at " + told(*answer) +
+                 " tokens by a limit (finish_reason length): the request's own max_tokens, which a "
+                 "longer context does not move, and which is 512 by default in LMDeploy",
+      .cure =
+          "max_tokens of the request, or GenerationConfig(max_new_tokens=…); prompt and answer "
+          "together within the context"};
+  if (prompt && *prompt >= 1)
+    finding.message +=
+        "; the context holds at least the " + told(*prompt + *answer) + " of prompt and answer";
+  return finding;
+}
+
+// A tokenizer's call that cuts: the two arguments stand within a few lines.
+std::optional<Finding> cut_texts(std::string_view line, std::span<const std::string> before,
+                                 std::string_view behind) {
+  constexpr std::string_view names[] = {"max_length=", "max_length = "};
+  constexpr std::size_t lines_near = 6, letters_near = 120;
+  const auto most = first_number(line, names);
+  if (!most || *most < 8 || line.contains("max_length=max_length")) return std::nullopt;
+  const std::string next = in_small_letters(behind.substr(0, letters_near));
+  const auto cuts = [](std::string_view text) {
+    return text.contains("truncation=true") || text.contains("truncation = true");
+  };
+  if (!cuts(next) && std::ranges::none_of(before.last(std::min(lines_near, before.size())), cuts))
+    return std::nullopt;
+  return Finding{.code = "texts_cut",
+                 .severity = Severity::warning,
+                 .found = told(*most),
+                 .message = "this code cuts every text at " + told(*most) +
+                            " tokens (truncation=True, max_length), whatever the model takes",
+                 .cure =
+                     "max_length up to the model's context (posenc explain MODEL says it), or "
+                     "the text in pieces"};
+}
+
+// A picture in a request whose part is of a type that OpenAI's servers do not have: LMDeploy and
+// others hand its base64 to the tokenizer.
+std::optional<Finding> picture_as_text(std::string_view line) {
+  constexpr std::string_view types[] = {R"("type": "image",)", R"("type":"image",)",
+                                        "'type': 'image',"};
+  const auto* const type =
+      std::ranges::find_if(types, [&](std::string_view one) { return line.contains(one); });
+  if (type == std::end(types)) return std::nullopt;
+  const std::string_view part = line.substr(line.find(*type));
+  if (!part.substr(0, part.find('}')).contains("data:image/")) return std::nullopt;
+  return Finding{.code = "picture_as_text",
+                 .severity = Severity::error,
+                 .message =
+                     "the request has a picture's base64 under the type image, which "
+                     "OpenAI's protocol does not have: a server reads it as text, some "
+                     "hundred thousand tokens of it",
+                 .cure =
+                     R"({"type": "image_url", "image_url": {"url": "data:image/jpeg;base64,…"}}; )"
+                     "no longer context is needed"};
+}
+
+// Seconds between two frames, of which whole ones were taken.
+std::optional<Finding> flat_time(std::string_view line) {
+  constexpr std::string_view names[] = {
+      "second_per_grid_ts = [", "second_per_grid_ts=[",          "second_per_grid_ts': [",
+      "second_per_grid_ts: [",  "second_per_grid_ts = tensor([", "second_per_grid_ts': tensor(["};
+  const auto seconds = first_number(line, names);
+  if (!seconds || *seconds <= 0 || *seconds >= 1) return std::nullopt;
+  return Finding{
+      .code = "mrope_time_flat",
+      .severity = Severity::warning,
+      .found = number_text(*seconds),
+      .message = "a step of the video's grid lasts " + number_text(*seconds) +
+                 " seconds: code that takes whole seconds of it (Qwen 2.5 VL in transformers "
+                 "before the mend of its issue 48669) makes 0 of that, and all frames stand at one "
+                 "time",
+      .cure =
+          "sample so that a step lasts a second or more (fps of at most 2 for a temporal patch "
+          "of 2), or pip install -U transformers; posenc check-positions looks at the ids"};
+}
+
+}  // namespace
+
+std::optional<Finding> cut_told(std::string_view line, std::span<const std::string> before,
+                                std::string_view behind) {
+  if (auto clipped = clipped_answers(line)) return clipped;
+  if (auto ended = ended_answer(line)) return ended;
+  if (auto picture = picture_as_text(line)) return picture;
+  if (auto cut = cut_texts(line, before, behind)) return cut;
+  return flat_time(line);
+}
+
+}  // namespace posenc::detail
