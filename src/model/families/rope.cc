@@ -62,6 +62,7 @@ class RopeReader {
         number_of(rope_.scaling, "original_max_position_embeddings").value_or(0));
     warn_of_unread();
     warn_of_own_code();
+    warn_of_repositioning();
     for (Provenance& value : std::span(notes_).subspan(first)) {
       if (value.detail.starts_with("default of ")) value.origin = Origin::family;
     }
@@ -520,6 +521,22 @@ class RopeReader {
                                         "transformers' own class for " +
                                         reading_.family + " does not");
     }
+  }
+
+  // RePo (arXiv 2512.14391): from a layer on, what each head says of a token is its position. The
+  // authors' converter writes the first key as it is spelled here.
+  void warn_of_repositioning() {
+    const Section said = config_.section("pe_config");
+    if (!said) return;
+    const auto mode = said.word("dynamic_pe_mode");
+    if (!mode || mode->value == "none") return;
+    const auto from = said.integer("dynmaic_pe_start_layer dynamic_pe_start_layer");
+    const std::string layer = std::to_string(from ? from->value : 0);
+    reading_.warn("own_code_key",
+                  mode->key + " is " + mode->value + ": layers from " + layer +
+                      " on rotate at positions that each token and head says (RePo), and not at "
+                      "ids; the plan is of those below, and the form repo makes the others' "
+                      "angles");
   }
 
   // ChatGLM stretches its base by a key of its own, which no class of others reads.

@@ -471,6 +471,22 @@ TEST(FamilyRows, UnlimitedOcrsWindowsAreOfWhatItWrites) {
   EXPECT_EQ(where_windowed(model), "........");
 }
 
+TEST(FamilyRows, RepositionedLayersAreTold) {
+  const auto warnings = [](std::string_view mode) {
+    const auto model = read_config(R"({"model_type": "olmo2", "hidden_size": 256,
+        "num_attention_heads": 4, "num_hidden_layers": 8, "max_position_embeddings": 4096,
+        "rope_theta": 500000, "pe_config": {"dynamic_pe_mode": ")" +
+                                   std::string(mode) + R"(", "dynmaic_pe_start_layer": 5}})");
+    EXPECT_TRUE(model);
+    return model ? model->warnings : std::vector<Warning>{};
+  };
+  const auto told = warnings("swigluex_multihead");
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].code, "own_code_key");
+  EXPECT_TRUE(told[0].message.contains("layers from 5 on")) << told[0].message;
+  EXPECT_TRUE(warnings("none").empty());
+}
+
 TEST(FamilyRows, Molmo2MustScaleAllLayersOrNone) {
   const auto model = read_config(R"({"model_type": "molmo2_text", "hidden_size": 256,
       "num_attention_heads": 4, "num_hidden_layers": 8, "rope_scaling_layers": [0, 4],
