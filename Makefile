@@ -116,7 +116,7 @@ lab-peers:
 probe-test: models build/release/build.ninja  ## real servers on this machine, healthy and with planted faults, each probed (fetches torch: 6 GB; SEEDS=1,2,3, ONLY=linear)
 	@cmake/need.sh "to probe servers" python3:python3 python3-venv libopenblas0-pthread
 	@$(call ninja,release,posenc_command)
-	@[ -x $(peers)/bin/python ] || python3 -m venv $(peers); $(peers)/bin/pip install -q -r tests/peers/requirements.txt gguf
+	@[ -x $(peers)/bin/python ] || python3 -m venv $(peers); $(peers)/bin/pip install -q -r tests/peers/requirements.txt accelerate
 	@[ -x build/probe-venv/bin/python ] || python3 -m venv build/probe-venv; build/probe-venv/bin/pip install -q "llama-cpp-python[server]==0.3.36"
 	@$(peers)/bin/python evidence/lab/peers/probe_test.py models/fetched/smollm2-135m/*.gguf --seeds $(or $(SEEDS),1) $(if $(ONLY),--only $(ONLY)) \
 	  --transformers_python $(peers)/bin/python --llama_python build/probe-venv/bin/python

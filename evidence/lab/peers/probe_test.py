@@ -226,12 +226,33 @@ def quantised(given):
     folder.mkdir(parents=True, exist_ok=True)
     for quant in ("f16", "q8_0", "q4_k_m"):
         file = folder / f"{quant}.gguf"
-        if given.llama_quantize and not file.exists():
+        if file.exists():
+            continue
+        if given.llama_quantize:
             words = [given.llama_quantize, "--allow-requantize", given.model, str(file), quant]
-            subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        elif given.llama_python:
+            words = [given.llama_python, "-c", QUANTIZE, given.model, str(file), quant]
+        else:
+            continue
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     if given.transformers_python and not (folder / "hf").exists():
         subprocess.run([given.transformers_python, "-c", RESTORE, given.model, str(folder / "hf")], check=True)
 
+
+# llama-quantize by the library that llama-cpp-python brings.
+QUANTIZE = """
+import sys
+import llama_cpp
+file, made, quant = sys.argv[1:]
+options = llama_cpp.llama_model_quantize_default_params()
+options.ftype = {
+    "f16": llama_cpp.LLAMA_FTYPE_MOSTLY_F16,
+    "q8_0": llama_cpp.LLAMA_FTYPE_MOSTLY_Q8_0,
+    "q4_k_m": llama_cpp.LLAMA_FTYPE_MOSTLY_Q4_K_M,
+}[quant]
+options.allow_requantize = True
+sys.exit(llama_cpp.llama_model_quantize(file.encode(), made.encode(), options))
+"""
 
 # The weights of the GGUF as transformers has them.
 RESTORE = """
@@ -281,7 +302,7 @@ def main():
     parser.add_argument("--transformers_python", help="a Python with torch, transformers and gguf")
     parser.add_argument("--llama_python", help="a Python with llama-cpp-python[server]")
     parser.add_argument("--llama_server", help="llama-server")
-    parser.add_argument("--llama_quantize", help="llama-quantize; without it the model's own file alone is served")
+    parser.add_argument("--llama_quantize", help="llama-quantize, in place of what llama-cpp-python brings")
     parser.add_argument("--seeds", default="1")
     parser.add_argument("--only", help="words, one of which a case's name has")
     parser.add_argument("--at", type=int, default=1024)
