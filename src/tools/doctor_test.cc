@@ -500,6 +500,18 @@ TEST(Doctor, ARouterDoesNotHandItsFlagsOn) {
                         "context_fitted"));
 }
 
+TEST(Doctor, ATrainersSettingsMayStandInJson) {
+  const Exhibit one = text_exhibit(
+      "sft.json",
+      R"({"model_name_or_path": "Qwen/Qwen3-8B", "cutoff_len": 65536, "stage": "sft"})");
+  EXPECT_EQ(one.kind, ExhibitKind::training) << one.as;
+  EXPECT_TRUE(one.text.contains("cutoff_len: 65536\n")) << one.text;
+  EXPECT_EQ(
+      text_exhibit("t", R"({"tokenizer_class": "Qwen2Tokenizer", "model_max_length": 131072})")
+          .kind,
+      ExhibitKind::command);
+}
+
 TEST(Doctor, AScalingBesideItsModelReachesAsFarAsItDoes) {
   const auto at = [](std::int64_t length) {
     std::vector<Exhibit> all = exhibits_of("qwen3-8b");

@@ -137,6 +137,32 @@ bool is_of_a_model(std::string_view text) {
   return false;
 }
 
+// Settings of a trainer that stand in JSON, a line each as in YAML; "": no trainer's words are there.
+std::string trainers_json_on_lines(std::string_view text) {
+  constexpr std::string_view words[] = {"per_device_train_batch_size",
+                                        "num_train_epochs",
+                                        "learning_rate",
+                                        "cutoff_len",
+                                        "sample_packing",
+                                        "finetuning_type",
+                                        "lora_rank",
+                                        "micro_batch_size"};
+  if (std::ranges::none_of(words, [&](std::string_view word) { return text.contains(word); }))
+    return {};
+  const auto json = detail::parse_json(text, "settings");
+  const auto* object = json ? json->get<detail::Json::Object>() : nullptr;
+  if (!object) return {};
+  std::string lines;
+  for (const detail::JsonMember& member : *object) {
+    const auto* word = member.value.get<std::string>();
+    if (word && word->contains('\n')) continue;
+    if (word || member.value.get<bool>() || member.value.get<std::int64_t>() ||
+        member.value.get<double>())
+      lines += member.key + ": " + (word ? *word : member.value.text()) + "\n";
+  }
+  return lines;
+}
+
 std::optional<std::string> told_by_roles(std::string_view text) {
   const std::vector<detail::RoleTold> roles = detail::roles_in(text);
   if (roles.empty()) return std::nullopt;
@@ -201,6 +227,10 @@ Exhibit text_exhibit(std::string name, std::string text) {
     return as(ExhibitKind::log, std::string(detail::scaling_alone) + ", of a config.json");
   }
   if (no_model) {  // what a server answered is JSON as well
+    if (std::string lines = trainers_json_on_lines(trimmed); detail::is_training(lines)) {
+      text = std::move(lines);
+      return as(ExhibitKind::training, "the settings of a training, in JSON");
+    }
     const auto answer = detail::read_log(text);
     if (!answer || answer->known == 0) {
       if (auto settings = is_of_a_model(trimmed) ? std::nullopt : told_by_roles(trimmed))
