@@ -137,7 +137,7 @@ bool is_of_a_model(std::string_view text) {
   return false;
 }
 
-// Settings of a trainer that stand in JSON, a line each as in YAML; "": no trainer's words are there.
+// Settings of a trainer that stand in JSON, a line each as in YAML; "": no trainer's words there.
 std::string trainers_json_on_lines(std::string_view text) {
   constexpr std::string_view words[] = {"per_device_train_batch_size",
                                         "num_train_epochs",
