@@ -9,8 +9,8 @@ exec awk '
 BEGIN {
   rows = "^src/model/(families/rows_[a-z]+|gguf_architectures)\\.cc$"
   # Lists of models that travel along, a dialect of one engine, which holds that one row itself, and
-  # the classes that names of tensors, or keys that open_clip and others have of their own tell.
-  others = "^src/model/(bundled|params|checkpoint|open_clip|other_names)\\.cc$"
+  # the classes that names of tensors, or keys and names that open_clip, timm and others have of their own tell.
+  others = "^src/model/(bundled|params|checkpoint|open_clip|timm|other_names)\\.cc$"
   not_names["mamba"] = 1  # also a kind of layer
 }
 FNR == 1 { reading = 0 }

@@ -35,8 +35,11 @@ bool is_version(std::string_view version, std::string_view asked) {
          (version.size() == asked.size() || version[asked.size()] == '.');
 }
 
+// 0.4.4.post2, 0.19.2rc1 and 2.6.0+cu124 count as the release that they belong to.
 using Version = std::array<int, 3>;
 std::optional<Version> version_of(std::string_view text) {
+  text = text.substr(0, text.find_first_not_of("0123456789."));
+  if (text.ends_with('.')) text.remove_suffix(1);
   Version version{};
   for (int& part : version) {
     const char* const end = text.data() + text.size();

@@ -62,6 +62,10 @@ constexpr Row rows[] = {
       "pip install -U transformers (the newest gives each kind of layer its own), or 4.57",
       "huggingface/transformers#45945"},
      [](const Model& model) { return model.family == "olmo3" && slides_beside_scaled(model); }},
+    {{"sglang", "0.4.4", "0.4.5",
+      "this version runs Gemma 3 without its window: texts longer than that come out as nonsense",
+      "pip install -U sglang (0.4.5 or later)", "sgl-project/sglang#4807"},
+     [](const Model& model) { return model.family.starts_with("gemma3"); }},
     {{"vllm", "0.9.1", "0.9.2",
       "this version serves no more than model_max_length of tokenizer_config.json (12,288 of "
       "InternVL3), whatever --max-model-len says",

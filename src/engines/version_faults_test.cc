@@ -79,6 +79,14 @@ TEST(VersionFaults, VersionsAreComparedByNumber) {
   EXPECT_TRUE(is_before("0.9.1", "0.11.0"));
   EXPECT_FALSE(is_before("0.11.0", "0.9.1"));
   EXPECT_FALSE(is_before("", "0.9.1"));
+  EXPECT_TRUE(is_before("0.4.4.post2", "0.4.5"));
+  EXPECT_FALSE(is_before("0.4.5rc1", "0.4.5"));
+}
+
+TEST(VersionFaults, APostReleaseHasTheFaultsOfItsRelease) {
+  const Model model = read_model("gemma-3-4b").value();
+  EXPECT_EQ(version_faults(model, "sglang@0.4.4.post2").size(), 1u);
+  EXPECT_TRUE(version_faults(model, "sglang@0.4.5").empty());
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "src/model/families/family.h"
 #include "src/model/families/rope.h"
 #include "src/model/open_clip.h"
+#include "src/model/timm.h"
 
 namespace posenc::detail {
 namespace {
@@ -87,6 +88,15 @@ std::string type_by_class(Reading& reading, const Section& whole) {
         "model_type",
         "is missing: this is open_clip's own description of a model, and a tower is not its own",
         "", "give the config.json of its copy in transformers, of clip or siglip");
+    return {};
+  }
+  if (const auto architecture = whole.word("architecture");
+      architecture && (whole.has("pretrained_cfg") || whole.has("num_features"))) {
+    reading.refuse(
+        architecture->key,
+        "is timm's own name of a model: a ViT or DeiT with a learned table is read by it, "
+        "and no other",
+        architecture->value, "give the config.json of its copy in transformers");
     return {};
   }
   const std::string name = first_class(whole);
@@ -354,7 +364,8 @@ Expected<Model> read_config_json(const Json& json, std::string_view name) {
   reading.model.name = stem(name, ".json");
   reading.model.files = {{std::string(name), FileFormat::config, FileRole::model}};
 
-  const std::optional<Json> copy = from_open_clip(json);
+  std::optional<Json> copy = from_open_clip(json);
+  if (!copy) copy = from_timm(json);
   const Section whole(reading, copy ? &*copy : &json), model = model_part(whole);
   if (const auto version = whole.word("transformers_version")) reading.read_version(version->value);
   const Section text = main_part(text_part(whole));

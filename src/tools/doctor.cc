@@ -11,6 +11,7 @@
 
 #include "posenc/context_parallel.h"
 #include "posenc/explain.h"
+#include "src/core/edit_distance.h"
 #include "src/core/try.h"
 #include "src/explain/text.h"
 #include "src/model/compare.h"
@@ -50,7 +51,7 @@ class Doctor {
       if (one.kind == ExhibitKind::versions)
         for (const auto word : std::views::split(one.text, std::string_view(", ")))
           engines_.emplace_back(word.begin(), word.end());
-    for (const std::string& engine : engines_) POSENC_CHECK(find_engine(engine));
+    POSENC_CHECK(engines_without_profile());
     if (intent_) {
       prefer_the_whole();
       of_files();
@@ -64,6 +65,30 @@ class Doctor {
 
  private:
   const Model& intent() const { return *intent_->model; }
+
+  // Of an engine that has no profile its log can be read all the same; a name that is nearly one of
+  // those that have one is a slip.
+  Expected<void> engines_without_profile() {
+    for (auto engine = engines_.begin(); engine != engines_.end();) {
+      const auto known = find_engine(*engine);
+      const std::string name = engine->substr(0, engine->find('@'));
+      const bool slip = std::ranges::any_of(
+          engines(), [&](const Engine& one) { return detail::edit_distance(name, one.name) < 3; });
+      if (known || slip || name.size() < 3 || known.error().rule.contains("version")) {
+        POSENC_CHECK(known);
+        ++engine;
+        continue;
+      }
+      add({.code = "program_unknown",
+           .severity = Severity::note,
+           .found = name,
+           .message = "posenc has no profile of it: what is said here holds whatever the engine",
+           .cure = "posenc engines lists those that have one"},
+          "", "", "", "read");
+      engine = engines_.erase(engine);
+    }
+    return {};
+  }
 
   // The first model says what is meant, unless its own file has lost what a later one of its family
   // has: then the order in which somebody named the two tells nothing.
@@ -568,6 +593,7 @@ class Doctor {
     for (Finding& one : detail::join_evidence(out_)) {
       const std::string_view engine = one.code == "context_fitted" ? "llama.cpp"
                                       : one.code == "flag_refused" ? "mlx-lm"
+                                      : one.code == "offset"       ? ""
                                                                    : "ollama";
       add(std::move(one), "", engine, "", "told by the log");
     }

@@ -28,6 +28,7 @@ class Joined {
     of_forks();
     if (with("picture_as_text"))
       for (const char* code : {"beyond_context", "request_too_long", "tokenizer_limit"}) drop(code);
+    rows_below_offset();
     fills_the_context();
     cut_by_nobody_else();
     for (const Exhibit& one : out_.evidence) {
@@ -68,11 +69,16 @@ class Joined {
     for (const Exhibit& asked : out_.evidence) {
       if (asked.kind == ExhibitKind::modelfile) {
         if (const auto tokens = number_after(asked.text, "PARAMETER num_ctx "))
-          ollama_runs(*tokens,
-                      "Ollama runs another context than the Modelfile asks for: the model was not "
-                      "made anew from it, or the runner (MLX) does not read num_ctx",
-                      "ollama create NAME -f Modelfile, then ollama ps; a GGUF's runner reads "
-                      "num_ctx");
+          ollama_runs(
+              *tokens,
+              "Ollama runs fewer tokens than the Modelfile asks for: the model was not made "
+              "anew from it, or the runner (MLX) does not read num_ctx",
+              "ollama create NAME -f Modelfile, then ollama ps; a GGUF's runner reads "
+              "num_ctx",
+              "Ollama runs more tokens than the Modelfile asks for: options.num_ctx of the "
+              "request stands above it, and a client (Roo Code, Cline, Open WebUI) sends "
+              "the model's own context there",
+              "num_ctx in the client's settings; ollama ps shows what runs");
         continue;
       }
       if (asked.kind != ExhibitKind::command) continue;
@@ -96,13 +102,19 @@ class Joined {
     }
   }
 
-  void ollama_runs(double wanted, std::string message, std::string cure) {
+  // What to say where it runs fewer tokens than are wanted, and, if that is another thing, more.
+  void ollama_runs(double wanted, std::string message, std::string cure,
+                   const std::string& of_more = {}, const std::string& cure_of_more = {}) {
     for (const Exhibit& one : out_.evidence) {
       if (one.kind != ExhibitKind::log) continue;
       const auto log = read_log(one.text);
       const LogSaid* runs = log ? log->find("n_ctx") : nullptr;
       if (!runs || runs->number == wanted || runs->number < 1) continue;
       if (told_of(wanted, runs->number)) return;
+      if (runs->number > wanted && !of_more.empty()) {
+        message = of_more, cure = cure_of_more;
+        drop("beyond_context");
+      }
       found_.push_back({.code = "num_ctx_ignored",
                         .severity = Severity::warning,
                         .expected = told(wanted),
@@ -125,6 +137,37 @@ class Joined {
   bool says(std::string_view word) const {
     return std::ranges::any_of(out_.evidence,
                                [&](const Exhibit& one) { return one.text.contains(word); });
+  }
+
+  // RoBERTa's ids begin behind its padding row: ids that somebody prints and that begin at 0 read
+  // rows of other places.
+  void rows_below_offset() {
+    std::int64_t offset = 0;
+    for (const Exhibit& one : out_.evidence) {
+      if (!one.model || one.model->groups.empty()) continue;
+      for (const Scheme& scheme : one.model->groups.front().schemes)
+        if (const auto* table = std::get_if<Learned>(&scheme)) offset = table->row_offset;
+    }
+    if (offset < 1) return;
+    for (const Exhibit& one : out_.evidence) {
+      const std::size_t at = one.text.find("position_ids");
+      constexpr std::size_t near = 200;
+      const std::string_view ids =
+          at == one.text.npos ? "" : std::string_view(one.text).substr(at, near);
+      if (!ids.contains("[0, 1, 2, ")) continue;
+      found_.push_back(
+          {.code = "offset",
+           .severity = Severity::error,
+           .expected = std::to_string(offset),
+           .found = "0",
+           .message =
+               "position_ids begin at 0, and this model's table has its first place in row " +
+               std::to_string(offset) + ": every token reads a row " + std::to_string(offset) +
+               " too early",
+           .cure = "add " + std::to_string(offset) +
+                   " to each text's ids (padding_idx + 1), or let the class make them: pass none"});
+      return;
+    }
   }
 
   // A prompt that is as long as the context leaves no token to an answer, which engines want.
@@ -213,6 +256,11 @@ class Joined {
             "and not from OLLAMA_CONTEXT_LENGTH";
         finding.cure = cure;
       }
+      if (finding.code == "transformers_mismatch" && says("deepspeed/module_inject"))
+        finding.cure =
+            "replace_with_kernel_inject=False, or a newer DeepSpeed; with transformers 4.57 it "
+            "starts, and the injected kernel then drops a scaling of the file (Llama 3's) without "
+            "a word";
       if (finding.code == "context_capped" && says("llama-box") && says("--rope-scaling")) {
         finding.message =
             "the line of llama-box has a scaling, and the context of the embedding "
@@ -481,6 +529,18 @@ class Joined {
       if (finding.code != "request_too_long") continue;
       const auto prompt = number_after(finding.found, "");
       if (finding.expected != both) {
+        const auto limit = number_after(finding.expected, "");
+        if (limit && prompt && *prompt <= static_cast<double>(training->prompt) &&
+            *limit < static_cast<double>(training->prompt + training->answer)) {
+          finding.message = "the engine within was started for " + finding.expected +
+                            ", less than " + training->prompt_key + " and " + training->answer_key +
+                            " of " + settings.name + " together, " + both;
+          finding.cure = "tell the engine: max_seq_length=" +
+                         std::to_string(training->prompt + training->answer) +
+                         " of Unsloth's from_pretrained, vllm_max_model_length of TRL, "
+                         "rollout.max_model_len of verl";
+          continue;
+        }
         if (!prompt || *prompt <= static_cast<double>(training->prompt)) continue;
         finding.message =
             "the prompt has " + finding.found + " tokens, although " + training->prompt_key +

@@ -44,16 +44,31 @@ std::optional<Finding> clipped_answers(std::string_view line) {
 }
 
 // An answer that ended by a limit: LMDeploy's Response(…), OpenAI's JSON.
-std::optional<Finding> ended_answer(std::string_view line) {
-  constexpr std::string_view answers[] = {"generate_token_len=", "\"completion_tokens\":",
-                                          "'completion_tokens': "},
-                             prompts[] = {
-                                 "input_token_len=", "\"prompt_tokens\":", "'prompt_tokens': "};
-  const bool ended =
-      line.contains("finish_reason='length'") || line.contains("\"finish_reason\":\"length\"") ||
-      line.contains("\"finish_reason\": \"length\"") || line.contains("'finish_reason': 'length'");
-  const auto answer = first_number(line, answers), prompt = first_number(line, prompts);
-  if (!ended || !answer || *answer < 1) return std::nullopt;
+std::optional<Finding> ended_answer(std::string_view line, std::span<const std::string> before,
+                                    std::string_view behind) {
+  constexpr std::string_view answers[] = {"generate_token_len=",
+                                          "\"completion_tokens\":",
+                                          "'completion_tokens': ",
+                                          "completion_tokens=",
+                                          "input, ",
+                                          "max_tokens=",
+                                          "max_new_tokens="},
+                             prompts[] = {"input_token_len=", "\"prompt_tokens\":",
+                                          "'prompt_tokens': ", "prompt_tokens="};
+  constexpr std::string_view reason = "finish_reason";
+  const std::size_t at = line.find(reason);
+  if (at == line.npos) return std::nullopt;
+  // finish_reason='length', "finish_reason": "length", finish_reason = 'length'
+  const std::string_view value = line.substr(at + reason.size());
+  const std::size_t word = value.find_first_not_of(" \t='\":");
+  if (word == value.npos || !value.substr(word).starts_with("length")) return std::nullopt;
+  constexpr std::size_t letters_near = 200;
+  auto answer = first_number(line, answers);
+  if (!answer) answer = first_number(behind.substr(0, letters_near), answers);
+  for (auto above = before.rbegin(); !answer && above != before.rend(); ++above)
+    answer = first_number(*above, answers);
+  const auto prompt = first_number(line, prompts);
+  if (!answer || *answer < 1) return std::nullopt;
   Finding finding{
       .code = "answer_cut",
       .severity = Severity::warning,
@@ -91,6 +106,53 @@ std::optional<Finding> cut_texts(std::string_view line, std::span<const std::str
                  .cure =
                      "max_length up to the model's context (posenc explain MODEL says it), or "
                      "the text in pieces"};
+}
+
+// A server that answers for its settings: text-embeddings-inference's /info. A text that never fits
+// a batch waits for ever.
+std::optional<Finding> batch_below_text(std::string_view line, std::span<const std::string> before,
+                                        std::string_view behind) {
+  constexpr std::string_view batches[] = {"\"max_batch_tokens\":", "\"max_batch_tokens\": "},
+                             texts[] = {"\"max_input_length\":", "\"max_input_length\": "};
+  const auto batch = first_number(line, batches);
+  if (!batch) return std::nullopt;
+  constexpr std::size_t letters_near = 400;
+  auto text = first_number(line, texts);
+  if (!text) text = first_number(behind.substr(0, letters_near), texts);
+  for (auto above = before.rbegin(); !text && above != before.rend(); ++above)
+    text = first_number(*above, texts);
+  if (!text || *batch >= *text) return std::nullopt;
+  return Finding{.code = "batch_size",
+                 .severity = Severity::warning,
+                 .expected = told(*text),
+                 .found = told(*batch),
+                 .message = "a text may have " + told(*text) + " tokens and a batch " +
+                            told(*batch) +
+                            ": a text between the two never fits a batch, and its request waits "
+                            "for ever",
+                 .cure =
+                     "--max-batch-tokens of at least the longest text, or --auto-truncate with "
+                     "a smaller --max-input-length where the server has it"};
+}
+
+// vLLM's pooling of 2025 and 2026 waits for ever for a text that is cut at just its context.
+std::optional<Finding> cut_at_the_end(std::string_view line, std::span<const std::string> before) {
+  constexpr std::string_view cuts[] = {"truncate_prompt_tokens="}, ends[] = {"max_model_len="};
+  const auto cut = first_number(line, cuts);
+  if (!cut) return std::nullopt;
+  auto end = first_number(line, ends);
+  for (auto above = before.rbegin(); !end && above != before.rend(); ++above)
+    end = first_number(*above, ends);
+  if (!end || *cut != *end) return std::nullopt;
+  return Finding{.code = "texts_cut",
+                 .severity = Severity::warning,
+                 .expected = told(*end - 1),
+                 .found = told(*cut),
+                 .message = "texts are cut at just max_model_len, " + told(*end) +
+                            ": with prompts read in chunks some versions of vLLM wait for ever for "
+                            "such a text",
+                 .cure = "truncate_prompt_tokens=" + std::to_string(std::llround(*end - 1)) +
+                         ", enable_chunked_prefill=False, or pip install -U vllm"};
 }
 
 // A picture in a request whose part is of a type that OpenAI's servers do not have: LMDeploy and
@@ -139,8 +201,10 @@ std::optional<Finding> flat_time(std::string_view line) {
 std::optional<Finding> cut_told(std::string_view line, std::span<const std::string> before,
                                 std::string_view behind) {
   if (auto clipped = clipped_answers(line)) return clipped;
-  if (auto ended = ended_answer(line)) return ended;
+  if (auto ended = ended_answer(line, before, behind)) return ended;
   if (auto picture = picture_as_text(line)) return picture;
+  if (auto batch = batch_below_text(line, before, behind)) return batch;
+  if (auto end = cut_at_the_end(line, before)) return end;
   if (auto cut = cut_texts(line, before, behind)) return cut;
   return flat_time(line);
 }

@@ -274,7 +274,7 @@ class LogReader {
       if (auto sizes = sizes_that_differ(line, context)) remark(*std::move(sizes));
     } else if (auto table = checkpoint_table(line)) {
       remark(*std::move(table));
-    } else if (auto mask = mask_told(line, before_)) {
+    } else if (auto mask = mask_told(line, before_, behind_)) {
       remark(*std::move(mask));
     } else if (auto cut = cut_told(line, before_, behind_)) {
       remark(*std::move(cut));

@@ -66,9 +66,11 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
 std::optional<Finding> cut_told(std::string_view line, std::span<const std::string> before,
                                 std::string_view behind);
 
-// An attention mask that a line prints, or an error about one; `before` are the lines above it, in
-// small letters, and the line itself. Nothing: no fault of positions.
-std::optional<Finding> mask_told(std::string_view line, std::span<const std::string> before);
+// An attention mask or the bounds of packed texts that a line prints, or an error about one;
+// `before` are the lines above it, in small letters, and the line itself. Nothing: no fault of
+// positions.
+std::optional<Finding> mask_told(std::string_view line, std::span<const std::string> before,
+                                 std::string_view behind);
 
 // Patches of a square picture, and a token or a few in front of them: "16×16 and 1"; "": none.
 std::string square_of(double rows);

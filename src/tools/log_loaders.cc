@@ -40,6 +40,7 @@ void LoaderLines::notice(std::string_view line) {
 
 Finding LoaderLines::in_its_words(Finding finding) const {
   if (!is_ollama_ || finding.code != "request_too_long") return finding;
+  if (finding.message.starts_with("the text to embed")) return finding;
   finding.message = "a request was longer than the context that Ollama loaded the model with";
   finding.cure =
       "PARAMETER num_ctx LENGTH in the Modelfile, options.num_ctx of the request, or "

@@ -86,10 +86,41 @@ std::optional<Finding> packed_mask(std::string_view line, std::span<const std::s
           "posenc check-positions looks at the ids that come out"};
 }
 
+// The bounds of packed texts that reach as many times too far as positions have rows.
+std::optional<Finding> rows_as_texts(std::string_view line, std::span<const std::string> before,
+                                     std::string_view behind) {
+  if (!line.contains("cu_seqlens") && !line.contains("cu_seq_lens")) return std::nullopt;
+  const std::vector<int> bounds = row_of(line);
+  if (bounds.size() < 4 || bounds[0] != 0) return std::nullopt;
+  const int tokens = bounds[1];
+  for (std::size_t i = 1; i < bounds.size(); ++i)
+    if (bounds[i] != tokens * static_cast<int>(i)) return std::nullopt;
+  const auto rows = static_cast<int>(bounds.size()) - 1;
+  constexpr std::size_t near = 400;
+  const std::string size = "[" + std::to_string(tokens) + ",",
+                    ids = "[" + std::to_string(rows) + ", 1, " + std::to_string(tokens) + "]";
+  const std::string_view next = behind.substr(0, near);
+  const bool fits = any_has(before, "torch.size(" + size) || any_has(before, ids) ||
+                    next.contains("torch.Size(" + size) || next.contains(ids);
+  if (!fits) return std::nullopt;
+  return Finding{
+      .code = "packing_mistaken",
+      .severity = Severity::error,
+      .expected = grouped(tokens),
+      .found = grouped(bounds.back()),
+      .message = "cu_seqlens reach " + std::to_string(rows) + " times as far as the " +
+                 grouped(tokens) + " tokens: the " + std::to_string(rows) +
+                 " rows of M-RoPE's positions are taken for as many packed texts, and the kernel "
+                 "reads beyond its tensors",
+      .cure = "pip install -U transformers (5.4 or later), or attn_implementation='sdpa'"};
+}
+
 }  // namespace
 
-std::optional<Finding> mask_told(std::string_view line, std::span<const std::string> before) {
+std::optional<Finding> mask_told(std::string_view line, std::span<const std::string> before,
+                                 std::string_view behind) {
   if (line.contains("The shape of the mask [")) return mask_and_ids(line, before);
+  if (auto rows = rows_as_texts(line, before, behind)) return rows;
   return packed_mask(line, before);
 }
 

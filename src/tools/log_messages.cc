@@ -74,6 +74,25 @@ constexpr Message messages[] = {
     {"'s factor field must be a float", "", "factor_spelling", note,
      "a factor written as 4 instead of 4.0: the same number, and a warning of transformers alone",
      ""},
+    {"run out of tokens", "", "request_too_long", warning,
+     "prompt and answer have come to session_len: a talk that grows is refused from there on",
+     "--session-len up to what the model reaches (posenc explain MODEL), or a client that leaves "
+     "older messages out"},
+    {"Unsupported property MAX_PROMPT_LEN by CPU plugin", "", "engine_too_old", error,
+     "MAX_PROMPT_LEN is of the NPU, and this OpenVINO GenAI hands it to the parts of the model "
+     "that "
+     "run on the CPU as well",
+     "pip install -U openvino-genai; until then the text model alone (LLMPipeline) takes it"},
+    {"longer than allowed ", "Input length ", "request_too_long", warning,
+     "the text to embed is longer than the model's table; OpenVINO Model Server before 2025.3 does "
+     "not heed --truncate there",
+     "update the model server, or cut texts in the client", "longer than allowed "},
+    {"in prepare_fa2_from_position_ids", "", "packing_mistaken", error,
+     "FlashAttention 2 takes a row of position_ids for packed texts that begin at each 0: ids "
+     "without a 0 have no beginning, and three rows of M-RoPE have three (transformers 4.54 and "
+     "some after it)",
+     "pip install -U transformers, ids that begin at 0, none at all, or "
+     "attn_implementation='sdpa'"},
     {"object has no attribute 'rope_theta'", "", "transformers_mismatch", error,
      "code written for transformers 4 reads rope_theta of the configuration, which transformers 5 "
      "keeps in rope_parameters",
@@ -197,8 +216,10 @@ constexpr Message messages[] = {
      "for pictures under M-RoPE, four rows where a trainer adds the text's own",
      "posenc check-positions shows the ids as they should be"},
     {"CLIP can only handle sequences up to", "sequences up to ", "prompt_truncated", note,
-     "CLIP has a learned table of 77 rows: words behind them are not seen",
-     "say it in fewer words, or use the second text encoder (T5) for the long prompt"},
+     "CLIP has a learned table of 77 rows; where another encoder reads all of the prompt (T5 of "
+     "Flux and SD 3, the LLaMA of HunyuanVideo), that is harmless, and of Stable Diffusion 1, 2 "
+     "and XL the words behind are not seen",
+     "of a model with CLIP alone say it in fewer words"},
     {"cannot exceed the maximum allowed length of 448", "", "table_end", error,
      "Whisper's decoder has a learned table of 448 rows", "cut the labels to 448 tokens"},
     {"index-select invalid index", "invalid index ", "table_end", error,
@@ -430,7 +451,7 @@ constexpr Message messages[] = {
      "from; positions are right, and it costs time",
      "--swa-full keeps all tokens of layers with a window (memory); of a hybrid model a build with "
      "checkpoints (--ctx-checkpoints); a client that keeps the beginning of its prompts as it is"},
-    {"Image features and image tokens do not match", "tokens: ", "picture_cut", error,
+    {" tokens do not match: tokens: ", "tokens: ", "picture_cut", error,
      "the text has not as many places for pictures as the pictures have: it was cut within a "
      "picture, after its places were written",
      "a longer limit for texts (cutoff_len, max_length, max_prompt_length), or smaller pictures "
@@ -567,8 +588,10 @@ constexpr Message messages[] = {
      "the cache is full: prompts and answers of all slots have more tokens than -c together",
      longer},
     {"failed to find a memory slot for batch", "", "context_full", warning,
-     "the cache is full: prompt and answer have more tokens than -c, or than its share of a slot",
-     longer},
+     "the cache is full: prompt and answer have more tokens than -c, or than its share of a slot, "
+     "or several requests at once share it (the lines name their slots by id)",
+     "more tokens for all texts at the same time together, or one at a time: -np 1, in LM Studio "
+     "Max Concurrent Predictions 1"},
     {"is too large to process. increase the physical batch size", "input (", "batch_size", warning,
      "an embedding's text must be within one physical batch: no matter of position",
      "-ub LENGTH -b LENGTH, up to the model's context", "current batch size: "},
@@ -606,8 +629,10 @@ constexpr Message messages[] = {
      "(partial_rotary_factor)",
      "pip install -U vllm-ascend, or run the model where a part of a head can rotate"},
     {"input length exceeds", "", "request_too_long", warning,
-     "the text to embed is longer than the context that Ollama gave the model",
-     "options.num_ctx up to the file's context, or truncate: true"},
+     "the text to embed is longer than the context that Ollama gave the model, which is its file's "
+     "at most: 512 of mxbai-embed-large, all-minilm and other BERTs, whatever num_ctx says",
+     "texts in pieces that fit, truncate: true, or a model made for more (nomic-embed-text, "
+     "bge-m3); options.num_ctx helps up to the file's context alone"},
     {"Automatic RoPE Scaling: Using (", "base:", "stretched_by_engine", note,
      "koboldcpp raised the base by itself, as --contextsize is beyond what the file is made for",
      "--ropeconfig SCALE BASE sets a scaling that the model was trained with"},
