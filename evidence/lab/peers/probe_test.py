@@ -118,15 +118,21 @@ def llama_cases(server, flags):
     return made
 
 
+def factor_key(attention):
+    """llama.cpp makes the flag's factor anew under YaRN, and multiplies by the file's."""
+    return f"llama.rope.scaling.attn_factor=float:{attention:.6f}"
+
+
 def python_flags(scaling=None, scale=None, original=None, attention=None, base=None):
     kinds = {None: [], "linear": ["--rope_scaling_type", "1"], "yarn": ["--rope_scaling_type", "2"]}
-    named = {"rope_freq_scale": scale, "yarn_orig_ctx": original, "yarn_attn_factor": attention, "rope_freq_base": base}
-    return kinds[scaling] + [w for k, v in named.items() if v is not None for w in (f"--{k}", f"{v:g}")]
+    named = {"rope_freq_scale": scale, "yarn_orig_ctx": original, "rope_freq_base": base}
+    flags = kinds[scaling] + [w for k, v in named.items() if v is not None for w in (f"--{k}", f"{v:g}")]
+    return flags + (["--kv_overrides", factor_key(attention)] if attention else [])
 
 
 def server_flags(scaling=None, scale=None, original=None, attention=None, base=None):
     named = {"rope-scaling": scaling, "rope-freq-scale": scale, "yarn-orig-ctx": original,
-             "yarn-attn-factor": attention, "rope-freq-base": base}  # fmt: skip
+             "override-kv": factor_key(attention) if attention else None, "rope-freq-base": base}  # fmt: skip
     return [w for k, v in named.items() if v is not None for w in (f"--{k}", v if isinstance(v, str) else f"{v:g}")]
 
 
