@@ -11,7 +11,6 @@
 
 #include "posenc/context_parallel.h"
 #include "posenc/explain.h"
-#include "src/core/edit_distance.h"
 #include "src/core/try.h"
 #include "src/explain/text.h"
 #include "src/model/compare.h"
@@ -22,6 +21,7 @@
 #include "src/tools/doctor_parts.h"
 #include "src/tools/foreign_lines.h"
 #include "src/tools/log_lines.h"
+#include "src/tools/programs.h"
 #include "src/tools/recipes.h"
 #include "src/tools/roles.h"
 #include "src/tools/training.h"
@@ -66,15 +66,12 @@ class Doctor {
  private:
   const Model& intent() const { return *intent_->model; }
 
-  // Of an engine that has no profile its log can be read all the same; a name that is nearly one of
-  // those that have one is a slip.
+  // Of a program that has no profile its log can be read all the same.
   Expected<void> engines_without_profile() {
     for (auto engine = engines_.begin(); engine != engines_.end();) {
       const auto known = find_engine(*engine);
       const std::string name = engine->substr(0, engine->find('@'));
-      const bool slip = std::ranges::any_of(
-          engines(), [&](const Engine& one) { return detail::edit_distance(name, one.name) < 3; });
-      if (known || slip || name.size() < 3 || known.error().rule.contains("version")) {
+      if (known || !detail::is_known_without_profile(name)) {
         POSENC_CHECK(known);
         ++engine;
         continue;

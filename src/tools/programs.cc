@@ -111,6 +111,10 @@ constexpr Program programs[] = {
      .title = "Megatron-LM's pretrain_vlm.py",
      .advice = "it does not hand --rotary-base on: the base is 10000 whatever the flag says, so a "
                "model with another base is trained with the wrong rotation"},
+    {.word = "openvino",
+     .title = "OpenVINO",
+     .advice = "give what it prints, and the model's config.json",
+     .is_package = true},
     {.word = "aphrodite", .title = "Aphrodite", .advice = "a fork of vLLM: --engine vllm"},
     {.word = "mistralrs-server", .title = "mistral.rs", .advice = shares_memory},
     {.word = "mistralrs", .title = "mistral.rs", .advice = shares_memory, .is_package = true},
@@ -186,6 +190,11 @@ bool is_subcommand(std::string_view word) {
 }
 
 }  // namespace
+
+bool is_known_without_profile(std::string_view word) {
+  const auto* const program = std::ranges::find(programs, word, &Program::word);
+  return program != std::end(programs) && program->engine.empty();
+}
 
 std::optional<StartedProgram> started_program(std::span<const std::string> words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
