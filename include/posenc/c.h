@@ -577,9 +577,9 @@ typedef struct posenc_angle_form {
 } posenc_angle_form;
 
 /* The form and the plan of "selective_rope", "carope", "mamba3", "mamba3_halves", "grape_m" or
-   "repo". number: the theta of selective_rope, grape_m and repo, the rotated part of mamba3; 0: as their authors
-   have it. form->struct_size is to be set before. Errors: another name, an odd head_dim, a number
-   out of range. */
+   "repo". number: the theta of selective_rope, grape_m and repo, the rotated part of mamba3; 0: as
+   their authors have it. form->struct_size is to be set before. Errors: another name, an odd
+   head_dim, a number out of range. */
 POSENC_API posenc_status posenc_angle_form_named(const char* name, int64_t head_dim, double number,
                                                  posenc_angle_form* form,
                                                  posenc_plan** plan) POSENC_NOTHROW;

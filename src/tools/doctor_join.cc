@@ -274,14 +274,18 @@ class Joined {
   }
 
   // A scaling that stands alone beside the model's file, and reaches as far as is asked: read as
-  // that of a file which says no length of its own.
+  // that of a file which says no length of its own, or, where the scaling does not say how long the
+  // model was trained, of one with the model's.
   void covered_by(const Exhibit& scaling) {
     if (!scaling.as.starts_with(scaling_alone) || out_.length <= 0) return;
     const auto model = std::ranges::find_if(
         out_.evidence, [](const Exhibit& one) { return one.model.has_value(); });
     if (model == out_.evidence.end()) return;
-    std::string text =
-        R"({"model_type": "llama", "max_position_embeddings": 1, )" + scaling.text + "}";
+    const bool says_trained = scaling.text.contains("original_max_position_embeddings");
+    const std::int64_t context =
+        says_trained ? 1 : std::max<std::int64_t>(model->model->context, 1);
+    std::string text = R"({"model_type": "llama", "max_position_embeddings": )" +
+                       std::to_string(context) + ", " + scaling.text + "}";
     std::ranges::replace(text, '\'', '"');  // as Python prints it
     const auto scaled = read_config(text);
     if (scaled && reach(*scaled) >= out_.length) drop("beyond_context");

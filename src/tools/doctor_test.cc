@@ -521,6 +521,11 @@ TEST(Doctor, AScalingBesideItsModelReachesAsFarAsItDoes) {
   };
   EXPECT_FALSE(found_of(at(131072), "beyond_context"));
   EXPECT_TRUE(found_of(at(262144), "beyond_context"));
+  // Without a trained length of its own the scaling is of the model's.
+  std::vector<Exhibit> alone = exhibits_of("qwen3-8b");
+  alone.push_back(
+      text_exhibit("config.json", R"("rope_scaling": {"rope_type": "yarn", "factor": 2.0})"));
+  EXPECT_FALSE(found_of(diagnosed(std::move(alone), {.length = 65536}), "beyond_context"));
   // Of Llama 3's keys another factor stands first.
   std::vector<Exhibit> all = exhibits_of("qwen3-8b");
   all.push_back(text_exhibit("config.json", R"("rope_scaling": {"rope_type": "llama3",
