@@ -45,7 +45,7 @@ class Posenc(ConanFile):
     def build(self):
         cmake = CMake(self)
         cmake.configure()
-        cmake.build(target="posenc")
+        cmake.build()  # what install() takes: the libraries of claims and bench as well
 
     def package(self):
         CMake(self).install()

@@ -16,7 +16,7 @@ posenc ($version) unstable; urgency=medium
 
   * Release $version: see CHANGELOG.md.
 
- -- posenc developers <posenc@localhost>  $(git -C "$root" log -1 --format=%cD)
+ -- posenc developers <posenc@example.org>  $(git -C "$root" log -1 --format=%cD)
 EOF
 dpkg-buildpackage --no-sign --build=binary >"$build/log" 2>&1 || { tail -40 "$build/log"; exit 1; }
 lintian --fail-on error ../*.changes

@@ -49,7 +49,8 @@ constexpr struct {
   std::string_view families;
   double theta;
 } mlx_thetas[] = {
-    {"qwen2 qwen2_moe gemma3_text minicpm minicpm3 mixtral exaone_moe lfm2 lfm2_moe plamo3", 1e6},
+    {"qwen2 qwen2_moe gemma3 gemma3_text minicpm minicpm3 mixtral exaone_moe lfm2 lfm2_moe plamo3",
+     1e6},
     {"cohere", 8e6},
     {"cohere2", 50000},
     {"falcon_h1", 1e11},

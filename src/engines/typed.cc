@@ -116,10 +116,10 @@ void type_in(const TypedTarget& target, const Model& model, Translation& out) {
   std::int64_t tokens = out.length;
   if (made_for > 0 && tokens > made_for) {
     out.notes.push_back({Kind::lost, grouped(tokens) + " tokens are beyond the " +
-                                         grouped(made_for) +
-                                         " that the file is made for, and no word of " +
+                                         grouped(made_for) + " that the file is made for. What " +
                                          std::string(target.program.title) +
-                                         " scales it: posenc extend MODEL --to " +
+                                         " has for that, a base or a linear scale, this model was "
+                                         "not trained with: posenc extend MODEL --to " +
                                          std::to_string(tokens) + " plans a scaling for the file"});
     tokens = made_for;
   }

@@ -97,6 +97,39 @@ double rounding(DType type) {
   return type == DType::bf16 ? 0x1p-9 : type == DType::f16 ? 0x1p-12 : 0x1p-22;
 }
 
+namespace {
+
+// Slots of a cache that nothing was written into, or zeros that fill a batch up, are no tokens.
+void leave_zeros_out(Dump& dump) {
+  std::vector<bool> kept(static_cast<std::size_t>(dump.tokens));
+  const auto row = [&](std::int64_t head, std::int64_t token) {
+    return dump.after.begin() + (head * dump.tokens + token) * dump.dim;
+  };
+  for (std::int64_t t = 0; t < dump.tokens; ++t) {
+    bool any = false;
+    for (std::int64_t h = 0; h < dump.heads && !any; ++h)
+      any = std::any_of(row(h, t), row(h, t) + dump.dim, [](double x) { return x != 0; });
+    kept[static_cast<std::size_t>(t)] = any;
+    if (!any) dump.zeros.push_back(t);
+  }
+  constexpr std::int64_t least = 2;  // tokens
+  if (dump.tokens - std::ssize(dump.zeros) < least) dump.zeros.clear();
+  if (dump.zeros.empty()) return;
+  std::vector<double> after;
+  for (std::int64_t h = 0; h < dump.heads; ++h)
+    for (std::int64_t t = 0; t < dump.tokens; ++t)
+      if (kept[static_cast<std::size_t>(t)])
+        after.insert(after.end(), row(h, t), row(h, t) + dump.dim);
+  for (std::vector<std::int64_t>& positions : dump.positions) {
+    std::int64_t t = 0;
+    std::erase_if(positions, [&](std::int64_t) { return !kept[static_cast<std::size_t>(t++)]; });
+  }
+  dump.after = std::move(after);
+  dump.tokens -= std::ssize(dump.zeros);
+}
+
+}  // namespace
+
 Expected<Dump> read_dump(const RotationDump& from) {
   const Tensor& after = from.after;
   if (after.rank != 3 && after.rank != 4)
@@ -138,6 +171,7 @@ Expected<Dump> read_dump(const RotationDump& from) {
     dump.noise = std::max(dump.noise, rounding_of(dump.before));
     return dump;
   }
+  leave_zeros_out(dump);
   // The first token in place of all that stood there before.
   dump.before.resize(dump.after.size());
   for (std::int64_t h = 0; h < dump.heads; ++h)

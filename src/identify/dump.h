@@ -18,7 +18,8 @@ struct Dump {
   // axis.
   std::vector<std::vector<std::int64_t>> positions = {};
   std::int64_t origin = 0;
-  double noise = 0;  // rounding of a number of `after`, as a share of it
+  std::vector<std::int64_t> zeros = {};  // tokens left out: nothing but zeros, as of padding
+  double noise = 0;                      // rounding of a number of `after`, as a share of it
 
   double was(std::int64_t head, std::int64_t token, std::int64_t channel) const {
     return before[static_cast<std::size_t>((head * tokens + token) * dim + channel)];

@@ -28,6 +28,10 @@ class Identification {
 
   Identified run() && {
     out_.dim = dump_.dim;
+    if (!dump_.zeros.empty())
+      say("tokens " + detail::layer_list(dump_.zeros) +
+          " are zeros, as padding and empty slots are: they are left out, and the others numbered "
+          "without them");
     const auto zero = [](const std::vector<std::int64_t>& row) {
       return std::ranges::all_of(row, [](std::int64_t p) { return p == 0; });
     };

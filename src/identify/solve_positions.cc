@@ -110,6 +110,14 @@ std::string words(const Run& run) {
          span(run.position, run.count);
 }
 
+// Behind the second run, the first that does not go on from the one before, but earlier.
+std::vector<Run>::const_iterator first_backwards(const std::vector<Run>& runs) {
+  for (auto run = runs.begin() + std::min<std::ptrdiff_t>(2, std::ssize(runs)); run != runs.end();
+       ++run)
+    if (run->position < std::prev(run)->position + std::prev(run)->count) return run;
+  return runs.end();
+}
+
 // The kind of slip that has left such runs, and the token at which positions jump.
 Finding slip(const std::vector<Run>& runs, std::int64_t tokens) {
   Finding finding{.severity = Severity::error};
@@ -155,6 +163,26 @@ Finding slip(const std::vector<Run>& runs, std::int64_t tokens) {
     finding.message = at + "a ring buffer of " + grouped(tokens) +
                       " slots: the newest tokens stand in the first slots";
     finding.cure = "read a token's position from the cache, not from its slot";
+  } else if (runs.size() == 3 && runs[2].position + runs[2].count == second.position &&
+             first.position + first.count <= runs[2].position) {
+    finding.code = "positions_wrapped";
+    finding.message = at + "a ring buffer of " + grouped(tokens - first.count) +
+                      " slots behind the first " + grouped(first.count) +
+                      " tokens, which are kept: the newest tokens stand at its beginning";
+    finding.cure = "read a token's position from the cache, not from its slot";
+  } else if (const auto back = first_backwards(runs); jump > 0 && back != runs.end()) {
+    const Run& before = *std::prev(back);
+    const std::int64_t next = before.position + before.count;
+    const bool counted = back->position == back->token;
+    finding.code = "positions_jump";
+    finding.position = back->token;
+    finding.message = "positions go back by " + grouped(next - back->position) + " at token " +
+                      grouped(back->token) + ", behind one at " + grouped(next - 1) +
+                      (counted ? ": new tokens are counted by the keys that were kept, and not by "
+                                 "the text, so that they stand among or before older ones"
+                               : "");
+    finding.cure = "rotate token " + grouped(back->token) + " for position " + grouped(next) +
+                   (counted ? ": an evicting cache must count its tokens apart from its keys" : "");
   } else if (jump > 0) {
     finding.code = "positions_gap";
     finding.message = at + "they go on " + grouped(jump) +
@@ -200,6 +228,14 @@ Expected<std::optional<SolvedPositions>> solve_positions(const RotationDump& fro
   const std::vector<Run> runs =
       shifted ? std::vector<Run>{{0, off.front(), dump.tokens}} : runs_of(out.at);
   out.slip = slip(runs, dump.tokens);
+  if (!dump.zeros.empty()) {
+    const bool counted = std::ranges::find(off, std::ssize(dump.zeros)) != off.end();
+    if (counted && out.slip.code == "positions_gap")
+      out.slip.message += "; it is as many as there are zeros, so that padding was counted";
+    // One for each token again: those of zeros keep what was told of them.
+    for (const std::int64_t t : dump.zeros)
+      out.at.insert(out.at.begin() + t, from.positions.at(t, 0, 0));
+  }
   out.slip.layers = group->layers;
   return out;
 }

@@ -62,6 +62,31 @@ TEST(SolvePositions, ARingBuffer) {
   EXPECT_EQ(slip(joined(from(40, 8), from(8, 32))), "positions_wrapped");
 }
 
+TEST(SolvePositions, ARingBufferBehindTokensThatAreKept) {
+  EXPECT_EQ(slip(joined(joined(from(0, 4), from(64, 36)), from(40, 24))), "positions_wrapped");
+}
+
+TEST(SolvePositions, NewTokensCountedByWhatAnEvictionKept) {
+  EXPECT_EQ(slip(joined(joined(from(0, 4), from(180, 60)), from(64, 32))), "positions_jump");
+}
+
+TEST(SolvePositions, SlotsOfZerosAreNoTokens) {
+  Shown shown{.heads = 2, .tokens = 40, .dim = 64};
+  shown.fill(3, true).rotate_by({.rope_theta = 1e6});
+  for (std::int64_t h = 0; h < shown.heads; ++h)
+    for (std::int64_t t = 0; t < 5; ++t)
+      for (std::int64_t c = 0; c < shown.dim; ++c) shown.after.set(shown.after.offset(h, t, c), 0);
+  const RotationDump dump{
+      .after = shown.after, .positions = Positions::range(0, 40), .repeated = true};
+  const auto solved = solve_positions(dump, small_llama());
+  ASSERT_TRUE(solved);
+  EXPECT_FALSE(*solved);  // the others stand where they are said to
+  const auto found = identify(dump);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->verdict, Rotated::rotation);
+  EXPECT_TRUE(found->cannot_tell.front().starts_with("tokens 0–4 are zeros"));
+}
+
 TEST(SolvePositions, PaddingOnTheLeft) {
   EXPECT_EQ(slip(joined({1, 1, 1, 1, 1}, from(0, 20))), "padding");
 }

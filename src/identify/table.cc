@@ -231,6 +231,18 @@ Expected<IdentifiedTable> identify_table(const Tensor& cos, const Tensor& sin) {
   std::vector<double> all = cosines->values;
   all.insert(all.end(), sines->values.begin(), sines->values.end());
   out.kept = detail::kept_type(all);
+  if (std::ranges::all_of(all, [](double x) { return x == 0; })) {
+    out.rotation.findings.push_back(
+        {.code = "constant",
+         .expected = "1 in the cosines of position 0",
+         .found = "0 in every cosine and sine",
+         .message = "the table was never filled: it makes every query and key 0, so that attention "
+                    "is the mean of all values. A buffer that is saved with no weights is empty "
+                    "where a model is built without its initialisation (meta device, "
+                    "low_cpu_mem_usage, transformers 5)",
+         .cure = "compute the table when the weights have been loaded"});
+    return out;
+  }
   if (auto alike = one_speed(*cosines, *sines)) {
     out.rotation.findings.push_back(*std::move(alike));
     return out;

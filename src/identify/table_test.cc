@@ -122,6 +122,15 @@ TEST(IdentifyTable, OneSpeedForAllPairs) {
   EXPECT_EQ(found.rotation.findings.front().code, "frequencies_alike");
 }
 
+TEST(IdentifyTable, ATableThatNobodyFilledIsNamed) {
+  std::vector<float> zeros(64 * 32);
+  const Tensor table = Tensor::dense(zeros.data(), {64, 32});
+  const auto found = identify_table(table, table);
+  ASSERT_TRUE(found);
+  ASSERT_FALSE(found->rotation.findings.empty());
+  EXPECT_EQ(found->rotation.findings.front().code, "constant");
+}
+
 TEST(IdentifyTable, AFloatProductIsNotExact) {
   const IdentifiedTable found = found_table([](std::int64_t t, std::int64_t r) {
     return static_cast<double>(static_cast<float>(t) * static_cast<float>(wave(r)));

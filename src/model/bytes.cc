@@ -42,7 +42,9 @@ OtherFile what_else(std::string_view text) {
 // By its keys.
 OtherFile what_else(const detail::Json& json) {
   if (json.find("model_type") || json.find("_class_name")) return {};
-  if (json.find("added_tokens") || json.find("tokenizer_class") || json.find("vocab"))
+  const bool has_layers = json.find("num_hidden_layers") || json.find("hidden_size");
+  if (!has_layers &&
+      (json.find("added_tokens") || json.find("tokenizer_class") || json.find("vocab")))
     return {"a tokenizer's file", beside};
   if (json.find("weight_map")) return {"an index of weights", beside};
   if (json.find("peft_type"))

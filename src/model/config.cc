@@ -48,6 +48,21 @@ std::string first_class(const Section& whole) {
   return {};
 }
 
+// A known family whose file names a changed copy of its code: modeling_llama_yarn for llama.
+void lint_changed_class(Reading& reading, const Section& whole) {
+  const Json* map = whole.raw("auto_map");
+  for (const char* key : {"AutoModelForCausalLM", "AutoModel"}) {
+    const Json* entry = map ? map->find(key) : nullptr;
+    const std::string* path = entry ? entry->get<std::string>() : nullptr;
+    if (!path || !path->contains("modeling_" + reading.family + "_")) continue;
+    return reading.warn("own_code", "auto_map names " + printable(*path, 80) +
+                                        ", code of the model's own, which runs where "
+                                        "trust_remote_code is on and may rotate otherwise; the "
+                                        "plan is that of transformers' class for " +
+                                        reading.family);
+  }
+}
+
 std::string type_of(const Section& whole, const Section& text) {
   // Wan's own files have a model_type besides, which says what it makes a video of.
   const auto of_diffusers = whole.word("_class_name");
@@ -386,6 +401,7 @@ Expected<Model> read_config_json(const Json& json, std::string_view name) {
     read_tower(vision, inner ? inner->value : "");
   if (const Section audio = model.section("audio_config"); audio && !has_parts) read_audio(audio);
   lint_ignored(text, family ? *family : unknown_family());
+  if (family && !family->own_code) lint_changed_class(reading, whole);
   if (!whole.has("_class_name"))
     lint_unasked(text, !family || family->own_code || whole.has("auto_map"));
   compile_all(reading);

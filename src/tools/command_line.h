@@ -54,6 +54,10 @@ Expected<std::int64_t> tokens_of_a_request(const Model& file, const Model& told,
                                            const CommandLine& line, std::int64_t asked,
                                            std::vector<Finding>& findings);
 
+// Of a text of `wanted` tokens, which the `served` tokens of the line do not hold.
+Finding served_shorter(const Model& model, std::string_view command, std::int64_t served,
+                       std::int64_t wanted);
+
 // A server or a chat of llama.cpp that has so few tokens for prompt and answer that it forgets.
 std::optional<Finding> few_tokens(const CommandLine& line, double tokens);
 

@@ -37,6 +37,15 @@ class MegatronFlags {
                   "write 0.5 for half of each head");
     rope.rope_theta = base;
     rope.partial_rotary_factor = part;
+    const CommandFlag* type = line_.find("--position-embedding-type");
+    if (part < 1 && type && type->value == "yarn") {
+      findings_.push_back(line_finding(
+          "flag_unread", Severity::error, "--rotary-percent " + number_text(part),
+          "Megatron's YarnRotaryEmbedding does not read the flag: all channels of a head rotate "
+          "(Megatron-LM#7476)",
+          "a Megatron-LM that has that change, or train with --position-embedding-type rope"));
+      rope.partial_rotary_factor = 1;
+    }
     POSENC_TRY(scaling, scaling_of());
     rope.scaling = std::move(scaling);
     return rope;
@@ -119,6 +128,15 @@ class MegatronFlags {
             "gpt_builders.py does not hand the flag on: Megatron trains with factor 8 "
             "(Megatron-LM#6305)",
             "pass rope_scaling_factor to GPTModel in gpt_builders.py"));
+      for (const char* name : {"--rotary-scaling-factor", "--yarn-rotary-scaling-factor"})
+        if (const CommandFlag* flag = line_.find(name))
+          findings_.push_back(line_finding(
+              "flag_unread", Severity::error, std::string(name) + " " + printable(flag->value, 20),
+              "it is YaRN's: --use-rope-scaling has --rope-scaling-factor, 8 where it is not "
+              "given, which gpt_builders.py does not hand on either (Megatron-LM#6305): Megatron "
+              "trains with factor 8",
+              "pass rope_scaling_factor=" + printable(flag->value, 20) +
+                  " to GPTModel in gpt_builders.py"));
       POSENC_TRY(divided, number("--rotary-seq-len-interpolation-factor", 1, 0));
       if (divided != 1)
         findings_.push_back(line_finding(

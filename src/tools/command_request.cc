@@ -74,8 +74,8 @@ class Request {
     say("beyond_context", Severity::warning, grouped(reached), grouped(asked_),
         ends ? "more tokens than the model is made for: vLLM ends with an error"
              : "the engine is started for more tokens than the model is made for",
-        "posenc extend MODEL --to " + std::to_string(asked_) + " --engine " + line_.engine +
-            " writes a scaling for it" +
+        self_extended_further() + "posenc extend MODEL --to " + std::to_string(asked_) +
+            " --engine " + line_.engine + " writes a scaling for it" +
             (recipe && recipe->factor * static_cast<double>(recipe->trained) >=
                            static_cast<double>(asked_)
                  ? "; " + std::string(recipe->source) + " publish YaRN by " +
@@ -194,6 +194,18 @@ class Request {
           "the flag",
           "run llama-cli, or scale: posenc extend MODEL --to LENGTH --engine llama.cpp");
     return stretched;
+  }
+
+  // The least --grp-attn-n that reaches what is asked for, by the width as it is; "" without one.
+  std::string self_extended_further() const {
+    const std::int64_t trained = std::max(told_.context, reach(told_)),
+                       width = count("--grp-attn-w", 512).value_or(0);
+    if (count("--grp-attn-n", 1).value_or(1) == 1 || width >= trained) return {};
+    std::int64_t n = (asked_ - width + trained - width - 1) / (trained - width);
+    while (n <= width && width % n != 0) ++n;
+    if (n > width) return {};
+    return "--grp-attn-n " + std::to_string(n) + " reaches " +
+           grouped((trained - width) * n + width) + "; or ";
   }
 
   // koboldcpp shifts a full context unless it is told not to, and moves no key that is quantised.
@@ -388,6 +400,38 @@ Expected<std::int64_t> tokens_of_a_request(const Model& file, const Model& told,
                                            const CommandLine& line, std::int64_t asked,
                                            std::vector<Finding>& findings) {
   return Request(file, told, line, asked, findings).tokens();
+}
+
+Finding served_shorter(const Model& model, std::string_view command, std::int64_t served,
+                       std::int64_t wanted) {
+  struct Flag {
+    std::string_view engine, told;
+  };
+  constexpr Flag flags[] = {
+      {"llama.cpp", "-c "},   {"vllm", "--max-model-len "},   {"sglang", "--context-length "},
+      {"ollama", "num_ctx "}, {"tgi", "--max-total-tokens "}, {"lmdeploy", "--session-len "}};
+  const auto line = read_command_line(command);
+  const CommandFlag* count = line ? line->find("--parallel") : nullptr;
+  double slots = count && !line->find("--kv-unified") ? number_of_flag(*count).value_or(1) : 1;
+  if (line && line->engine == "ollama") slots = 1;  // num_ctx is of one request
+  const bool shares = slots > 1 && slots < 1e6;
+  const auto* flag = std::ranges::find(flags, line ? line->engine : "", &Flag::engine);
+  const std::int64_t needed = shares ? wanted * std::llround(slots) : wanted;
+  std::string cure = flag == std::end(flags) ? "a length of " + std::to_string(needed)
+                                             : std::string(flag->told) + std::to_string(needed);
+  if (shares) cure += ", or --kv-unified, by which one slot may have all that -c has";
+  const std::int64_t reached = std::max(model.context, reach(model));
+  if (reached > 0 && reached < wanted) cure += "; the model's own files end at " + grouped(reached);
+  return {.code = "context_shorter",
+          .severity = Severity::warning,
+          .expected = grouped(wanted),
+          .found = grouped(served),
+          .message = (shares ? "each of " + std::to_string(std::llround(slots)) + " slots has "
+                             : "the line serves ") +
+                     grouped(served) +
+                     " tokens, fewer than are asked about: a longer text is refused, or loses its "
+                     "beginning",
+          .cure = std::move(cure)};
 }
 
 std::optional<Finding> few_tokens(const CommandLine& line, double tokens) {

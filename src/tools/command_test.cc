@@ -281,6 +281,20 @@ TEST(EngineCommand, ADraftThatIsShorterIsTold) {
                      "draft_overrides"));
 }
 
+TEST(EngineCommand, MegatronsYarnRotatesWholeHeads) {
+  const auto read = read_command(
+      *read_config(R"({"model_type": "glm4", "hidden_size": 4096, "num_attention_heads": 32,
+          "num_key_value_heads": 2, "head_dim": 128, "num_hidden_layers": 2,
+          "partial_rotary_factor": 0.5, "rope_theta": 10000.0, "max_position_embeddings": 32768})"),
+      "pretrain_gpt.py --position-embedding-type yarn --rotary-percent 0.5 --rotary-base 10000 "
+      "--yarn-rotary-scaling-factor 4 --yarn-original-max-position-embeddings 32768");
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_EQ(std::ranges::count(read->findings, "flag_unread", &Finding::code), 1);
+  const auto plan = compile(read->reading.model.groups.front());
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->rotate->slice.rotary_dim, 128);
+}
+
 TEST(EngineCommand, MegatronDropsItsScalingFactor) {
   const auto read = by("llama-3.2-3b",
                        "pretrain_gpt.py --position-embedding-type rope --rotary-base 500000 "

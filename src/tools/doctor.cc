@@ -477,6 +477,11 @@ class Doctor {
       return cannot(one, error);
     }
     if (out_.length == 0) out_.length = read->length;
+    if (read->length > 0 && read->length < options_.length) {
+      std::erase_if(*found, [](const Finding& one) { return one.code == "slots"; });
+      found->insert(found->begin(),
+                    detail::served_shorter(intent(), one.text, read->length, options_.length));
+    }
     detail::removed_later(*found, read->reading.engine.name, engines_);
     add_all(*std::move(found), "command", read->reading.engine, "by the engine's profile");
   }

@@ -112,12 +112,86 @@ Finding against(const LayerGroup& group, const Rotate& rotate, const std::vector
       .cure = "posenc explain MODEL --pairs prints them; a scaling or a base was not read"};
 }
 
+// One pair that leaves the ladder of a base: RIFLEx slows one of a video's time. The base is that
+// of all others, by the first and the last of them.
+std::optional<Finding> odd_pair(const std::vector<double>& printed,
+                                const std::vector<double>& resolution) {
+  constexpr std::ptrdiff_t few = 6;
+  const std::ptrdiff_t count = std::ssize(printed);
+  if (count < few || printed.front() != 1 || !(printed.back() > 0)) return std::nullopt;
+  const double slope = std::log(printed.back()) / static_cast<double>(count - 1);
+  std::optional<std::int64_t> odd;
+  for (std::int64_t r = 0; r < count; ++r) {
+    const double meant = std::exp(slope * static_cast<double>(r));
+    const auto i = static_cast<std::size_t>(r);
+    const double last = resolution.back() / printed.back() * meant;  // of the slope
+    if (std::abs(printed[i] - meant) <= 2 * (resolution[i] + last) + 1e-5 * meant) continue;
+    if (odd) return std::nullopt;
+    odd = r;
+  }
+  if (!odd) return std::nullopt;
+  const double base = std::exp(-slope * static_cast<double>(count));
+  return Finding{
+      .code = "odd_pair",
+      .severity = Severity::warning,
+      .pair = odd,
+      .expected = shown(std::exp(slope * static_cast<double>(*odd)), 5),
+      .found = shown(printed[static_cast<std::size_t>(*odd)], 5),
+      .message = "pair " + std::to_string(*odd) + " of " + std::to_string(count) +
+                 " rotates at another speed than base " + shown(base, 3) +
+                 " gives it, all others at theirs: RIFLEx slows one pair of the frames so that a "
+                 "longer video does not repeat",
+      .cure = "right where the engine was asked for it"};
+}
+
+// Axes of a picture or a video, each with frequencies of its own: which one these are of.
+std::optional<Finding> of_an_axis(const LayerGroup& group, const Rotate& rotate,
+                                  const std::vector<double>& printed,
+                                  const std::vector<double>& resolution) {
+  constexpr std::string_view names[] = {"first axis", "second axis", "third axis", "fourth axis"};
+  for (std::int64_t axis = 0; axis < std::min<std::int64_t>(rotate.frequencies.axes, 4); ++axis) {
+    std::vector<double> meant;
+    for (std::int64_t r = 0; r < rotate.pairs(); ++r)
+      if (const double frequency = rotate.at(0, axis, r); frequency != 0)
+        meant.push_back(frequency);
+    if (meant.size() != printed.size()) continue;
+    std::vector<std::int64_t> pairs;
+    for (std::size_t i = 0; i < meant.size(); ++i)
+      if (std::abs(printed[i] - meant[i]) > 2 * resolution[i] + 1e-6 * meant[i])
+        pairs.push_back(static_cast<std::int64_t>(i));
+    const std::string whose = std::string(names[axis]);
+    if (pairs.empty())
+      return Finding{.code = "inv_freq_agrees",
+                     .severity = Severity::note,
+                     .stack = group.stack,
+                     .layers = group.layers,
+                     .message = "the printed frequencies are those of the " + whose +
+                                ", as far as their digits go"};
+    if (auto odd = odd_pair(printed, resolution); odd && pairs.size() == 1) {
+      odd->stack = group.stack;
+      odd->layers = group.layers;
+      odd->message = whose + ": " + odd->message;
+      return odd;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Expected<std::optional<Finding>> compare_frequencies(const Model* model, std::string_view text,
                                                      std::int64_t length) {
   std::vector<double> resolution;
   POSENC_TRY(printed, read_printed_frequencies(text, &resolution));
+  std::optional<Finding> of_axis;
+  if (model)
+    for (const LayerGroup& group : model->groups)
+      if (const auto plan = compile(group, length);
+          !of_axis && plan && plan->rotate && plan->rotate->frequencies.axes > 1)
+        of_axis = of_an_axis(group, *plan->rotate, printed, resolution);
+  if (of_axis) return of_axis;
+  if (!model)
+    if (auto odd = odd_pair(printed, resolution)) return odd;
   if (auto strange = without_a_base(printed, resolution)) return strange;
   if (auto rounded = kept_in_float8(printed, resolution)) return rounded;
   std::optional<Finding> nearest;

@@ -456,6 +456,76 @@ TEST(Doctor, AServerThatCapsItsSlotsSaysSoInItsLog) {
   EXPECT_EQ(found_of(found, "context_capped")->found, "40,960");
 }
 
+TEST(Doctor, ALineThatServesLessThanIsAskedAboutIsNotRight) {
+  const auto said = [](const char* line) -> Diagnosed {
+    const Diagnosis found =
+        diagnosed({evidence_of("qwen3-8b"), text_exhibit("line", line)}, {.length = 20000});
+    const auto at = std::ranges::find_if(
+        found.findings, [](const Diagnosed& one) { return one.finding.code == "context_shorter"; });
+    return at == found.findings.end() ? Diagnosed{} : *at;
+  };
+  EXPECT_TRUE(
+      said("llama-server -m m.gguf -c 40960 --parallel 4").finding.cure.starts_with("-c 80000"));
+  EXPECT_EQ(said("vllm serve Qwen/Qwen3-8B --max-model-len 8192").finding.cure,
+            "--max-model-len 20000");
+  EXPECT_EQ(said("vllm serve Qwen/Qwen3-8B --max-model-len 32768").finding.code, "");
+  EXPECT_EQ(said("llama-server -m m.gguf -c 40960 --parallel 4 -kvu").finding.code, "");
+}
+
+TEST(Doctor, AScriptThatStartsAnEngineIsItsLine) {
+  const char* script =
+      "#!/bin/bash\nexport VLLM_USE_V1=1\nvllm serve Qwen/Qwen3-8B \\\n  --max-model-len 131072 "
+      "\\\n"
+      "  --hf-overrides '{\"rope_parameters\": {\"rope_type\": \"yarn\", \"rope_theta\": 1000, "
+      "\"factor\": 4, \"original_max_position_embeddings\": 32768}}'\n";
+  const Diagnosis found = diagnosed({evidence_of("qwen3-8b"), text_exhibit("serve.sh", script)});
+  EXPECT_EQ(found.evidence.back().kind, ExhibitKind::command) << found.evidence.back().as;
+  EXPECT_TRUE(found_of(found, "rope_theta"));
+  EXPECT_EQ(found_of(found, "rope_scaling")->severity, Severity::note);
+}
+
+TEST(Doctor, OnePairThatLeavesTheLadderIsNamed) {
+  const Diagnosis alone = diagnosed(
+      {text_exhibit("f.txt",
+                    "freqs_t = tensor([1.000000, 0.226195, 0.100000, 0.031623, 0.010000, 0.003162, "
+                    "0.001000, 0.000316])")});
+  ASSERT_TRUE(found_of(alone, "odd_pair"));
+  EXPECT_EQ(found_of(alone, "odd_pair")->pair, 1);
+  const Diagnosis plain =
+      diagnosed({text_exhibit("f.txt", "[1.0, 0.31623, 0.1, 0.031623, 0.01, 0.0031623, 0.001]")});
+  EXPECT_FALSE(found_of(plain, "odd_pair"));
+}
+
+TEST(Doctor, FrequenciesOfAVideoAreThoseOfOneAxis) {
+  const auto wan = read_config(
+      R"({"_class_name": "WanTransformer3DModel", "attention_head_dim": 128,
+          "num_attention_heads": 12, "num_layers": 30, "rope_max_seq_len": 1024})");
+  ASSERT_TRUE(wan);
+  std::vector<double> time;
+  for (int r = 0; r < 22; ++r) time.push_back(std::pow(10000.0, -r / 22.0));
+  const auto code_with = [&](double fifth) {
+    std::string text = "# time, 321 frames\n[";
+    for (std::size_t r = 0; r < time.size(); ++r)
+      text += (r == 0 ? "" : ", ") + number_text(r == 5 ? fifth : time[r]);
+    const Diagnosis found =
+        diagnosed({model_exhibit("wan", *wan), text_exhibit("f.txt", text + "]")});
+    return found.findings.empty() ? "" : found.findings.front().finding.code;
+  };
+  EXPECT_EQ(code_with(time[5]), "inv_freq_agrees");
+  EXPECT_EQ(code_with(0.0698131700797732), "odd_pair");
+}
+
+TEST(Doctor, AScalingInBracesIsReadWhoeverIsAskedForIt) {
+  std::vector<Exhibit> all = exhibits_of("qwen3-8b");
+  all.push_back(text_exhibit("line",
+                             "aphrodite run M --max-model-len 65536 --rope-scaling "
+                             "'{\"type\":\"dynamic\",\"factor\":4.0}'"));
+  const Diagnosis found = diagnosed(std::move(all));
+  EXPECT_TRUE(found_of(found, "program_unknown"));
+  EXPECT_FALSE(found_of(found, "wrapper_scaling"));
+  EXPECT_FALSE(found_of(found, "beyond_context"));
+}
+
 TEST(Doctor, SlotsNeedNoModel) {
   EXPECT_TRUE(
       found_of(diagnosed({text_exhibit("line", "llama-server -m m.gguf -ngl 99 -np 4")}), "slots"));

@@ -262,8 +262,12 @@ Exhibit text_exhibit(std::string name, std::string text) {
   const bool refuses = tells && std::ranges::any_of(log->remarks, [](const Finding& one) {
                          return one.code == "flag_removed" || one.code == "flag_refused";
                        });
+  std::ptrdiff_t ends = 0;  // of lines that do not go on
+  for (std::size_t at = trimmed.find('\n'); at != trimmed.npos; at = trimmed.find('\n', at + 1))
+    ends += at == 0 || trimmed[at - 1] != '\\';
+  const bool short_text = ends < 3 || trimmed.starts_with("#!");
   const bool stamped = trimmed.starts_with("time=") || trimmed.contains(" level=");  // of a log
-  if (line && !refuses && (!tells || (std::ranges::count(trimmed, '\n') < 3 && !stamped)))
+  if (line && !refuses && (!tells || (short_text && !stamped)))
     return as(ExhibitKind::command, "a command line of " + line->engine);
   // A program that nobody knows, whose settings say by their names what they are.
   const bool is_known = !line && line.error().rule.starts_with("posenc has no profile of ");
@@ -284,10 +288,11 @@ Exhibit text_exhibit(std::string name, std::string text) {
     return as(ExhibitKind::versions, all);
   }
   // A length alone that its engine is to serve.
+  const bool scales = trimmed.contains("rope-scaling") || trimmed.contains("rope_scaling");
   for (const char* key : {"max_model_length", "max_model_len", "max-model-len", "max_seq_len"})
     for (const char* between : {"=", " ", ": "})
       if (const auto tokens = detail::number_after(trimmed, key + std::string(between));
-          !line && tokens && *tokens >= 1 && *tokens < 0x1p40) {
+          !line && !scales && tokens && *tokens >= 1 && *tokens < 0x1p40) {
         text = "command: eval\nmax_model_len: " + std::to_string(std::llround(*tokens)) + "\n";
         return as(ExhibitKind::training, "a line of a program that asks for " +
                                              grouped(std::llround(*tokens)) + " tokens");
@@ -317,6 +322,10 @@ Expected<std::vector<double>> read_printed_frequencies(std::string_view text,
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
   };
   for (std::size_t i = 0; i < text.size();) {
+    if (text[i] == '#' && (i == 0 || text[i - 1] == '\n')) {  // what somebody wrote above them
+      i = std::min(text.find('\n', i), text.size());
+      continue;
+    }
     const bool begins =
         is_digit(text[i]) && (i == 0 || !(is_letter(text[i - 1]) || is_digit(text[i - 1]) ||
                                           text[i - 1] == ':' || text[i - 1] == '.'));

@@ -66,6 +66,7 @@ constexpr LintRule lint_rules[] = {
     {"odd_rotary_part", error, "take a part that is an even number of channels"},
     {"partial_disputed", warning, "check the engine you serve with"},
     {"sections_disputed", warning, "check the engine you serve with"},
+    {"own_code", note, "compare posenc explain with that code"},
     {"own_code_key", warning, "check which of the two you run"},
     {"unknown_key", warning, "correct its spelling, or drop the key"},
     {"unread_key", warning, "drop the key, or correct model_type"},
@@ -131,6 +132,9 @@ void lint_gguf(const Model& model, std::vector<Finding>& findings) {
     const auto at = std::ranges::find(group.provenance, "rope_theta", &Provenance::field);
     return at == group.provenance.end() ? nullptr : &*at;
   };
+  // No model of these has another base than llama.cpp's 10000, and their converters write none.
+  constexpr std::string_view without_base[] = {"gemma", "gemma2", "phi2"};
+  if (std::ranges::find(without_base, model.family) != std::end(without_base)) return;
   // A file that has the base leaves out only what its architecture fixes: that of layers which
   // slide.
   for (const LayerGroup& group : model.groups)
@@ -321,6 +325,10 @@ Expected<std::vector<Finding>> lint(const Model& model, const LintOptions& optio
       if (const std::string why = reasons(differs.reading);
           !why.empty() && finding.code != "refused")
         finding.message += ". " + why;
+      if (finding.cure.empty() && (finding.code == "rotary_dim" || finding.code == "pairing"))
+        finding.cure =
+            "another version or engine: posenc diff FILE --engines all shows which read "
+            "it as the file says";
       finding.code = "engine_" + finding.code;
       add_for_engine(by_engine, std::move(finding));
     }

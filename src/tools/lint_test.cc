@@ -129,6 +129,25 @@ TEST(Lint, Llama3sScalingBesideTheDefaultBaseIsNamed) {
   EXPECT_TRUE(finding_of(of_base("500000.0"), "llama3_base").code.empty());
 }
 
+TEST(Lint, AChangedCopyOfAKnownClassIsNamed) {
+  const auto of_class = [](const char* path) {
+    return linted(std::string(R"({"model_type": "llama", "hidden_size": 4096,
+        "num_attention_heads": 32, "num_hidden_layers": 32, "max_position_embeddings": 4096,
+        "rope_theta": 10000.0, "auto_map": {"AutoModelForCausalLM": ")") +
+                  path + R"("}})");
+  };
+  EXPECT_EQ(finding_of(of_class("modeling_llama_yarn.LlamaForCausalLM"), "own_code").severity,
+            Severity::note);
+  EXPECT_TRUE(finding_of(of_class("modeling_llama.LlamaForCausalLM"), "own_code").code.empty());
+}
+
+TEST(Lint, ARatioOfGlmsIsToldAsTheBaseThatItMeans) {
+  const auto found = linted(R"({"model_type": "llama", "hidden_size": 4096,
+      "num_attention_heads": 32, "num_hidden_layers": 32, "max_position_embeddings": 8192,
+      "rope_theta": 10000.0, "rope_ratio": 500})");
+  EXPECT_TRUE(finding_of(found, "unread_key").cure.contains("rope_theta 5000000"));
+}
+
 TEST(Lint, AClaimThatNoBaseCarriesIsNamed) {
   const auto codes_of = [](std::string_view rotation) {
     const std::string config = R"({"model_type": "llama", "hidden_size": 4096,

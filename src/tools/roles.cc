@@ -148,7 +148,10 @@ class Settings {
     std::string_view path = text_.substr(start, at_ - start);
     const std::string_view name = path.substr(std::min(path.rfind('.') + 1, path.size()));
     if (name.size() > longest_name || told_.size() == most_settings) return;
-    const auto role = role_of(name);
+    auto role = role_of(name);
+    if (at_ < scaling_ends_ && name == "factor") role = Role::factor;
+    if (at_ < scaling_ends_ && (name == "type" || name == "rope_type")) role = Role::type;
+    if (name == "rope_scaling" || name == "rope-scaling" || name == "rope_parameters") scaling();
     if (!role) return;
     // "# max_seq_len: 4096" says nothing.
     std::string_view before = text_.substr(0, start);
@@ -161,6 +164,13 @@ class Settings {
     const auto value = value_behind(is_flag);
     if (!value) return;
     tell(*role, name, *value);
+  }
+
+  // {"type": "dynamic", "factor": 4}: whose keys say by themselves nothing of position.
+  void scaling() {
+    const std::size_t brace = text_.find_first_not_of(" \t=:'\"\\", at_);
+    if (brace != text_.npos && text_[brace] == '{')
+      scaling_ends_ = std::min(text_.find('}', brace), text_.size());
   }
 
   std::optional<std::string> value_behind(bool is_flag) {
@@ -209,7 +219,7 @@ class Settings {
   }
 
   std::string_view text_;
-  std::size_t at_ = 0;
+  std::size_t at_ = 0, scaling_ends_ = 0;
   std::vector<RoleTold> told_;
 };
 

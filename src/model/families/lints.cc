@@ -179,6 +179,16 @@ bool asks_for_something(std::string_view key, const Json& value, const std::vect
 
 }  // namespace
 
+// GLM's files before `glm` was a family had the base as 10000 times this.
+std::string cure_of(std::string_view key, const Json& value) {
+  const std::int64_t* whole = value.get<std::int64_t>();
+  const double* real = value.get<double>();
+  const double ratio = whole ? static_cast<double>(*whole) : real ? *real : 0;
+  if (key != "rope_ratio" || !(ratio > 1)) return {};
+  return "; drop the key, and where the model was made of a GLM write rope_theta " +
+         number_text(10000 * ratio) + ", which is what rope_ratio means there";
+}
+
 void lint_unasked(const Section& config, bool own_code) {
   Reading& reading = config.reading;
   std::vector<double> held;  // by the plan anyway
@@ -207,7 +217,7 @@ void lint_unasked(const Section& config, bool own_code) {
                                       "may, and then rotates otherwise than the plan");
     else
       reading.warn("unread_key", said + ", which Hugging Face's code for " + reading.family +
-                                     " does not read; it has no effect");
+                                     " does not read; it has no effect" + cure_of(key, value));
   }
 }
 
