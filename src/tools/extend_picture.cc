@@ -31,7 +31,8 @@ struct PictureFamily {
   std::int64_t frames = 0;   // of a token, beside the first; 0: no videos
   PictureSize trained = {1, 1024, 1024};
   std::string_view by = of_diffusers;
-  std::string_view dype = {};    // model_type of ComfyUI-DyPE's node; "": it does not take it
+  std::string_view dype = {};  // model_type of ComfyUI-DyPE's node; "": it does not take it
+  bool fits = false;  // its pipeline stretches rows and columns into the trained size itself
   std::int64_t riflex_pair = 0;  // that RIFLEx or its users name, from 1; 0: none is published
 };
 
@@ -58,15 +59,28 @@ constexpr PictureFamily picture_families[] = {
      .frames = 4,
      .trained = {81, 480, 832},
      .riflex_pair = 6},
+    {.classes = "CogVideoXTransformer3DModel",
+     .frames = 4,
+     .trained = {49, 480, 720},
+     .fits = true,
+     .riflex_pair = 2},
     {.classes = "SkyReelsV2Transformer3DModel", .frames = 4, .trained = {97, 544, 960}},
 };
+
+// CogVideoX 1.5 says it, and makes its tokens otherwise than 1.0.
+bool merges_frames(const Model& model) {
+  return std::ranges::any_of(model.groups, [](const LayerGroup& group) {
+    return std::ranges::find(group.provenance, "patch_size_t", &Provenance::field) !=
+           group.provenance.end();
+  });
+}
 
 const PictureFamily* picture_family(const Model& model) {
   const auto* at = std::ranges::find_if(picture_families, [&](const PictureFamily& family) {
     const auto names = detail::split(family.classes);
     return std::ranges::find(names, model.family) != names.end();
   });
-  return at == std::end(picture_families) ? nullptr : at;
+  return at == std::end(picture_families) || merges_frames(model) ? nullptr : at;
 }
 
 const Axial* axial_of(const Model& model) {
@@ -114,8 +128,9 @@ class Picture {
       const auto frames = [&](std::int64_t n) { return (n - 1) / family_.frames + 1; };
       POSENC_CHECK(axis("time", 0, frames(out_.trained.frames), frames(out_.to.frames)));
     }
-    POSENC_CHECK(axis("height", first, tokens(out_.trained.height), tokens(out_.to.height)));
-    return axis("width", first + 1, tokens(out_.trained.width), tokens(out_.to.width));
+    const PictureSize& wanted = family_.fits ? out_.trained : out_.to;
+    POSENC_CHECK(axis("height", first, tokens(out_.trained.height), tokens(wanted.height)));
+    return axis("width", first + 1, tokens(out_.trained.width), tokens(wanted.width));
   }
 
   void options() {
@@ -177,6 +192,10 @@ class Picture {
   void say() {
     const PictureOption& option = *find(out_.recommended);
     out_.said.push_back({"posenc rotate and posenc attend", fields_of(option)});
+    if (family_.fits)
+      out_.said.push_back({"height and width",
+                           "its pipeline stretches rows and columns into the trained size, so that "
+                           "no angle of theirs is new"});
     if (const auto* vision = std::get_if<VisionYarn>(&option.scaling)) {
       if (!family_.dype.empty())
         out_.said.push_back(

@@ -91,6 +91,22 @@ TEST(ExtendPicture, OfHunyuanTheFourthPairIsTheFirstThatComesRound) {
   EXPECT_EQ(plan.axes.front().repeats, (std::vector<std::int64_t>{3}));
 }
 
+TEST(ExtendPicture, OfCogVideoXTimeAloneGrows) {
+  const std::string config =
+      R"({"_class_name": "CogVideoXTransformer3DModel", "num_attention_heads": 48,
+          "attention_head_dim": 64, "num_layers": 42, "use_rotary_positional_embeddings": true)";
+  const auto plan =
+      extend_picture(read_config(config + "}").value(), {.to = {97, 960, 720}}).value();
+  EXPECT_EQ(plan.axes[0].wanted, 25);
+  EXPECT_EQ(plan.axes[0].repeats, (std::vector<std::int64_t>{1}));  // 19.9 positions a turn
+  EXPECT_EQ(plan.axes[1].wanted, plan.axes[1].trained);
+  EXPECT_EQ(plan.recommended, "riflex");
+  EXPECT_EQ(std::get<Riflex>(option(plan, "riflex").scaling).pair, 2);
+  // 1.5 makes a token of other frames.
+  EXPECT_FALSE(extend_picture(read_config(config + R"(, "patch_size_t": 2})").value(),
+                              {.to = {97, 480, 720}}));
+}
+
 TEST(ExtendPicture, RefusesWhatIsNoPicture) {
   const auto text = extend_picture(read_model("llama-2-7b").value(), {.to = {1, 1024, 1024}});
   ASSERT_FALSE(text);

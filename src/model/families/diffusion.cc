@@ -196,6 +196,9 @@ void read_diffusion(const Section& config, const Family& family) {
   if (theta) axial.rope_theta = theta->value;
   note(notes, "rope_theta", number_text(axial.rope_theta), theta ? Origin::file : Origin::family,
        theta ? theta->key : of_family);
+  // CogVideoX 1.5's, by which one token is of several frames, and its pipeline another.
+  if (const Json* merged = config.raw("patch_size_t"); merged && !merged->is_null())
+    note(notes, "patch_size_t", merged->text(), Origin::file, "patch_size_t");
 
   if (rope) {
     rope->rope_theta = axial.rope_theta;
