@@ -218,7 +218,8 @@ class DecoderReader {
                 .head_dim = dims.head_dim,
                 .rotary_dim = {},
                 .context = dims.context,
-                .theta = kind.theta};
+                .theta = kind.theta,
+                .unscaled = !kind.scaled};
     if (family_.attention.schemes) return family_.attention.schemes(config_, group);
     if (!kind.rotates) {
       group.schemes = {NoPe{}};
@@ -334,6 +335,9 @@ class DecoderReader {
       note(notes, "rotary_dim", std::to_string(channels), origin, detail);
       return channels;
     };
+    if (kind.part > 0 && kind.part < 1)
+      return by(std::llround(kind.part * static_cast<double>(dims.head_dim)) / 2 * 2, Origin::file,
+                "partial_rotary_factors");
     if (family_.attention.mla.nope > 0) {
       ProvenanceList unused;
       return by(latent_rotated(config_, family_, unused), Origin::derived, "qk_rope_head_dim");

@@ -23,6 +23,8 @@ struct LayerKind {
   double theta = 0;                      // its own base; 0: that of all
   std::int64_t heads = 0, kv_heads = 0;  // its own; 0: as many as all
   std::int64_t window = 0;               // its own; 0: that of all
+  double part = 0;                       // of its channels that rotate; 0: as for all
+  bool scaled = true;                    // by the file's scaling
   bool picks = true;  // by its own indexer, where the family has one; else as the layer before
   std::int64_t passes = 1;  // how often it runs, each time with keys of its own
   bool operator==(const LayerKind&) const = default;

@@ -82,9 +82,10 @@ class RopeReader {
 
  private:
   bool unscaled_layer() const {
-    return ask_.local && !parameters_.by_layer_type &&
-           (family_.local.rope == LocalRope::unscaled ||
-            family_.local.rope == LocalRope::own_theta);
+    const bool by_family =
+        ask_.local && !parameters_.by_layer_type &&
+        (family_.local.rope == LocalRope::unscaled || family_.local.rope == LocalRope::own_theta);
+    return by_family || ask_.unscaled;
   }
   bool own_theta() const {
     return ask_.local &&
@@ -128,8 +129,8 @@ class RopeReader {
     if (ntk) type = "ntk";
     if (type == "default" && read_stretch()) return;
     if (unscaled_layer()) {
-      note(notes_, "rope_type", "default", Origin::family,
-           reading_.family + ": sliding layers are unscaled");
+      note(notes_, "rope_type", "default", ask_.unscaled ? Origin::file : Origin::family,
+           ask_.unscaled ? "yarn_only_types" : reading_.family + ": sliding layers are unscaled");
       return;
     }
     auto scaling = make_scaling(type);

@@ -16,6 +16,7 @@ struct RopeAsk {
   std::optional<std::int64_t> rotary_dim;  // set by the family's rule, instead of the file's keys
   std::int64_t context = 0;                // M: max_position_embeddings
   double theta = 0;                        // the layer's own base; 0: the file has one for all
+  bool unscaled = false;                   // the file's scaling is not of this layer
 };
 
 struct RopeFound {

@@ -224,6 +224,25 @@ void bases_by_kind(LayerDraft& layers) {
         layers.at(i).theta = static_cast<double>(bases->value[static_cast<std::size_t>(j)]);
 }
 
+// Step 3.5's published files have a list of bases, one of the parts that rotate, and the kinds of
+// layer that the scaling is of.
+void lists_by_kind(LayerDraft& layers) {
+  bases_by_kind(layers);
+  if (layers.config.reading.error || layers.config.has("rope_parameters")) return;
+  const auto parts = layers.config.numbers("partial_rotary_factors", fraction);
+  if (parts && layers.covers_layers(parts->key, std::ssize(parts->value), "entry"))
+    for (std::int64_t i = 0; i < layers.count(); ++i)
+      layers.at(i).part = parts->value[static_cast<std::size_t>(i)];
+  const Json* const raw = layers.config.raw("yarn_only_types");
+  const auto* const types = raw ? raw->get<Json::Array>() : nullptr;
+  if (!types || types->empty()) return;
+  for (LayerKind& kind : layers.kinds)
+    kind.scaled = std::ranges::any_of(*types, [&](const Json& type) {
+      const auto* word = type.get<std::string>();
+      return word && *word == kind.type;
+    });
+}
+
 // Muse multiplies its queries behind their norm.
 void glimmer_queries(const Section& config, LayerGroup& group) {
   group.logits.multiplier *= noted_number(config, group, "qk_scale_factor", 3.87);
@@ -498,7 +517,7 @@ constexpr Family alternating[] = {
      .layers = {.types = true, .pattern = every_last, .every = 4, .other = "linear_attention",
        .rotates = unless_null}},
     {.types = "step3p5", .context = 128000, .sizes = {4096, 45, 64, 8, 128},
-     .rope = {.theta = 10000}, .slice = {.partial_keys = partial_factor}, .layers = {.types = true},
+     .rope = {.theta = 10000}, .slice = {.partial_keys = partial_factor}, .layers = {.types = true, .rotates = lists_by_kind},
      .attention = {.logits = step_queries}},
     {.types = "qwen3_next", .context = 32 * K, .sizes = {2048, 48, 16, 2, 256},
      .rope = {.theta = 10000}, .slice = {.partial = 0.25, .partial_keys = partial_factor},

@@ -463,6 +463,27 @@ TEST(FamilyRows, StepsRotateAsTheirKindOfLayerDoes) {
   EXPECT_DOUBLE_EQ(model.groups[0].logits.multiplier, std::sqrt(2));
 }
 
+TEST(FamilyRows, StepsPublishedFilesHaveLists) {
+  const Model model =
+      small_model("step3p5", R"("layer_types": ["full_attention", "sliding_attention",
+      "sliding_attention", "sliding_attention", "full_attention", "sliding_attention",
+      "sliding_attention", "sliding_attention"], "sliding_window": 512, "head_dim": 128,
+      "rope_theta": [5000000.0, 10000.0, 10000.0, 10000.0, 5000000.0, 10000.0, 10000.0, 10000.0],
+      "partial_rotary_factors": [0.5, 1.0, 1.0, 1.0, 0.5, 1.0, 1.0, 1.0],
+      "yarn_only_types": ["full_attention"], "rope_scaling": {"rope_type": "llama3", "factor": 2.0,
+        "original_max_position_embeddings": 131072, "low_freq_factor": 1.0,
+        "high_freq_factor": 32.0})");
+  ASSERT_EQ(model.groups.size(), 2);
+  const Rope& full = std::get<Rope>(model.groups[0].schemes.front());
+  const Rope& sliding = std::get<Rope>(model.groups[1].schemes.front());
+  EXPECT_EQ(full.rope_theta, 5e6);
+  EXPECT_EQ(full.rotary_dim, 64);
+  EXPECT_TRUE(std::holds_alternative<Llama3>(full.scaling));
+  EXPECT_EQ(sliding.rope_theta, 10000);
+  EXPECT_TRUE(std::holds_alternative<Unscaled>(sliding.scaling));
+  EXPECT_EQ(compile(model.groups[1])->rotate->slice.rotary_dim, 128);
+}
+
 TEST(FamilyRows, UnlimitedOcrsWindowsAreOfWhatItWrites) {
   const Model model = small_model("unlimited_ocr_text", R"("sliding_window": 128, "layer_types": [
       "reference_sliding_attention", "reference_sliding_attention", "reference_sliding_attention",
