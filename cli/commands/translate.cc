@@ -36,9 +36,11 @@ std::string engine_list() {
 std::string translation_page(const Model& model, const Translation& translation,
                              const Terminal& term) {
   const Engine& engine = translation.engine;
-  std::string out = fmt::format("{}  {}\n\n{}\n\n", term.bold(model.name),
-                                term.dim(fmt::format("for {} {}", engine.title, engine.version)),
-                                translation.target);
+  std::string out = fmt::format(
+      "{}  {}\n\n{}\n\n", term.bold(model.name),
+      term.dim(fmt::format("for {} {}{}", engine.title, engine.version,
+                           translation.target.starts_with("{\"rope") ? ", in config.json" : "")),
+      translation.target);
   constexpr std::size_t margin = 14;
   for (const EngineNote& note : translation.notes)
     out += term.yellow(padded(name(note.kind), margin)) + wrapped(note.what, margin, margin) + "\n";
