@@ -516,7 +516,11 @@ struct Say {
                          "they stand."));
     if (!x.mrope_section.empty()) sections(x);
     if (!x.pair_axes.empty()) pair_axes();
-    if (std::string text = say_scaling(x.scaling); !text.empty()) out.push_back(text);
+    const std::vector<Provenance>& notes = subject.group.provenance;
+    if (const auto ntk = std::ranges::find(notes, "ntk", &Provenance::field); ntk != notes.end())
+      out.push_back("NTK-aware scaling of this family's own: " + ntk->value + ".");
+    else if (std::string text = say_scaling(x.scaling); !text.empty())
+      out.push_back(text);
     if (!x.frequency_factors.empty())
       out.push_back("Each frequency is first divided by a factor of its own from the file.");
     rotation();

@@ -251,7 +251,10 @@ class DecoderReader {
     found.rope->reversed = family_.rope.reversed;
     pairing_switch(*found.rope, group.provenance);
     original_ = std::max(original_, found.original);
-    if (std::holds_alternative<Linear>(found.rope->scaling))
+    // A family's own NTK ends in a divisor too, which is no ratio of lengths.
+    const bool is_ntk =
+        std::ranges::find(group.provenance, "ntk", &Provenance::field) != group.provenance.end();
+    if (std::holds_alternative<Linear>(found.rope->scaling) && !is_ntk)
       interpolated_ = std::max(interpolated_, number_of(found.rope->scaling, "factor").value_or(1));
     // Llama-3's factor divides the slow pairs and does not mean a ratio of lengths.
     if (!number_of(found.rope->scaling, "low_freq_factor")) {
