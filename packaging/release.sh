@@ -36,11 +36,11 @@ other_language() {  # NAME TOOL MADE: a package that only who has its language's
 venv=build/release-venv
 tools() {
   [ -x $venv/bin/python ] || python3 -m venv $venv
-  $venv/bin/pip install -q build twine 'cyclonedx-python-lib[json-validation]' scikit-build-core nanobind typing_extensions
+  $venv/bin/pip install -q build twine 'cyclonedx-python-lib[json-validation]'
 }
 sources() {
   git archive --format=tar --prefix="posenc-$version/" HEAD | gzip -n9 >"$dist/posenc-$version-source.tar.gz"
-  $venv/bin/python -m build --sdist --no-isolation --outdir "$dist" .
+  $venv/bin/python -m build --sdist --outdir "$dist" .
 }
 page() {
   make site
