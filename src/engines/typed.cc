@@ -115,12 +115,16 @@ void type_in(const TypedTarget& target, const Model& model, Translation& out) {
            : 0});
   std::int64_t tokens = out.length;
   if (made_for > 0 && tokens > made_for) {
+    const std::string title(target.program.title);
+    const std::string why =
+        target.program.name == "ollama"
+            ? ", and no word of " + title + " scales it: "
+            : ". What " + title +
+                  " has for that, a base or a linear scale, this model was not trained with: ";
     out.notes.push_back({Kind::lost, grouped(tokens) + " tokens are beyond the " +
-                                         grouped(made_for) + " that the file is made for. What " +
-                                         std::string(target.program.title) +
-                                         " has for that, a base or a linear scale, this model was "
-                                         "not trained with: posenc extend MODEL --to " +
-                                         std::to_string(tokens) + " plans a scaling for the file"});
+                                         grouped(made_for) + " that the file is made for" + why +
+                                         "posenc extend MODEL --to " + std::to_string(tokens) +
+                                         " plans a scaling for the file"});
     tokens = made_for;
   }
   out.engine = target.program;
