@@ -39,7 +39,7 @@ std::string translation_page(const Model& model, const Translation& translation,
   std::string out = fmt::format(
       "{}  {}\n\n{}\n\n", term.bold(model.name),
       term.dim(fmt::format("for {} {}{}", engine.title, engine.version,
-                           translation.target.starts_with("{\"rope") ? ", in config.json" : "")),
+                           translation.target.starts_with("{\"rope_") ? ", in config.json" : "")),
       translation.target);
   constexpr std::size_t margin = 14;
   for (const EngineNote& note : translation.notes)
