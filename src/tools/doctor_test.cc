@@ -472,6 +472,31 @@ TEST(Doctor, ALineThatServesLessThanIsAskedAboutIsNotRight) {
   EXPECT_EQ(said("llama-server -m m.gguf -c 40960 --parallel 4 -kvu").finding.code, "");
 }
 
+TEST(Doctor, SelfExtendIsCuredByItsOwnFlag) {
+  const Diagnosis found = diagnosed(
+      {evidence_of("llama-2-7b"),
+       text_exhibit("line", "llama-cli -m m.gguf -c 24576 --grp-attn-n 8 --grp-attn-w 2048")});
+  ASSERT_TRUE(found_of(found, "beyond_context"));
+  EXPECT_TRUE(found_of(found, "beyond_context")->cure.starts_with("--grp-attn-n 16 reaches"));
+}
+
+TEST(Doctor, ADraftThatIsNotThereIsInTheVerdict) {
+  const Diagnosis found = diagnosed(
+      {evidence_of("llama-3.1-8b"),
+       text_exhibit("line",
+                    "python3 -m sglang.launch_server --model-path M --context-length 32768 "
+                    "--speculative-algorithm EAGLE3 --speculative-draft-model-path D")});
+  EXPECT_TRUE(found.verdict.contains("its draft")) << found.verdict;
+}
+
+TEST(Doctor, AConfigThatNamesItsTokenizerIsAModel) {
+  const Exhibit one =
+      text_exhibit("config.json", R"({"architectures": ["BaichuanForCausalLM"], "hidden_size": 5120,
+      "num_hidden_layers": 40, "num_attention_heads": 40, "model_max_length": 4096,
+      "tokenizer_class": "BaichuanTokenizer"})");
+  EXPECT_EQ(one.kind, ExhibitKind::model) << one.as;
+}
+
 TEST(Doctor, AScriptThatStartsAnEngineIsItsLine) {
   const char* script =
       "#!/bin/bash\nexport VLLM_USE_V1=1\nvllm serve Qwen/Qwen3-8B \\\n  --max-model-len 131072 "
