@@ -38,6 +38,8 @@ std::string forms_text(const std::vector<std::string>& forms) {
       {"float16_frequencies", "frequencies in float16"},
       {"bfloat16_positions", "positions in bfloat16: beyond 256 some are one"},
       {"float16_positions", "positions in float16: beyond 2,048 some are one"},
+      {"bfloat16_products", "products of position and frequency in bfloat16"},
+      {"float16_products", "products of position and frequency in float16"},
       {"bfloat16", "all of it in bfloat16"},
       {"float16", "all of it in float16"}};
   std::string text;

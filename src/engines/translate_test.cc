@@ -355,6 +355,9 @@ TEST(Translate, ProgramsOfPeopleGetWhatOneTypes) {
   EXPECT_TRUE(std::ranges::any_of(
       beyond.notes, [](const EngineNote& note) { return note.kind == EngineNote::Kind::lost; }));
   EXPECT_TRUE(made("llama-2-7b", "koboldcpp", 4096).target.contains("--ropeconfig 1 10000"));
+  const Translation stretched = made("llama-2-7b", "koboldcpp", 8192);
+  EXPECT_TRUE(stretched.target.ends_with("--contextsize 8192")) << stretched.target;
+  EXPECT_FALSE(stretched.largest_angle_difference);
   EXPECT_TRUE(made("llama-2-7b", "lmstudio", 4096).target.starts_with("Context Length"));
   EXPECT_TRUE(made("llama-2-7b", "tabbyapi", 4096).target.contains("max_seq_len: 4096"));
 }

@@ -22,6 +22,8 @@ bool is_of_the_file(const Rope& rope) {
          !std::holds_alternative<Linear>(rope.scaling);
 }
 
+constexpr std::string_view koboldcpp = "koboldcpp";
+
 void say_in_file(const Rope& rope, std::string_view program, std::vector<EngineNote>& notes) {
   if (is_of_the_file(rope))
     notes.push_back({Kind::approximated,
@@ -49,7 +51,7 @@ std::string settings(const Rope& rope, std::int64_t tokens, std::vector<EngineNo
 }
 
 std::string flags(const Rope& rope, std::int64_t tokens, std::vector<EngineNote>& notes) {
-  say_in_file(rope, "koboldcpp", notes);
+  say_in_file(rope, koboldcpp, notes);
   const auto* linear = std::get_if<Linear>(&rope.scaling);
   // Without --ropeconfig it stretches the base by itself where the context is beyond the file's.
   const bool plain = std::holds_alternative<Unscaled>(rope.scaling);
@@ -78,7 +80,7 @@ constexpr TypedTarget targets[] = {
     {{"lmstudio", "lm-studio lms", "LM Studio", "0.3", "settings of a model"},
      "llama.cpp",
      settings},
-    {{"koboldcpp", "kobold", "koboldcpp", "1.100", "flags"}, "llama.cpp", flags},
+    {{koboldcpp, "kobold", koboldcpp, "1.100", "flags"}, "llama.cpp", flags},
     {{"tabbyapi", "tabby", "tabbyAPI", "exllamav3", "config.yml"}, "exllamav3", config_yml},
 };
 
@@ -114,7 +116,22 @@ void type_in(const TypedTarget& target, const Model& model, Translation& out) {
            ? static_cast<std::int64_t>(static_cast<double>(model.trained_context) * linear->factor)
            : 0});
   std::int64_t tokens = out.length;
-  if (made_for > 0 && tokens > made_for) {
+  const bool is_beyond = made_for > 0 && tokens > made_for;
+  out.engine = target.program;
+  out.is_json = false;
+  if (is_beyond && target.program.name == koboldcpp &&
+      std::holds_alternative<Unscaled>(rope->scaling)) {
+    // --ropeconfig would switch that off.
+    out.notes.push_back({Kind::approximated,
+                         grouped(tokens) + " tokens are beyond the " + grouped(made_for) +
+                             " that the file is made for: koboldcpp raises the base by itself "
+                             "(NTK-aware), as no --ropeconfig is given; text loses a little with "
+                             "it, and more beyond twice the length"});
+    out.target = "koboldcpp --model model.gguf --contextsize " + std::to_string(tokens);
+    out.largest_angle_difference = out.amplitude_difference = std::nullopt;  // of another base
+    return;
+  }
+  if (is_beyond) {
     const std::string title(target.program.title);
     const std::string why =
         target.program.name == "ollama"
@@ -125,10 +142,8 @@ void type_in(const TypedTarget& target, const Model& model, Translation& out) {
                                          grouped(made_for) + " that the file is made for" + why +
                                          "posenc extend MODEL --to " + std::to_string(tokens) +
                                          " plans a scaling for the file"});
-    tokens = made_for;
+    out.length = tokens = made_for;
   }
-  out.engine = target.program;
-  out.is_json = false;
   out.target = target.spell(*rope, tokens, out.notes);
 }
 

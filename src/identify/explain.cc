@@ -37,6 +37,7 @@ class Explanation {
     out_.frequencies = fits.front();
     if (fits.size() > 1) out_.runner_up = fits[1];
     if (fits.front().misfit < explains) out_.angles = forms(fits.front());
+    tell_rounded();
     if (measured.size() < 4)
       say("scaling: " + std::to_string(measured.size()) +
           " pairs are seen, too few to tell; dump more tokens, or farther ones");
@@ -150,7 +151,33 @@ class Explanation {
     return std::sqrt(square / static_cast<double>(in_.dump.tokens));
   }
 
-  // Frequencies of 16 bits, positions of 16 bits, and all of it.
+  // Angles that 16 bits cannot hold, where nothing else explains them.
+  void tell_rounded() {
+    if (out_.angles.size() != 1) return;
+    const std::string& form = out_.angles.front();
+    const bool narrow = form.starts_with("bfloat16"), positions = form.ends_with("_positions");
+    if (!narrow && !form.starts_with("float16")) return;
+    if (form.ends_with("_frequencies")) return;
+    const std::string type = narrow ? "bfloat16" : "float16";
+    const std::int64_t whole = narrow ? 256 : 2048;  // the last of consecutive integers
+    out_.findings.push_back(
+        {.code = "angles_rounded",
+         .severity = Severity::warning,
+         .position = positions ? whole + 1 : whole / 8,
+         .expected = "float32 or double",
+         .found = type,
+         .message = positions
+                        ? "positions were rounded to " + type + ": beyond " + grouped(whole) +
+                              " neighbours have one angle, and look like one place"
+                        : "angles were rounded to " + type +
+                              " before their cosine and sine: a fast pair is off by up to 0.12 rad "
+                              "beyond position " +
+                              grouped(whole / 8) + ", and by up to 1 beyond " + grouped(whole),
+         .cure = "form positions, frequencies and their product in float32, and round the cosines "
+                 "and sines alone"});
+  }
+
+  // Frequencies of 16 bits, positions of 16 bits, their product, and all of it.
   void try_rounded(const std::vector<Measured>& measured, std::vector<FrequencyFit>& fits) {
     for (const DType kept : {DType::bf16, DType::f16}) {
       std::vector<FrequencyFit> rounded = fit_frequencies(measured, out_.rotary_dim, kept);
@@ -163,12 +190,19 @@ class Explanation {
     for (const auto& [kept, form] : {std::pair(DType::bf16, "bfloat16"), {DType::f16, "float16"}}) {
       const auto base = base_of(measured, out_.rotary_dim, 1, kept);
       if (!base) continue;
-      const FrequencyFit all{.base = *base, .kept = kept, .misfit = 1};
-      const FrequencyFit positions{.base = *base, .misfit = 1};
-      const bool of_all = forms(all) == std::vector<std::string>{form};
-      if (!of_all && forms(positions) != std::vector{std::string(form) + "_positions"}) continue;
-      fits = {of_all ? all : positions};
-      return;
+      // Rounding bends what is measured: the base may be off in its last digits.
+      const double power = std::pow(10, std::floor(std::log10(*base)) - 1);
+      for (const double candidate : {*base, std::round(*base / power) * power}) {
+        const FrequencyFit all{.base = candidate, .kept = kept, .misfit = 1};
+        const FrequencyFit exact{.base = candidate, .misfit = 1};
+        const bool of_all = forms(all) == std::vector<std::string>{form};
+        const std::vector<std::string> seen = of_all ? std::vector<std::string>() : forms(exact);
+        const bool of_parts = seen == std::vector{std::string(form) + "_positions"} ||
+                              seen == std::vector{std::string(form) + "_products"};
+        if (!of_all && !of_parts) continue;
+        fits = {of_all ? all : exact};
+        return;
+      }
     }
   }
 

@@ -28,17 +28,22 @@ std::optional<AngleRows> of_plan(const Rope& rope, std::int64_t dim, Angles angl
   return rows;
 }
 
-// Float products of frequencies that a type has rounded; with `all` positions and products are
-// rounded too.
-AngleRows of_rounded(const std::vector<double>& frequency, DType kept, bool all,
+// Which factors of an angle, and whether the angle itself, a type has rounded.
+struct RoundedParts {
+  bool position = false, frequency = false, product = false;
+};
+
+// Products in float.
+AngleRows of_rounded(const std::vector<double>& frequency, DType kept, RoundedParts parts,
                      const Positions& positions) {
   const auto rounded = [&](double x, bool does) {
     return static_cast<float>(does ? kept_as(kept, x) : x);
   };
   AngleRows rows;
   for (std::int64_t t = 0; t < positions.size(); ++t) {
-    const float position = rounded(static_cast<double>(positions.at(t)), all);
-    for (const double f : frequency) rows.push_back(rounded(position * rounded(f, true), all));
+    const float position = rounded(static_cast<double>(positions.at(t)), parts.position);
+    for (const double f : frequency)
+      rows.push_back(rounded(position * rounded(f, parts.frequency), parts.product));
   }
   return rows;
 }
@@ -84,10 +89,12 @@ std::vector<std::string> forms_of(const FrequencyFit& fit, std::int64_t rotary_d
   const auto add = [&](const char* name, const std::optional<AngleRows>& rows) {
     if (rows) ways.emplace_back(name, off_by(*rows, rotary_dim / 2, first_is_zero, measured));
   };
+  constexpr RoundedParts of_frequency{.frequency = true}, of_product{.product = true},
+      all{.position = true, .frequency = true, .product = true};
   if (fit.kept == DType::f64) {
     add("exact", of_plan(rope, rotary_dim, Angles::exact, *at));
     add("hf_float", of_plan(rope, rotary_dim, Angles::hf_float, *at));
-    add("float_product", of_rounded(made->frequency, DType::f32, false, *at));
+    add("float_product", of_rounded(made->frequency, DType::f32, of_frequency, *at));
     add("ggml_float", of_plan(rope, rotary_dim, Angles::ggml_float, *at));
     for (const auto& [kept, name] :
          {std::pair(DType::bf16, "bfloat16_positions"), {DType::f16, "float16_positions"}}) {
@@ -96,15 +103,18 @@ std::vector<std::string> forms_of(const FrequencyFit& fit, std::int64_t rotary_d
       if (ids.empty() || !rounded) continue;
       for (const Angles angles : {Angles::exact, Angles::hf_float})
         add(name, of_plan(rope, rotary_dim, angles, *rounded));
+      add(name, of_rounded(made->frequency, DType::f32, of_frequency, *rounded));
     }
+    add("bfloat16_products", of_rounded(made->frequency, DType::bf16, of_product, *at));
+    add("float16_products", of_rounded(made->frequency, DType::f16, of_product, *at));
   }
   if (fit.kept != DType::f16) {
-    add("bfloat16_frequencies", of_rounded(made->frequency, DType::bf16, false, *at));
-    add("bfloat16", of_rounded(made->frequency, DType::bf16, true, *at));
+    add("bfloat16_frequencies", of_rounded(made->frequency, DType::bf16, of_frequency, *at));
+    add("bfloat16", of_rounded(made->frequency, DType::bf16, all, *at));
   }
   if (fit.kept != DType::bf16) {
-    add("float16", of_rounded(made->frequency, DType::f16, true, *at));
-    add("float16_frequencies", of_rounded(made->frequency, DType::f16, false, *at));
+    add("float16", of_rounded(made->frequency, DType::f16, all, *at));
+    add("float16_frequencies", of_rounded(made->frequency, DType::f16, of_frequency, *at));
   }
   if (ways.empty()) return {};
   const double least =

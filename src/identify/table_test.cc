@@ -115,6 +115,19 @@ TEST(IdentifyTable, PositionsInBfloat16) {
   EXPECT_EQ(found.rotation.angles, std::vector<std::string>{"bfloat16_positions"});
 }
 
+TEST(IdentifyTable, ProductsInFloat16) {
+  const IdentifiedTable found = found_table([](std::int64_t t, std::int64_t r) {
+    const float angle = static_cast<float>(t) * static_cast<float>(wave(r));
+    return static_cast<double>(half_to_float(float_to_half(angle)));
+  });
+  ASSERT_TRUE(found.rotation.frequencies);
+  EXPECT_EQ(found.rotation.frequencies->base, 5e5);
+  EXPECT_EQ(found.rotation.angles, std::vector<std::string>{"float16_products"});
+  ASSERT_FALSE(found.rotation.findings.empty());
+  EXPECT_EQ(found.rotation.findings.front().code, "angles_rounded");
+  EXPECT_EQ(found.rotation.findings.front().position, 256);
+}
+
 TEST(IdentifyTable, OneSpeedForAllPairs) {
   const IdentifiedTable found =
       found_table([](std::int64_t t, std::int64_t) { return 0.25 * static_cast<double>(t); });

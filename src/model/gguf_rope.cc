@@ -58,15 +58,47 @@ class RopeTranslation {
 
   void translate_linear(bool scaled) {
     const auto factor = gguf_.number(factor_key());
+    const bool stretches = scaled && factor.value_or(0) != 0 && *factor != 1;
+    warn_of_lost_factors();
     if (const auto amplitude = gguf_.number(amplitude_key); amplitude && *amplitude != 1) {
-      refuse(amplitude_key, "must be 1: an amplitude without yarn or longrope is not covered",
-             number_text(*amplitude));
+      if (stretches)
+        refuse(amplitude_key, "must be 1: an amplitude beside a linear scale is not covered",
+               number_text(*amplitude));
+      return put_amplitude(*amplitude);
     }
-    if (!scaled || factor.value_or(0) == 0 || *factor == 1) return;
+    if (!stretches) return;
     gguf_.put_scaling(
         "rope_type", {std::string("linear")},
         gguf_.path(gguf_.find("rope.scaling.type") ? "rope.scaling.type" : factor_key()));
     gguf_.put_scaling("factor", {*factor}, gguf_.path(factor_key()));
+  }
+
+  // YaRN by 1 turns by the plain angles, and has a factor on cos and sin.
+  void put_amplitude(double amplitude) {
+    gguf_.put_scaling("rope_type", {std::string("yarn")}, gguf_.path(amplitude_key));
+    gguf_.put_scaling("factor", {1.0}, gguf_.path(amplitude_key));
+    gguf_.put_scaling("attention_factor", {amplitude}, gguf_.path(amplitude_key));
+    if (const auto context = gguf_.whole("context_length"))
+      gguf_.put_scaling("original_max_position_embeddings", {*context},
+                        gguf_.path("context_length"));
+  }
+
+  // Of these families the models that reach beyond their original length have LongRoPE's lists.
+  void warn_of_lost_factors() {
+    constexpr std::string_view stretched_by_lists[] = {"phi3", "phimoe", "minicpm3"};
+    const bool has_lists =
+        row_ && std::ranges::find(stretched_by_lists, row_->family) != std::end(stretched_by_lists);
+    const auto original = gguf_.whole(original_key), context = gguf_.whole("context_length");
+    if (!has_lists || !original || !context || *original >= *context) return;
+    gguf_.reading().warn(
+        "gguf_missing_rope_factors",
+        "LongRoPE was lost: rope_factors_long.weight and rope_factors_short.weight are not in the "
+        "file, which promises " +
+            std::to_string(*context) + " tokens of an original " + std::to_string(*original) +
+            "; llama.cpp turns by unscaled angles, which this model was not trained with. "
+            "convert_hf_to_gguf.py drops both of a model that transformers 5 saved "
+            "(llama.cpp#24820), and files of before May 2024 have none; convert again, with "
+            "rope_scaling at the top of config.json, or take another file");
   }
 
   // Llama.cpp asks for two axes before it deals pairs out to any. The fourth has often none.

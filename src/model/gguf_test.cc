@@ -206,6 +206,23 @@ TEST(GgufModel, BertHasTheRowsOfItsTable) {
   EXPECT_FALSE(model.groups.at(0).causal);
 }
 
+// As a converter leaves a Phi that transformers 5 saved: its lists are no tensors of the file.
+TEST(GgufModel, AFileThatLostLongRopesListsIsToldAndHasItsAmplitude) {
+  std::string bytes = bytes_of("phi-3.5");
+  for (const std::string name : {"rope_factors_long.weight", "rope_factors_short.weight"}) {
+    const std::size_t at = bytes.find(name);
+    ASSERT_NE(at, std::string::npos) << name;
+    bytes[at] = 'l';
+  }
+  const auto model = read_text(bytes);
+  ASSERT_TRUE(model) << model.error().message();
+  EXPECT_TRUE(warns(*model, "gguf_missing_rope_factors"));
+  const auto plan = compile(model->groups.at(0));
+  ASSERT_TRUE(plan) << plan.error().message();
+  EXPECT_EQ(plan->rotate->frequencies.radians.at(0), 1);
+  EXPECT_GT(plan->rotate->amplitude, 1.1);
+}
+
 TEST(GgufModel, AnUnknownArchitectureIsReadWithAWarning) {
   const Model model = file("unknown");
   EXPECT_FALSE(model.known_family);

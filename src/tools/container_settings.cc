@@ -238,7 +238,12 @@ std::optional<Service> dockerfile(std::string_view text) {
 
 std::optional<std::string> line_of_containers(std::string_view text) {
   if (text.size() <= largest)
-    if (const auto service = dockerfile(text)) return service->line();
+    if (const auto service = dockerfile(text)) {
+      const auto read = read_command_line(service->line());
+      // A program of one's own: what is installed for it may tell more.
+      const bool unknown = !read && read.error().rule.starts_with("must name an engine");
+      return unknown ? std::nullopt : std::optional(service->line());
+    }
   const auto has = [&](std::string_view word) { return text.contains(word); };
   const bool is_one = text.size() <= largest &&
                       (has("services:") || has("image:") || has("containers:") || has("models:") ||

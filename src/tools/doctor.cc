@@ -215,7 +215,8 @@ class Doctor {
     for (const Finding& finding : findings) {
       const bool by_engine = finding.code.starts_with("engine_");
       // Of a line's engine the line itself is read.
-      if (by_engine && (engines_.empty() || finding.engines.empty() || !is_asked(finding)))
+      if (by_engine && finding.code != "engine_not_known" &&
+          (engines_.empty() || finding.engines.empty() || !is_asked(finding)))
         continue;
       std::string engine, version;
       if (!finding.engines.empty()) {

@@ -953,6 +953,29 @@ TEST(Doctor, SglangSince0510ReadsByTransformers5) {
   EXPECT_FALSE(found_of(with("sglang@0.5.16"), "transformers_beneath"));
 }
 
+TEST(Doctor, WhatADockerfileInstallsForAProgramOfOnesOwnIsAVersion) {
+  const Exhibit file = text_exhibit(
+      "Dockerfile",
+      "FROM nvidia/cuda:12.8.1-cudnn-devel-ubuntu22.04\n"
+      "RUN pip3 install --no-cache-dir torch==2.9.1 \"transformers==5.14.1\" kernels\n"
+      "COPY serve.py /app/serve.py\nCMD [\"python3\", \"/app/serve.py\", \"--model\", \"M\"]\n");
+  EXPECT_EQ(file.kind, ExhibitKind::versions);
+  EXPECT_EQ(file.as, "transformers@5.14.1");
+  EXPECT_EQ(text_exhibit("x", "pip install 'vllm[audio]==0.11.0'\n").as, "vllm@0.11.0");
+}
+
+TEST(Doctor, WhatAnEngineMakesOfAnUnknownFamilyIsNotKnown) {
+  const Exhibit model = text_exhibit(
+      "config.json", R"({"model_type": "Motif", "hidden_size": 512, "num_hidden_layers": 2,
+      "num_attention_heads": 4, "max_position_embeddings": 4096, "rope_theta": 500000.0})");
+  const Diagnosis named = diagnosed({model}, {.engines = {"vllm"}}),
+                  typed = diagnosed({model, text_exhibit("line", "vllm serve M")});
+  for (const Diagnosis* found : {&named, &typed}) {
+    EXPECT_TRUE(found_of(*found, "engine_not_known"));
+    EXPECT_TRUE(found->verdict.contains("what vLLM makes of it is not known")) << found->verdict;
+  }
+}
+
 TEST(Doctor, CuresNameTheModelThatIsThere) {
   const Diagnosis found = diagnosed(
       {evidence_of("qwen3-8b"),

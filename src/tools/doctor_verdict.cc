@@ -52,6 +52,8 @@ void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine) {
     // What shows the fault may be just what could not be read.
     if (const std::string unread = not_used(out); !unread.empty())
       out.verdict += " in what could be read, which is not all: " + unread + " could not";
+    else if (const Diagnosed* other = with(out, "engine_not_known"))
+      out.verdict += " by posenc's own reading, and " + other->finding.message;
     else if (with(out, "draft_unseen"))
       out.verdict += " for the target: how far its draft reaches, the draft's own file says";
     else if (const Diagnosed* other = with(out, "version_unknown"))

@@ -28,7 +28,7 @@ bool has_line_with(std::string_view text, std::string_view start) {
 }
 
 bool is_modelfile(std::string_view text) {
-  return has_line_with(text, "FROM ") && !text.starts_with('{');
+  return has_line_with(text, "FROM ") && !has_line_with(text, "RUN ") && !text.starts_with('{');
 }
 
 // Frequencies as something prints them: in brackets, under their name, or alone.
@@ -48,12 +48,29 @@ std::vector<std::string> versions_in(std::string_view text) {
   std::vector<std::string> found;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string line(text.substr(0, std::min<std::size_t>(end, 200)));
+    std::string line(text.substr(0, std::min<std::size_t>(end, 1000)));
     text.remove_prefix(std::min(end + 1, text.size()));
     std::ranges::transform(line, line.begin(), [](char c) {
       return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c == '_' ? '-' : c;
     });
     std::erase(line, '`');
+    const auto take = [&](std::string_view name, std::string_view rest) {
+      if (rest.starts_with('v')) rest.remove_prefix(1);
+      std::string_view version =
+          rest.substr(0, std::min(rest.find_first_not_of("0123456789."), rest.size()));
+      if (version.ends_with('.')) version.remove_suffix(1);  // 0.8.5.post1
+      if (std::ranges::count(version, '.') == 3) version = version.substr(0, version.rfind('.'));
+      if (name.empty() || !version.contains('.')) return;
+      const std::string id = std::string(name) + "@" + std::string(version);
+      if (find_engine(id) && std::ranges::find(found, id) == found.end()) found.push_back(id);
+    };
+    // RUN pip install torch "transformers==5.14.1": pins stand anywhere in a line.
+    for (std::size_t pin = line.find("=="); pin != line.npos; pin = line.find("==", pin + 2)) {
+      const std::string_view before = std::string_view(line).substr(0, pin);
+      std::string_view name = before.substr(before.find_last_of(" \t\"',(=") + 1);
+      name = name.substr(0, name.find('['));  // without its extras: vllm[audio]==0.11.0
+      take(name, std::string_view(line).substr(pin + 2));
+    }
     std::string_view rest = line;
     rest.remove_prefix(std::min(rest.find_first_not_of(" -*|"), rest.size()));
     const std::string_view name = rest.substr(0, rest.find_first_of(" =:@|\t"));
@@ -63,14 +80,7 @@ std::vector<std::string> versions_in(std::string_view text) {
       rest.remove_prefix(7);
       rest.remove_prefix(std::min(rest.find_first_not_of(" =:\t"), rest.size()));
     }
-    if (rest.starts_with('v')) rest.remove_prefix(1);
-    std::string_view version =
-        rest.substr(0, std::min(rest.find_first_not_of("0123456789."), rest.size()));
-    if (version.ends_with('.')) version.remove_suffix(1);  // 0.8.5.post1
-    if (std::ranges::count(version, '.') == 3) version = version.substr(0, version.rfind('.'));
-    if (name.empty() || !version.contains('.')) continue;
-    const std::string id = std::string(name) + "@" + std::string(version);
-    if (find_engine(id) && std::ranges::find(found, id) == found.end()) found.push_back(id);
+    take(name, rest);
   }
   return found;
 }

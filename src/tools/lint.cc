@@ -77,6 +77,7 @@ constexpr LintRule lint_rules[] = {
     {"flat_parameters", error, "write an entry for each layer type"},
     {"null_parameters", warning, ""},
     {"old_type", error, "write rope_type"},
+    {"gguf_missing_rope_factors", error, "convert again"},
     {"window_switched_off", warning, "set use_sliding_window, or drop the layer types"},
     {"files_disagree", error, "correct the file that is wrong"},
     {"file_not_read", error, "mend the file, or remove it"},
@@ -232,6 +233,11 @@ void lint_recipe(const Model& model, const LintOptions& options, std::vector<Fin
   }
 }
 
+bool lost_factors(const Model& model) {
+  return std::ranges::find(model.warnings, "gguf_missing_rope_factors", &Warning::code) !=
+         model.warnings.end();
+}
+
 // A file may claim any length. Without a scaling the usual base of 10,000 carries what models were
 // trained on with it, up to 32,768 tokens; those that reach further leave a part of each head still
 // (GLM-4), or slide a window.
@@ -239,6 +245,8 @@ void lint_claimed_context(const Model& model, std::vector<Finding>& findings) {
   constexpr double usual_base = 10000;
   constexpr std::int64_t longest_known = 32768;
   if (model.context <= longest_known) return;
+  // The file lost what was made for that length, and it is told.
+  if (lost_factors(model)) return;
   const bool windows = std::ranges::any_of(
       model.groups, [](const LayerGroup& group) { return group.window || is_tower(group.stack); });
   if (windows) return;
@@ -318,7 +326,8 @@ Expected<std::vector<Finding>> lint(const Model& model, const LintOptions& optio
                 return note.kind == EngineNote::Kind::fixed;
               });
     for (Finding finding : differs.findings) {
-      if (finding.severity == Severity::note && (any || finding.code != "context")) continue;
+      const bool of_named = finding.code == "context" || finding.code == "not_known";
+      if (finding.severity == Severity::note && (any || !of_named)) continue;
       // A file is not wrong because one engine of many reads it otherwise, unless that is the one
       // it is for; one that stops at it harms no text.
       if (any) finding.severity = finding.code == "refused" ? Severity::note : Severity::warning;
@@ -333,6 +342,10 @@ Expected<std::vector<Finding>> lint(const Model& model, const LintOptions& optio
       add_for_engine(by_engine, std::move(finding));
     }
   }
+  // The amplitude is a rest of the lists.
+  if (lost_factors(model))
+    std::erase_if(findings,
+                  [](const Finding& one) { return one.code == "attention_factor_given"; });
   // A loader that demands it refuses the file, and others do not.
   if (!any)
     std::erase_if(findings, [](const Finding& one) { return one.code == "sections_count"; });

@@ -63,7 +63,7 @@ constexpr LogName llama_names[] = {
     {"freq_scale_train", "scale"},   {"freq_scale", "scale_used"}, {"n_ctx_orig_yarn", "original"},
     {"n_yarn_orig_ctx", "original"}, {"n_ctx", "n_ctx"},           {"n_ctx_per_seq", "n_ctx"},
     {"n_ctx_seq", "n_ctx"},          {"n_seq_max", "slots"},       {"rope type", "rope_type"},
-    {"rope_finetuned", "finetuned"}};
+    {"rope_finetuned", "finetuned"}, {"kv_unified", "unified"}};
 constexpr LogName converter_names[] = {
     {"context length", "context"},        {"head count", "heads"},
     {"key-value head count", "kv_heads"}, {"rope theta", "base"},
@@ -234,6 +234,7 @@ class LogReader {
     if (known == names.end()) return;
     say(known->what, trimmed(text.substr(at + 1)));
     if (name == "n_ctx") log_.said["n_ctx_all"] = log_.said["n_ctx"];
+    if (name == "n_ctx_seq") log_.said["n_ctx_each"] = log_.said["n_ctx"];
   }
 
   void read_line(const std::string& line) {
@@ -322,6 +323,9 @@ class LogReader {
     const LogSaid *count = log_.find("slots"), *all = log_.find("n_ctx_all"),
                   *each = log_.find("n_ctx");
     if (!count || !all || !each || count->number < 2 || each->number < 1) return;
+    // One cache for all of them: any may have all of it, and a slot is smaller by the cap alone.
+    const LogSaid *unified = log_.find("unified"), *whole = log_.find("n_ctx_each");
+    if ((unified && unified->text == "true") || (whole && whole->number >= all->number)) return;
     if (each->number >= all->number || each->number * count->number > 0x1p50) return;
     constexpr double shortest_text = 1024, most_slots = 16;
     const bool much = each->number < shortest_text || count->number > most_slots;
@@ -814,6 +818,8 @@ class LogReader {
       remark(std::move(mine));
     }
     if (line.contains("exceeds the training context of the model")) {
+      // Slots that are capped meet no such angle.
+      std::erase_if(log_.remarks, [](const Finding& one) { return one.code == "beyond_context"; });
       const auto told = [&](std::string_view before) {
         const auto number = number_after(line, before);
         return number ? grouped(std::llround(std::min(*number, 0x1p50))) : std::string();

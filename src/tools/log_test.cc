@@ -621,6 +621,20 @@ TEST(LogDifferences, SequencesThatShareAContextAreTold) {
       std::ranges::none_of(unified, [](const Finding& one) { return one.code == "slots"; }));
 }
 
+TEST(LogDifferences, SlotsThatAreCappedShareNothingAndMeetNoAngleBeyond) {
+  const auto found = beside(
+      "qwen3-8b",
+      "llama_context: n_seq_max = 4\nllama_context: n_ctx = 131072\n"
+      "llama_context: n_ctx_seq = 131072\nllama_context: kv_unified = true\n"
+      "llama_context: n_ctx_seq (131072) > n_ctx_train (40960) -- possible training context "
+      "overflow\n"
+      "srv load_model: the slot context (131072) exceeds the training context of the model (40960) "
+      "- capping\nslot load_model: id 0 | task -1 | new slot, n_ctx = 40960\n");
+  EXPECT_EQ(with(found, "context_capped").found, "40,960");
+  for (const char* code : {"slots", "beyond_context"})
+    EXPECT_EQ(std::ranges::find(found, code, &Finding::code), found.end()) << code;
+}
+
 TEST(LogDifferences, ALengthThatWasMultipliedTwiceIsNamed) {
   const auto model = read_model_bytes(
       std::as_bytes(std::span(std::string_view(
