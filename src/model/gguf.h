@@ -35,9 +35,11 @@ struct Architecture {
   std::string_view family = {};  // in Hugging Face's names; "": the generic rotary one
   Rotation rotation = Rotation::neox;
   bool may_have_sections = false;  // position axes where the file has two or more; mrope must
-  bool causal = true;              // where no key says it
-  LayerRule* rotates = nullptr;    // which layers do; null: the family's rule
-  LogitRule* logits = nullptr;     // null: the family's rule
+  // Models that reach beyond their original length have LongRoPE's lists.
+  bool stretched_by_lists = false;
+  bool causal = true;            // where no key says it
+  LayerRule* rotates = nullptr;  // which layers do; null: the family's rule
+  LogitRule* logits = nullptr;   // null: the family's rule
 
   // Layers that are not alike. A list in the file beats the pattern, and where it has none and the
   // row no pattern the file is refused.

@@ -299,7 +299,7 @@ constexpr Architecture architectures[] = {
      .may_have_sections = true},
 
     // --- halves pair -----------------------------------------------------------------------------
-    {.names = "qwen qwen2moe qwen3 qwen3moe stablelm orion phimoe plamo plamo2 gemma starcoder2 "
+    {.names = "qwen qwen2moe qwen3 qwen3moe stablelm orion plamo plamo2 gemma starcoder2 "
               "gptneox codeshell nemotron exaone dots1 hunyuan-moe hunyuan-dense bitnet dbrx olmoe "
               "seed_oss apertus minimax-m2 bailingmoe2 falcon-h1 openelm grovemoe "
               "pangu-embedded hy_v3 jais2 talkie"},
@@ -309,9 +309,11 @@ constexpr Architecture architectures[] = {
     {.names = "qwen2", .family = "qwen2"},
     {.names = "dream llada-moe rnd1", .causal = false, .unread = causal_key},
     {.names = "phi2", .family = "phi"},
-    {.names = "phi3", .family = "phi3"},
+    {.names = "phi3", .family = "phi3", .stretched_by_lists = true},
+    {.names = "phimoe", .stretched_by_lists = true},
     {.names = "falcon", .family = "falcon"},
-    {.names = "minicpm3", .family = "minicpm3", .unread = compressed_keys},
+    {.names = "minicpm3", .family = "minicpm3", .stretched_by_lists = true,
+     .unread = compressed_keys},
     {.names = "gemma2", .family = "gemma2", .slides = always, .pattern = every_last, .every = 2,
      .window = 4096, .local = own_scaled, .reads = "attn_logit_softcapping",
      .rule = query_scale<46>},

@@ -83,13 +83,10 @@ class RopeTranslation {
                         gguf_.path("context_length"));
   }
 
-  // Of these families the models that reach beyond their original length have LongRoPE's lists.
   void warn_of_lost_factors() {
-    constexpr std::string_view stretched_by_lists[] = {"phi3", "phimoe", "minicpm3"};
-    const bool has_lists =
-        row_ && std::ranges::find(stretched_by_lists, row_->family) != std::end(stretched_by_lists);
     const auto original = gguf_.whole(original_key), context = gguf_.whole("context_length");
-    if (!has_lists || !original || !context || *original >= *context) return;
+    if (!row_ || !row_->stretched_by_lists || !original || !context || *original >= *context)
+      return;
     gguf_.reading().warn(
         "gguf_missing_rope_factors",
         "LongRoPE was lost: rope_factors_long.weight and rope_factors_short.weight are not in the "

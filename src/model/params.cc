@@ -89,8 +89,9 @@ void put(Json& json, std::string_view path, Json value) {
 }
 
 // Meta's llama-models: neighbours pair, the base is 10000 where the file has none. No key says the
-// context: Llama 2 has 4,096, Llama 3 of base 500000 has 8,192, and 131,072 with use_scaled_rope,
-// which stretches by 8, in the 1B and 3B models of Llama 3.2 by 32.
+// context: Llama 2 has 4,096, Code Llama of base 1000000 has 16,384, Llama 3 of base 500000 has
+// 8,192, and 131,072 with use_scaled_rope, which stretches by 8, in the 1B and 3B models of Llama
+// 3.2 by 32.
 constexpr std::string_view meta = "llama-models";
 constexpr std::string_view keys_of_meta[] = {"multiple_of", "ffn_dim_multiplier",
                                              "use_scaled_rope"};
@@ -184,6 +185,7 @@ class ParamsReader {
     const std::int64_t context = is_llama_4()                  ? (is_scaled ? 10485760 : 1048576)
                                  : is_scaled                   ? 131072
                                  : number("rope_theta") == 5e5 ? 8192
+                                 : number("rope_theta") == 1e6 ? 16384
                                                                : 4096;
     if (!said(config_.find("max_position_embeddings"))) {
       put(config_, "max_position_embeddings", {.value = context});

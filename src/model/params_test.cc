@@ -62,6 +62,15 @@ bool warns(const Model& model, std::string_view code) {
   return false;
 }
 
+TEST(Params, ContextOfMetasFilesFollowsTheirBase) {
+  const auto context = [](const char* base) {
+    return read(small("\"multiple_of\": 256, \"rope_theta\": " + std::string(base))).context;
+  };
+  EXPECT_EQ(context("10000"), 4096);     // Llama 2
+  EXPECT_EQ(context("500000"), 8192);    // Llama 3
+  EXPECT_EQ(context("1000000"), 16384);  // Code Llama
+}
+
 TEST(Params, SizesAreReadByTheirOwnNames) {
   const Model model = read(mistral_v01);
   const LayerGroup& group = model.groups.at(0);

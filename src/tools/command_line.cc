@@ -160,6 +160,7 @@ constexpr KnownFlag known_flags[] = {
     {"llama.cpp", "--yarn-orig-ctx", "LLAMA_ARG_YARN_ORIG_CTX"},
     {"llama.cpp", "--ctx-size", "LLAMA_ARG_CTX_SIZE"},
     {"llama.cpp", "--parallel", "LLAMA_ARG_N_PARALLEL"},
+    {"llama.cpp", "--kv-unified", "LLAMA_ARG_KV_UNIFIED", true},
     {"lms", "--ctx-size", "--context-length"},
     {"lms", "--ctx-size", "-c"},
     {"lms", "--rope-freq-base"},  // of its form: lms itself has no such flag
@@ -404,12 +405,45 @@ void read_variables(std::span<const std::string> words, std::string_view owner, 
     if (word.starts_with(of_systemd)) word.remove_prefix(of_systemd.size());
     const std::size_t equals = word.find('=');
     if (equals == word.npos || word.starts_with('-')) continue;
-    if (const KnownFlag* flag = known(owner, word.substr(0, equals)))
-      line.flags.push_back({std::string(flag->name), std::string(word.substr(equals + 1))});
+    const std::string_view value = word.substr(equals + 1);
+    const KnownFlag* flag = known(owner, word.substr(0, equals));
+    const bool is_off = flag && flag->is_switch && (value == "0" || value == "false");
+    if (flag && !is_off) line.flags.push_back({std::string(flag->name), std::string(value)});
   }
 }
 
+// Xinference hands its flags on to the engine that it is told: `--model-engine vllm`.
+std::string engine_behind_xinference(std::span<const std::string> words) {
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    if (flag_name(words[i]) != "--model-engine" && words[i] != "-en") continue;
+    std::string engine = words[i + 1];
+    std::ranges::transform(engine, engine.begin(), [](char c) {
+      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
+    if (engine == "vllm" || engine == "sglang") return engine;
+  }
+  return {};
+}
+
 }  // namespace
+
+std::string in_variables_of_llama_cpp(std::string cure) {
+  for (const KnownFlag& flag : known_flags) {
+    if (!flag.alias.starts_with("LLAMA_ARG_")) continue;
+    std::vector<std::string> words{std::string(flag.name)};
+    for (const KnownFlag& other : known_flags)
+      if (other.owner == flag.owner && other.name == flag.name && other.alias.starts_with('-'))
+        words.emplace_back(other.alias);
+    for (const std::string& word : words) {
+      const std::string typed = word + (flag.is_switch ? "" : " ");
+      for (std::size_t at = cure.find(typed); at != cure.npos; at = cure.find(typed, at + 1)) {
+        if (at > 0 && cure[at - 1] != ' ') continue;
+        cure.replace(at, typed.size(), std::string(flag.alias) + (flag.is_switch ? "=1" : "="));
+      }
+    }
+  }
+  return cure;
+}
 
 const CommandFlag* CommandLine::find(std::string_view name) const {
   const CommandFlag* last = nullptr;
@@ -434,13 +468,15 @@ Expected<CommandLine> read_command_line(std::string_view text) {
   std::string_view owner;
   if (const auto started = started_program(words)) {
     const Program& program = *started->program;
-    if (program.engine.empty())
+    const std::string behind =
+        program.word == "xinference" ? engine_behind_xinference(words) : std::string();
+    if (program.engine.empty() && behind.empty())
       return fail("command", "posenc has no profile of " + std::string(program.title), program.word,
                   program.advice);
     first = started->behind;
-    owner = program.owner();
     line.program = program.word;
-    line.engine = program.engine;
+    line.engine = behind.empty() ? std::string(program.engine) : behind;
+    owner = behind.empty() ? program.owner() : std::string_view(line.engine);
     if (first > 0) line.version = version_of_image(words[first - 1]);
     read_variables(std::span(words).first(first), owner, line);
     if (owner == "ollama" && first < words.size() && words[first] == "runner")

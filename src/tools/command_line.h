@@ -37,6 +37,9 @@ Expected<std::vector<std::string>> shell_words(std::string_view text);
 // without its value, a flag that is nearly one of those.
 Expected<CommandLine> read_command_line(std::string_view text);
 
+// Flags of llama.cpp in a cure as the variables of its image: LLAMA_ARG_CTX_SIZE=8192 for -c 8192.
+std::string in_variables_of_llama_cpp(std::string cure);
+
 // Whether it starts a model that drafts for the main one, with a file of its own.
 bool names_a_draft(const CommandLine& line);
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "posenc/tools.h"
+#include "src/tools/command_line.h"
 
 namespace posenc {
 namespace {
@@ -33,6 +34,26 @@ const Rope& first_rope(const CommandReading& read) {
 
 bool finds(const CommandReading& read, std::string_view code) {
   return std::ranges::find(read.findings, code, &Finding::code) != read.findings.end();
+}
+
+TEST(CommandLine, XinferenceHandsItsFlagsToItsEngine) {
+  const auto line = detail::read_command_line(
+      "xinference launch --model-engine vLLM --model-name qwen2.5-instruct --max_model_len 65536");
+  ASSERT_TRUE(line) << line.error().message();
+  EXPECT_EQ(line->engine, "vllm");
+  ASSERT_TRUE(line->find("--max-model-len"));
+  EXPECT_EQ(line->find("--max-model-len")->value, "65536");
+  EXPECT_FALSE(detail::read_command_line("xinference launch --model-engine transformers -n m"));
+}
+
+TEST(CommandLine, ASwitchThatAVariableTurnsOffIsNone) {
+  const auto unified = [](const char* value) {
+    const auto line = detail::read_command_line("LLAMA_ARG_KV_UNIFIED=" + std::string(value) +
+                                                " llama-server -m m.gguf -c 8192 -np 2");
+    return line && line->find("--kv-unified") != nullptr;
+  };
+  EXPECT_TRUE(unified("1"));
+  EXPECT_FALSE(unified("false"));
 }
 
 TEST(EngineCommand, YarnOfLlamaServer) {

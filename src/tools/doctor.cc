@@ -137,6 +137,9 @@ class Doctor {
 
   // Cures name what is there to be named, and the recipe that the model's authors publish.
   void in_their_words(Finding& finding) const {
+    if (std::ranges::any_of(commands_,
+                            [](const Exhibit* one) { return one->text.contains("LLAMA_ARG_"); }))
+      finding.cure = detail::in_variables_of_llama_cpp(std::move(finding.cure));
     if (!intent_) return;
     for (const std::string_view verb : {"posenc extend ", "posenc explain ", "posenc lint "})
       for (const std::string_view blank : {"MODEL", "FILE"}) {

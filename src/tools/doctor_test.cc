@@ -300,7 +300,7 @@ TEST(Doctor, ADraftThatALineNamesIsComparedByItsLength) {
                  text_exhibit("command",
                               "vllm serve L --max-model-len 8192 --speculative-config "
                               "'{\"method\":\"eagle3\",\"model\":\"E\"}'")});
-  EXPECT_TRUE(found.verdict.starts_with("Text breaks beyond 2,048")) << found.verdict;
+  EXPECT_TRUE(found.verdict.starts_with("The draft is of no use beyond 2,048")) << found.verdict;
   EXPECT_EQ(found_of(found, "rope_theta"), nullptr);  // a draft rotates as it was trained
 }
 
@@ -974,6 +974,18 @@ TEST(Doctor, WhatAnEngineMakesOfAnUnknownFamilyIsNotKnown) {
     EXPECT_TRUE(found_of(*found, "engine_not_known"));
     EXPECT_TRUE(found->verdict.contains("what vLLM makes of it is not known")) << found->verdict;
   }
+}
+
+TEST(Doctor, CuresNameTheVariablesThatAPersonHas) {
+  const Diagnosis found =
+      diagnosed({evidence_of("llama-2-7b"),
+                 text_exhibit("docker-compose.yml",
+                              "services:\n  llm:\n    image: ghcr.io/ggml-org/llama.cpp:server\n"
+                              "    environment:\n      LLAMA_ARG_CTX_SIZE: 4096\n"
+                              "      LLAMA_ARG_N_PARALLEL: 4\n")});
+  ASSERT_TRUE(found_of(found, "slots"));
+  EXPECT_TRUE(found_of(found, "slots")->cure.contains("LLAMA_ARG_CTX_SIZE=16384"));
+  EXPECT_TRUE(found_of(found, "slots")->cure.contains("LLAMA_ARG_KV_UNIFIED=1"));
 }
 
 TEST(Doctor, CuresNameTheModelThatIsThere) {

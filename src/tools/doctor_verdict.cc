@@ -64,7 +64,10 @@ void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine) {
     const Finding& first = grave->finding;
     const std::string message = first.message.substr(0, first.message.find(';'));
     const bool breaks = first.severity == Severity::error;
-    if (first.position && *first.position > 1)
+    if (first.code == "draft_length" && !first.found.empty())
+      out.verdict = "The draft is of no use beyond " + first.found + " tokens" +
+                    (first.expected.empty() ? "" : ", and its target runs " + first.expected) + ".";
+    else if (first.position && *first.position > 1)
       out.verdict = std::string(breaks ? "Text breaks" : "Text may change") + " beyond " +
                     grouped(*first.position) + ": " + message + ".";
     else

@@ -291,6 +291,28 @@ std::string reasons(const EngineReading& reading) {
   return text;
 }
 
+// What helps where an engine reads another slice, pairing or base than the file has; "": nothing.
+std::string cure_of_reading(const Model& model, const EngineDifferences& differs,
+                            const std::string& code) {
+  const bool of_config = !model.files.empty() && model.files.front().format == FileFormat::config;
+  if (code == "rope_theta" && of_config)
+    for (const LayerGroup& group : model.groups)
+      if (const Rope* rope = detail::rope_of(group); rope && group.stack == Stack::text)
+        return "write \"rope_theta\": " + number_text(rope->rope_theta) +
+               " at the top of the file too";
+  if (code != "rotary_dim" && code != "pairing") return {};
+  const auto newest = find_engine(differs.reading.engine.name);
+  if (newest && newest->version != differs.reading.engine.version) {
+    const auto mended = engine_differences(model, newest->name);
+    if (mended &&
+        std::ranges::find(mended->findings, code, &Finding::code) == mended->findings.end())
+      return std::string(newest->title) + " " + std::string(newest->version) +
+             " reads it as the file says: pip install -U " + std::string(newest->name);
+  }
+  return "another version or engine: posenc diff FILE --engines all shows which read it as the "
+         "file says";
+}
+
 }  // namespace
 
 Severity severity_of(const Warning& warning) {
@@ -334,10 +356,7 @@ Expected<std::vector<Finding>> lint(const Model& model, const LintOptions& optio
       if (const std::string why = reasons(differs.reading);
           !why.empty() && finding.code != "refused")
         finding.message += ". " + why;
-      if (finding.cure.empty() && (finding.code == "rotary_dim" || finding.code == "pairing"))
-        finding.cure =
-            "another version or engine: posenc diff FILE --engines all shows which read "
-            "it as the file says";
+      if (finding.cure.empty()) finding.cure = cure_of_reading(model, differs, finding.code);
       finding.code = "engine_" + finding.code;
       add_for_engine(by_engine, std::move(finding));
     }
