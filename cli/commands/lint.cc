@@ -32,6 +32,7 @@ constexpr std::size_t largest_config = std::size_t{16} << 20;
 struct LintAsked {
   LintOptions options;
   std::optional<layout::Sharding> sharding;
+  layout::Machine machine = layout::machines().front();
 };
 
 // What is said of one, and of the layout that was asked about.
@@ -44,7 +45,8 @@ Expected<std::vector<Finding>> findings_of(const Model& model, const LintAsked& 
                                            LintLooked& out) {
   POSENC_TRY(findings, lint(model, asked.options));
   if (!asked.sharding) return findings;
-  POSENC_TRY(judged, layout::judge(model, *asked.sharding, {.length = asked.options.length}));
+  POSENC_TRY(judged, layout::judge(model, *asked.sharding,
+                                   {.length = asked.options.length, .machine = asked.machine}));
   std::vector<Finding> all = layout_findings(judged);
   all.insert(all.end(), findings.begin(), findings.end());
   std::ranges::stable_sort(all, {}, &Finding::severity);
@@ -220,7 +222,7 @@ Run define_lint(CLI::App& app) {
     std::vector<std::string> files;
     LintOptions options;
     bool json = false, jsonl = false, sarif = false, fix = false;
-    std::string from, cp;
+    std::string from, cp, machine;
     int threads = 0;
   };
   auto flags = std::make_shared<LintFlags>();
@@ -247,6 +249,11 @@ Run define_lint(CLI::App& app) {
          "decode:4:block=16; an engine's own by its name (megatron:8); or the command line "
          "or settings of a job, in quotes or in a file")
       ->type_name("LAYOUT:RANKS");
+  app.add_option("--machine", flags->machine,
+                 "Whose time --cp predicts: h100, a100 or core, with other numbers behind it "
+                 "(h100:far_bytes=2.5e10)")
+      ->type_name("MACHINE")
+      ->default_str("h100");
   CLI::Option* json =
       app.add_flag("--json", flags->json)->description("The findings as JSON (docs/doctor.md)");
   CLI::Option* sarif_flag =
@@ -289,10 +296,17 @@ Run define_lint(CLI::App& app) {
     if (!flags->from.empty() && !flags->jsonl) POSENC_CHECK(add_names(flags->from, flags->files));
     if (flags->files.empty() && flags->from.empty())
       return fail("lint", "takes one model or more", "", "posenc lint config.json");
-    LintAsked asked{flags->options, std::nullopt};
+    LintAsked asked{.options = flags->options, .sharding = std::nullopt};
     if (!flags->cp.empty()) {
       POSENC_TRY(sharding, layout::read_sharding(words_or_file(flags->cp)));
       asked.sharding = sharding;
+    }
+    if (!flags->machine.empty()) {
+      if (!asked.sharding)
+        return fail("--machine", "is for --cp, whose time it predicts", flags->machine,
+                    "give --cp zigzag:8 too");
+      POSENC_TRY(machine, layout::read_machine(flags->machine));
+      asked.machine = machine;
     }
     if (flags->jsonl) return stream(flags->files, flags->from, flags->threads, asked);
     if (asked.sharding && flags->json && flags->files.size() > 1)

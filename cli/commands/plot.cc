@@ -19,15 +19,15 @@ namespace posenc::cli {
 // Each in a file of figures/.
 extern const Kind heatmap, channels, differences, binary, similarity, turns, rotation, wavelengths,
     axes, lock, decay, moves, bias_map, scores, logits, bucket_stairs, phase, precision, layouts,
-    ring;
+    ring, sharing;
 
 namespace {
 
 // In the order in which one would read them.
-constexpr const Kind* kinds[] = {&heatmap,       &channels, &binary,    &differences, &similarity,
-                                 &turns,         &rotation, &lock,      &wavelengths, &axes,
-                                 &decay,         &moves,    &bias_map,  &scores,      &logits,
-                                 &bucket_stairs, &phase,    &precision, &layouts,     &ring};
+constexpr const Kind* kinds[] = {
+    &heatmap, &channels,      &binary, &differences, &similarity, &turns,    &rotation,
+    &lock,    &wavelengths,   &axes,   &decay,       &moves,      &bias_map, &scores,
+    &logits,  &bucket_stairs, &phase,  &precision,   &layouts,    &ring,     &sharing};
 
 constexpr std::string_view gallery_about =
     "All of these into a folder, with an index.html that shows them";

@@ -21,6 +21,10 @@ std::string sent_text(double bytes) {
   return fmt::format("{:.3g} {}", bytes, unit);
 }
 
+std::string step_text(double seconds) {
+  return seconds < 1 ? fmt::format("{:.3g} ms", 1000 * seconds) : fmt::format("{:.3g} s", seconds);
+}
+
 std::string painted(const Terminal& term, layout::Verdict verdict) {
   const std::string_view word = name(verdict);
   if (verdict == layout::Verdict::breaks) return term.painted("31", word);
@@ -59,6 +63,14 @@ std::string layout_page(const layout::Judgement& judgement, const Terminal& term
   for (const auto& [need, layers] : needs)
     out += "  " +
            wrapped(need + (judgement.groups.size() > 1 ? " (layers " + layers + ")" : ""), 4, 2) +
+           "\n";
+  if (judgement.seconds > 0 && judgement.verdict != layout::Verdict::breaks)
+    out += wrapped(fmt::format(
+                       "Predicted on {}: attention of a forward pass takes {}, and {:.0f} % of the "
+                       "ranks' time is work.",
+                       judgement.machine.name, step_text(judgement.seconds),
+                       100 * judgement.efficiency),
+                   2, 0) +
            "\n";
   out +=
       wrapped(fmt::format("Best: {}: {}.", judgement.best.layout, judgement.best.why), 2, 0) + "\n";

@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -112,12 +113,29 @@ struct GroupVerdict {
   std::int64_t bytes = 0;
 };
 
+// What attention of a rank does a second, and what travels between ranks. Neighbours in runs of
+// `near_ranks` are joined by a faster way than the others.
+struct Machine {
+  std::string name = {};
+  double flops = 0;                       // operations in attention that are reached, not promised
+  double memory = 0;                      // bytes a second, where parts are merged
+  std::int64_t near_ranks = 1;            // of a node
+  double near_bytes = 0, near_delay = 0;  // bytes a second that a rank sends within it; seconds
+  double far_bytes = 0, far_delay = 0;    // to other nodes
+};
+// "h100", "a100", "core": their numbers are assumptions, which docs/context_parallel.md names.
+std::span<const Machine> machines();
+// One of them by its name, with other numbers behind it: "h100:flops=6e14:far_bytes=2.5e10". Errors:
+// no such machine, no such number, one that is not above 0.
+Expected<Machine> read_machine(std::string_view text);
+
 // The layout that suits this model at this length.
 struct Best {
   std::string layout = {};  // Sharding::text()
   Verdict verdict = Verdict::survives;
   double balance = 1;
   std::int64_t bytes = 0;  // of all layers
+  double seconds = 0;      // predicted, as those of Judgement
   std::string why = {};    // a sentence
 };
 
@@ -130,6 +148,11 @@ struct Judgement {
   std::vector<double> work = {};  // [rank], pairs of all layers and heads
   double balance = 1;             // the mean of it over its largest
   std::int64_t bytes = 0;         // that a rank sends in all layers, forward
+  // Predicted for a machine: attention of all layers, forward, messages and merging with it; what is
+  // not attention is shared out evenly in any layout, and not counted. `efficiency`: the time that
+  // one rank would take, of all ranks' time. Both 0 where nothing is counted, and of decoding.
+  Machine machine = {};
+  double seconds = 0, efficiency = 0;
   Best best = {};
 };
 // {"layout", "ranks", "verdict", "groups", "best", …} (docs/json.md).
@@ -138,8 +161,7 @@ std::string to_json(const Judgement& judgement);
 // What judge() is asked for.
 struct JudgeOptions {
   std::int64_t length = 0;  // of the whole text, tokens; 0: the model's context
-  // Of a rank, for `best` alone: an H100's share of matrix products in bfloat16, and 400 Gb/s.
-  double flops = 4e14, bytes_per_second = 5e10;
+  Machine machine = machines().front();
 };
 
 // Group by group of the stacks that read text (towers run whole on each rank). Takes milliseconds.

@@ -46,10 +46,12 @@ std::string to_json(const Judgement& judgement) {
   for (const GroupVerdict& group : judgement.groups) write(out, group);
   out.end();
   out.member("work", judgement.work).member("balance", judgement.balance);
-  out.member("bytes", judgement.bytes);
+  out.member("bytes", judgement.bytes).member("machine", judgement.machine.name);
+  out.member("seconds", judgement.seconds).member("efficiency", judgement.efficiency);
   out.key("best").object().member("layout", judgement.best.layout);
   out.member("verdict", name(judgement.best.verdict)).member("balance", judgement.best.balance);
-  out.member("bytes", judgement.best.bytes).member("why", judgement.best.why).end();
+  out.member("bytes", judgement.best.bytes);
+  out.member("seconds", judgement.best.seconds).member("why", judgement.best.why).end();
   out.end();
   return std::move(out.text);
 }

@@ -1,10 +1,12 @@
 // Group by group: reasons, what must be kept, work and bytes; and the layout that suits best.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <optional>
 #include <utility>
 
 #include "posenc/context_parallel.h"
+#include "src/context_parallel/machine.h"
 #include "src/context_parallel/reasons.h"
 #include "src/context_parallel/sharding.h"
 #include "src/context_parallel/work.h"
@@ -58,6 +60,7 @@ class Judge {
   Expected<Judgement> run(const JudgeOptions& options) {
     out_.sharding = sharding_;
     out_.length = length_;
+    out_.machine = options.machine;
     out_.work.assign(static_cast<std::size_t>(sharding_.ranks), 0);
     for (const Compiled& one : groups_) POSENC_CHECK(add(one, options));
     const double most = out_.work.empty() ? 0 : std::ranges::max(out_.work);
@@ -65,9 +68,10 @@ class Judge {
       // Rounding may go beyond it.
       out_.balance = std::min(1.0, std::accumulate(out_.work.begin(), out_.work.end(), 0.0) /
                                        static_cast<double>(out_.work.size()) / most);
+    if (out_.seconds > 0)
+      out_.efficiency = alone_ / (static_cast<double>(sharding_.ranks) * out_.seconds);
     return std::move(out_);
   }
-  double seconds() const { return seconds_; }
 
  private:
   Expected<void> add(const Compiled& compiled, const JudgeOptions& options) {
@@ -102,6 +106,10 @@ class Judge {
     verdict.heads = heads / among;
     std::vector<std::int64_t> pairs;
     double ring_bytes = 0, head_bytes = 0;
+    // Of as many heads as a rank has; a latent that all heads share comes whole.
+    const double ring_part = group.cache_elements > 0 && group.cache_elements < 2 * sizes.head_dim
+                                 ? 1
+                                 : std::max(key_heads / among, 1.0) / key_heads;
     const double per_token = static_cast<double>(
         group.cache_elements > 0 ? group.cache_elements
                                  : 2 * static_cast<std::int64_t>(key_heads) * sizes.head_dim);
@@ -131,31 +139,39 @@ class Judge {
         const double compressed =
             group.compressed > 0 ? keys.compressed * beside * static_cast<double>(group.compressed)
                                  : keys.tokens * beside;
-        // Of as many heads as a rank has; a latent that all heads share comes whole.
-        const double part = group.cache_elements > 0 && group.cache_elements < 2 * sizes.head_dim
-                                ? 1
-                                : std::max(key_heads / among, 1.0) / key_heads;
-        ring_bytes = (keys.tokens * per_token + compressed) * part * bytes / ring;
+        ring_bytes = (keys.tokens * per_token + compressed) * ring_part * bytes / ring;
       }
     }
     verdict.balance = posenc::balance(pairs);
     verdict.bytes = static_cast<std::int64_t>(ring_bytes + head_bytes);
     out_.bytes += static_cast<std::int64_t>((ring_bytes + head_bytes) * layers);
-    double most = 0;
+    double most = 0, all = 0;
     for (std::size_t rank = 0; rank < pairs.size(); ++rank) {
       const double own = static_cast<double>(pairs[rank]) * verdict.heads;
       out_.work[rank] += own * layers;
       most = std::max(most, own);
+      all += own;
     }
     verdict.pairs = std::move(pairs);
-    // Two products of a multiplication and an addition; a ring hides its messages behind them.
-    const double compute = most * 4 * width / options.flops,
-                 visible = head_bytes / options.bytes_per_second,
-                 hidden = ring_bytes / options.bytes_per_second;
-    const bool hides = sharding_.exchange == Exchange::ring ||
-                       sharding_.exchange == Exchange::ring_and_heads ||
-                       (sharding_.exchange == Exchange::keys && !group.picked);
-    seconds_ += layers * (visible + (hides ? std::max(compute, hidden) : compute + hidden));
+    if (sharding_.exchange == Exchange::cache) return {};
+    // Two products of a multiplication and an addition.
+    const double own = static_cast<double>(length_) / ring, of_pair = 4 * width;
+    detail::Load load{.flops = most * of_pair,
+                      .merged_bytes = 3 * 4 * own * verdict.heads * width,
+                      .head_bytes = head_bytes,
+                      .ranks = sharding_.ranks,
+                      .head_ranks = sharding_.head_ranks,
+                      .hides = sharding_.exchange == Exchange::ring ||
+                               sharding_.exchange == Exchange::ring_and_heads ||
+                               (sharding_.exchange == Exchange::keys && !group.picked)};
+    if (ring > 1) {
+      const bool sees_all = seen.chunk == 0 && seen.before + 1 >= length_;
+      load.block_bytes = own * per_token * ring_part * bytes;
+      const double needed = load.block_bytes > 0 ? std::ceil(ring_bytes / load.block_bytes) : 0;
+      load.rounds = static_cast<std::int64_t>(sees_all ? ring - 1 : std::min(needed, ring - 1));
+    }
+    out_.seconds += layers * detail::seconds_of(load, options.machine);
+    alone_ += layers * all * of_pair / options.machine.flops;
     return {};
   }
 
@@ -164,13 +180,12 @@ class Judge {
   std::int64_t length_;
   const std::vector<Compiled>& groups_;
   Judgement out_;
-  double seconds_ = 0;
+  double alone_ = 0;  // seconds of one rank that has the whole text
 };
 
 struct Candidate {
   Sharding sharding;
   Judgement judged;
-  double seconds = 0;
 };
 
 // Layouts of as many ranks, the one that is asked about aside.
@@ -215,13 +230,16 @@ std::string size_of(double bytes) {
 Best best_of(const std::vector<Candidate>& all, const Candidate& asked) {
   const Candidate* best = &all.front();
   for (const Candidate& one : all) {
-    const auto rank = [](const Candidate& x) { return std::pair(x.judged.verdict, x.seconds); };
+    const auto rank = [](const Candidate& x) {
+      return std::pair(x.judged.verdict, x.judged.seconds);
+    };
     if (rank(one) < rank(*best)) best = &one;
   }
   Best out{.layout = best->sharding.text(),
            .verdict = best->judged.verdict,
            .balance = best->judged.balance,
-           .bytes = best->judged.bytes};
+           .bytes = best->judged.bytes,
+           .seconds = best->judged.seconds};
   out.why = best->judged.verdict == Verdict::survives ? "every layer survives"
             : best->judged.verdict == Verdict::unknown
                 ? "no layout is sure to survive; this one breaks nothing by itself"
@@ -230,10 +248,10 @@ Best best_of(const std::vector<Candidate>& all, const Candidate& asked) {
              " of the time that the busiest does, and each sends " +
              size_of(static_cast<double>(out.bytes)) + " in a forward pass";
   constexpr double shows = 1.01;
-  if (best->judged.verdict == asked.judged.verdict && best->seconds > 0 &&
-      asked.seconds > shows * best->seconds)
+  if (best->judged.verdict == asked.judged.verdict && out.seconds > 0 &&
+      asked.judged.seconds > shows * out.seconds)
     out.why += "; " + asked.sharding.text() + " takes " +
-               posenc::detail::shown(asked.seconds / best->seconds, 3) + " times as long";
+               posenc::detail::shown(asked.judged.seconds / out.seconds, 3) + " times as long";
   return out;
 }
 
@@ -246,9 +264,6 @@ Expected<Judgement> judge(const Model& model, const Sharding& given, const Judge
     return fail(detail::where, "the whole text must have 1 to 2^30 tokens",
                 std::to_string(options.length != 0 ? options.length : length),
                 "say it: --at 131072");
-  if (!(options.flops > 0) || !(options.bytes_per_second > 0))
-    return fail(detail::where, "flops and bytes_per_second must be above 0",
-                std::to_string(std::min(options.flops, options.bytes_per_second)));
   std::vector<Compiled> groups;
   for (const LayerGroup& group : model.groups) {
     if (!reads_text(group.stack)) continue;
@@ -260,7 +275,7 @@ Expected<Judgement> judge(const Model& model, const Sharding& given, const Judge
   const auto judged = [&](const Sharding& one) -> Expected<Candidate> {
     Judge judge(model, one, length, groups);
     POSENC_TRY(verdict, judge.run(options));
-    return Candidate{one, std::move(verdict), judge.seconds()};
+    return Candidate{one, std::move(verdict)};
   };
   POSENC_TRY(asked, judged(sharding));
   std::vector<Candidate> all;

@@ -720,6 +720,46 @@ TEST(Judge, BestIsContiguousWhereAllLayersSlide) {
   EXPECT_GT(best.balance, 0.99);
 }
 
+// 1,024 tokens a rank, of which each layer's block takes 2 · 8 · 128 numbers of two bytes a token.
+TEST(Judge, TimeIsThatOfBlocksAndOfMessagesThatNothingHides) {
+  const Model model = read_model("llama-3.1-8b").value();
+  const auto timed = [&](const char* words, const char* machine) {
+    const auto said =
+        judge(model, *read_sharding(words), {.length = 8192, .machine = *read_machine(machine)});
+    EXPECT_TRUE(said) << said.error().message();
+    return said.value_or(Judgement{});
+  };
+  // Memory and delays that take no time, and one rank that takes 32 · 4 · 32 · 128 operations a pair.
+  const std::string still = "core:memory=1e30:far_delay=1e-30:flops=1e12";
+  const double alone = 8192.0 * 8193 / 2 * 32 * 4 * 32 * 128 / 1e12;
+  const double messages = 7 * 32 * 1024.0 * 2 * 8 * 128 * 2 / 1.25e9;
+  const Judgement fast = timed("zigzag:8:by=ring", (still + ":far_bytes=1e30").c_str());
+  EXPECT_NEAR(fast.seconds, alone / 8, 1e-4 * alone);
+  EXPECT_NEAR(fast.efficiency, 1, 1e-3);
+  EXPECT_NEAR(timed("zigzag:8:by=gather", still.c_str()).seconds, alone / 8 + messages, 1e-3);
+  // All but the first block's time is the messages', which are the longer ones.
+  EXPECT_NEAR(timed("zigzag:8:by=ring", (still + ":flops=1e15").c_str()).seconds,
+              alone / 8 / 1000 / 8 + messages, 1e-3);
+  EXPECT_NEAR(timed("contiguous:8:by=ring", (still + ":far_bytes=1e30").c_str()).efficiency,
+              8.0 / 15, 1e-3);
+  // Neighbours of one node send by the faster way.
+  EXPECT_NEAR(timed("zigzag:8:by=gather",
+                    (still + ":near_ranks=8:near_bytes=1.25e10:near_delay=1e-30").c_str())
+                  .seconds,
+              alone / 8 + messages / 10, 1e-3);
+}
+
+TEST(Judge, MachinesAreReadByNameWithOtherNumbers) {
+  const auto machine = read_machine("h100:flops=6e14:near_ranks=4");
+  ASSERT_TRUE(machine);
+  EXPECT_EQ(machine->flops, 6e14);
+  EXPECT_EQ(machine->near_ranks, 4);
+  EXPECT_EQ(machine->far_bytes, read_machine("h100")->far_bytes);
+  for (const char* bad : {"", "h200x", "h100:flops", "h100:flops=0", "h100:flops=-1",
+                          "h100:flops=x", "h100:speed=1", "h100:near_ranks=1.5"})
+    EXPECT_FALSE(read_machine(bad)) << bad;
+}
+
 // A window that no text outgrows cuts nothing, and no engine need refuse it.
 TEST(Judge, AWindowBeyondTheTextIsNone) {
   const Model wide = small(R"(, "sliding_window": 2048)", "mistral");

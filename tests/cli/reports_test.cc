@@ -184,7 +184,7 @@ const Report reports[] = {
     {"sgl-project/sglang#3574", "",
      "doctor @doctor/llama3-8k.json @doctor/eagle.json 'python3 -m sglang.launch_server "
      "--speculative-algo EAGLE --speculative-draft E --context-length 8192'",
-     1, "Text breaks beyond 2,048"},
+     1, "The draft is of no use beyond 2,048"},
     {"modelscope/ms-swift#4893", "",
      "doctor qwen3-8b @doctor/swift.log 'swift infer --infer_backend vllm --rope_scaling yarn "
      "--max_model_len 131072'",

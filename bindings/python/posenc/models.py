@@ -200,14 +200,15 @@ def reuse(of: ModelSource) -> list[Record]:
     return [Record(each) for each in json.loads(_posenc.reuse_json(read(of)))]
 
 
-def judge_layout(of: ModelSource, cp: str, *, at: int = 0) -> Record:
+def judge_layout(of: ModelSource, cp: str, *, at: int = 0, machine: str = "h100") -> Record:
     """Whether a model survives a text of `at` tokens (0: its context) that is shared out among ranks as `cp` says: "zigzag:8",
     "round_robin:4:block=64", "ulysses:8", "megatron:8", or a job's command line, YAML, TOML or JSON. verdict ("survives",
     "unknown", "breaks"), groups of layers with reasons and needs, work of each rank, bytes that it sends, and best, the layout
-    that suits (docs/distributed.md). Takes milliseconds. Raises posenc.Error for words that share nothing out."""
+    that suits (docs/context_parallel.md). seconds and efficiency are predicted for a machine: "h100", "a100", "core", or
+    "h100:far_bytes=2.5e10". Takes milliseconds. Raises posenc.Error for words that share nothing out, and an unknown machine."""
     import json
 
-    return Record(json.loads(_posenc.layout_json(read(of), cp, at)))
+    return Record(json.loads(_posenc.layout_json(read(of), cp, at, machine)))
 
 
 def bundled_models() -> list[dict[str, str]]:

@@ -324,11 +324,14 @@ void bind_rekey(nb::module_& m) {
       nb::arg("model"));
   m.def(
       "layout_json",
-      [](const ReadModel& read, const std::string& cp, std::int64_t length) {
+      [](const ReadModel& read, const std::string& cp, std::int64_t length,
+         const std::string& machine) {
         const layout::Sharding sharding = unwrap(layout::read_sharding(cp));
-        return text(to_json(unwrap(layout::judge(read.model, sharding, {.length = length}))));
+        const layout::JudgeOptions options{.length = length,
+                                           .machine = unwrap(layout::read_machine(machine))};
+        return text(to_json(unwrap(layout::judge(read.model, sharding, options))));
       },
-      nb::arg("model"), nb::arg("cp"), nb::arg("length"));
+      nb::arg("model"), nb::arg("cp"), nb::arg("length"), nb::arg("machine"));
 }
 
 }  // namespace posenc::python
