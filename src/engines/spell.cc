@@ -431,6 +431,11 @@ std::string spelled(const std::vector<SpelledRope>& ropes, Spelling spelling, st
     json.object();
     if (nested) json.key("text_config").object();
     write_rope_parameters(json, ropes);
+    // SGLang does not stretch the length of a file whose scaling names the trained one, and refuses
+    // a longer --context-length.
+    const bool keeps_length =
+        spelling == Spelling::sglang_flags && std::holds_alternative<Yarn>(one.rope.scaling);
+    if (keeps_length && length > 0) json.member("max_position_embeddings", length);
     if (nested) json.end();
     json.end();
     flag += quoted_json(json.text);

@@ -63,15 +63,13 @@ std::string flags(const Rope& rope, std::int64_t tokens, std::vector<EngineNote>
 }
 
 std::string config_yml(const Rope& rope, std::int64_t tokens, std::vector<EngineNote>& notes) {
-  if (is_of_the_file(rope))
+  if (!std::holds_alternative<Unscaled>(rope.scaling))
     notes.push_back({Kind::approximated,
-                     "tabbyAPI has rope_scale and rope_alpha alone: config.json must have " +
+                     "tabbyAPI reads rope_scale and rope_alpha with exllamav2 alone: config.json "
+                     "must have " +
                          std::string(info(rope.scaling).name) +
                          " (posenc translate MODEL --to exllamav3)"});
-  std::string text = "model:\n  max_seq_len: " + std::to_string(tokens);
-  if (const auto* linear = std::get_if<Linear>(&rope.scaling))
-    text += "\n  rope_scale: " + number_text(linear->factor);
-  return text;
+  return "model:\n  max_seq_len: " + std::to_string(tokens);
 }
 
 constexpr TypedTarget targets[] = {
@@ -134,7 +132,7 @@ void type_in(const TypedTarget& target, const Model& model, Translation& out) {
   if (is_beyond) {
     const std::string title(target.program.title);
     const std::string why =
-        target.program.name == "ollama"
+        target.program.name == "ollama" || target.program.name == "tabbyapi"
             ? ", and no word of " + title + " scales it: "
             : ". What " + title +
                   " has for that, a base or a linear scale, this model was not trained with: ";
@@ -144,6 +142,12 @@ void type_in(const TypedTarget& target, const Model& model, Translation& out) {
                                          " plans a scaling for the file"});
     out.length = tokens = made_for;
   }
+  if (target.program.name == "ollama" && model.context > 0 && tokens > model.context)
+    out.notes.push_back({Kind::approximated,
+                         "Ollama caps num_ctx at the GGUF's context_length, which the converter "
+                         "takes from max_position_embeddings, " +
+                             grouped(model.context) + " here: write " + std::to_string(made_for) +
+                             " there before the file is converted"});
   out.target = target.spell(*rope, tokens, out.notes);
 }
 

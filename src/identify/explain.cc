@@ -190,11 +190,18 @@ class Explanation {
     for (const auto& [kept, form] : {std::pair(DType::bf16, "bfloat16"), {DType::f16, "float16"}}) {
       const auto base = base_of(measured, out_.rotary_dim, 1, kept);
       if (!base) continue;
-      // Rounding bends what is measured: the base may be off in its last digits.
-      const double power = std::pow(10, std::floor(std::log10(*base)) - 1);
-      for (const double candidate : {*base, std::round(*base / power) * power}) {
-        const FrequencyFit all{.base = candidate, .kept = kept, .misfit = 1};
-        const FrequencyFit exact{.base = candidate, .misfit = 1};
+      // Rounding bends what is measured: a base may be off in its last digits.
+      const auto round = [](double number) {
+        const double power = std::pow(10, std::floor(std::log10(number)) - 1);
+        return std::round(number / power) * power;
+      };
+      const std::pair<double, Scaling> candidates[] = {
+          {*base, Unscaled{}},
+          {round(*base), Unscaled{}},
+          {round(fits.front().base), fits.front().scaling}};
+      for (const auto& [candidate, scaling] : candidates) {
+        const FrequencyFit all{.base = candidate, .scaling = scaling, .kept = kept, .misfit = 1};
+        const FrequencyFit exact{.base = candidate, .scaling = scaling, .misfit = 1};
         const bool of_all = forms(all) == std::vector<std::string>{form};
         const std::vector<std::string> seen = of_all ? std::vector<std::string>() : forms(exact);
         const bool of_parts = seen == std::vector{std::string(form) + "_positions"} ||

@@ -128,6 +128,23 @@ TEST(IdentifyTable, ProductsInFloat16) {
   EXPECT_EQ(found.rotation.findings.front().position, 256);
 }
 
+TEST(IdentifyTable, AllOfItInFloat16UnderAScaling) {
+  const Rope rope{.rope_theta = 5e5,
+                  .rotary_dim = 2 * table_pairs,
+                  .scaling = Yarn{.factor = 4, .original_max_position_embeddings = 8192}};
+  const auto made = rope_frequencies<double>(rope, {.head_dim = 2 * table_pairs});
+  ASSERT_TRUE(made);
+  const auto narrow = [](double x) { return half_to_float(float_to_half(static_cast<float>(x))); };
+  const IdentifiedTable found = found_table([&](std::int64_t t, std::int64_t r) {
+    const double f = made->frequency[static_cast<std::size_t>(r)];
+    return static_cast<double>(narrow(narrow(static_cast<double>(t)) * narrow(f)));
+  });
+  ASSERT_TRUE(found.rotation.frequencies);
+  EXPECT_EQ(found.rotation.frequencies->base, 5e5);
+  EXPECT_TRUE(std::holds_alternative<Yarn>(found.rotation.frequencies->scaling));
+  EXPECT_EQ(found.rotation.angles, std::vector<std::string>{"float16"});
+}
+
 TEST(IdentifyTable, OneSpeedForAllPairs) {
   const IdentifiedTable found =
       found_table([](std::int64_t t, std::int64_t) { return 0.25 * static_cast<double>(t); });

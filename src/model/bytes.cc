@@ -132,6 +132,10 @@ Expected<Model> detail::read_text_of_model(std::string_view text, std::string_vi
   if (const auto config = whole.get<Json::Object>() ? from_other_names(whole) : std::nullopt)
     return read_config_json(*config, name);
   if (const auto config = of_tensorrt(whole)) return read_tensorrt(*config, name);
+  // A draft as vLLM's speculators writes it: its layers have a configuration of their own.
+  if (const Json* layers = whole.find("transformer_layer_config");
+      layers && layers->get<Json::Object>() && whole.find("speculators_model_type"))
+    return read_config_json(*layers, name);
   const Json json = of_mlc(whole);
   if (const auto other = what_else(json); !other.is.empty())
     return fail(name, "must describe a model", std::string(other.is), other.cure);

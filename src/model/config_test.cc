@@ -383,6 +383,21 @@ TEST(ConfigWarning, AnOddPartOfAHead) {
   EXPECT_FALSE(of("0.5"));
 }
 
+TEST(Config, OfADraftOfSpeculatorsIsThatOfItsLayers) {
+  const std::string text = R"({"speculators_model_type": "eagle3", "transformer_layer_config": {
+      "model_type": "llama", "hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2,
+      "max_position_embeddings": 40960, "rope_theta": 1000000}})";
+  const auto model = read_model_bytes(std::as_bytes(std::span(text)), "config.json");
+  ASSERT_TRUE(model) << model.error().message();
+  EXPECT_EQ(model->context, 40960);
+}
+
+TEST(Config, ABaseByAnotherProgramsNameIsToldWithTheKeyThatIsRead) {
+  const std::string model = small(R"("rotary_base": 1000000)");
+  EXPECT_TRUE(warns(model, "foreign_name"));
+  EXPECT_FALSE(warns(model, "unread_key"));
+}
+
 // TensorRT-LLM's config.json, of a checkpoint and within that of an engine.
 TEST(Config, OfTensorRtLlmSaysWhatItsConverterTookOver) {
   const std::string checkpoint = R"({"architecture": "LlamaForCausalLM", "dtype": "float16",

@@ -64,7 +64,7 @@ class Overrides {
 
   Expected<void> apply() {
     if (line_.engine == "tgi") return apply_tgi();
-    if (line_.engine == "exllamav3") return apply_exllama();
+    if (line_.engine.starts_with("exllama")) return apply_exllama();
     if (line_.engine == "lmdeploy") POSENC_CHECK(apply_lmdeploy());
     if (const CommandFlag* old = line_.find("--rope-scaling")) POSENC_CHECK(apply_old(*old));
     if (const CommandFlag* old = line_.find("--rope-theta")) POSENC_CHECK(apply_theta(*old));
@@ -130,6 +130,20 @@ class Overrides {
     if (by <= 0 || raised <= 0)
       return fail("command", "rope_scale and rope_alpha must be above 0",
                   scale && by <= 0 ? scale->value : alpha->value, "write 1 for none");
+    if (by == 1 && raised == 1) return {};
+    // Its container of exllamav3 reads no key of a rotation (backends/exllamav3/model.py).
+    const bool is_v2 = line_.engine == "exllamav2", is_said = line_.find("--backend") != nullptr;
+    if (!is_v2)
+      findings_.push_back(line_finding(
+          "flag_unread", is_said ? Severity::error : Severity::warning,
+          raised != 1 ? "rope_alpha " + number_text(raised) : "rope_scale " + number_text(by),
+          is_said ? "with backend exllamav3 tabbyAPI reads neither rope_scale nor rope_alpha: the "
+                    "model rotates as its config.json says"
+                  : "tabbyAPI reads rope_scale and rope_alpha with backend exllamav2 alone; "
+                    "exllamav3 rotates as the config.json says",
+          "write the scaling into the model's config.json: posenc extend MODEL --to LENGTH "
+          "--engine exllamav3"));
+    if (!is_v2 && is_said) return {};
     for (LayerGroup& group : model_.groups) {
       Rope* rope = mutable_rope(group);
       if (!rope || is_tower(group.stack)) continue;

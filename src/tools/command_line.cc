@@ -169,6 +169,7 @@ constexpr KnownFlag known_flags[] = {
     {"tabbyapi", "--cache-size"},
     {"tabbyapi", "--rope-scale"},
     {"tabbyapi", "--rope-alpha"},
+    {"tabbyapi", "--backend"},
     {"koboldcpp", "--ctx-size", "--contextsize"},
     {"koboldcpp", "--ropeconfig"},  // scale, then base
     {"koboldcpp", "--quantkv"},
@@ -496,6 +497,8 @@ Expected<CommandLine> read_command_line(std::string_view text) {
       std::find(words.begin() + static_cast<std::ptrdiff_t>(first), words.end(), end_of_command);
   POSENC_CHECK(
       Flags({words.begin() + static_cast<std::ptrdiff_t>(first), end}, owner, line).read());
+  if (const CommandFlag* backend = line.find("--backend"); backend && owner == "tabbyapi")
+    line.engine = backend->value == "exllamav2" ? "exllamav2" : "exllamav3";
   return line;
 }
 

@@ -244,6 +244,14 @@ class LlamaRun {
       say("flag_unread", Severity::warning, name, std::string(name) + " is for YaRN alone",
           "write --rope-scaling yarn, or drop it");
     }
+    if (told_.original && told_.type.empty())
+      say("flag_unread", s == 1 ? Severity::warning : Severity::error, "--yarn-orig-ctx",
+          "without --rope-scaling yarn " +
+              (s == 1 ? std::string("nothing is scaled")
+                      : "the scale is linear: every position is divided by " + number_text(s) +
+                            ", in short texts too, which no model with YaRN was trained with") +
+              "; --yarn-orig-ctx does nothing",
+          "--rope-scaling yarn beside it");
     if (told_.attn_key && *told_.attn_key != 1)
       return fail("command", "rope.scaling.attn_factor must be 1 without YaRN",
                   number_text(*told_.attn_key), "drop it, or write --rope-scaling yarn");

@@ -138,7 +138,10 @@ class Request {
       reached =
           std::max(reached, static_cast<std::int64_t>(static_cast<double>(file_.context) * factor));
       const bool of_lm_studio = line_.program == "lms";
-      if ((of_lm_studio || line_.program.ends_with("llama-server")) && asked_ > told_.context)
+      // YaRN is meant, which is told: a cure would keep the linear scale.
+      const bool lacks_type = line_.find("--yarn-orig-ctx") && !line_.find("--rope-scaling");
+      if ((of_lm_studio || line_.program.ends_with("llama-server")) && asked_ > told_.context &&
+          !lacks_type)
         say("context_capped", Severity::warning, grouped(asked_), grouped(told_.context),
             std::string(of_lm_studio ? "LM Studio runs llama.cpp, which" : "llama-server") +
                 " caps a slot at the file's n_ctx_train: " +
@@ -229,24 +232,25 @@ class Request {
   // it (hf_transformers_utils.py): with YaRN as the cards have it, it derives the file's own length,
   // serves no more, and refuses a longer --context-length.
   void derived_by_sglang() {
-    const std::int64_t scaled = reach(told_), derived = file_.context;
+    const std::int64_t scaled = reach(told_), derived = told_.context;
     if (line_.engine != "sglang" || derived == 0 || scaled <= derived) return;
-    const bool refuses = asked_ > derived && asked_ <= scaled && !line_.find("--allow-longer") &&
-                         !line_.find("--json-model-override-args");
-    if (refuses)
+    const std::string longer = "max_position_embeddings " + std::to_string(scaled),
+                      place = line_.find("--json-model-override-args")
+                                  ? " beside the scaling in the override"
+                                  : " in the config.json";
+    if (asked_ > derived && asked_ <= scaled && !line_.find("--allow-longer"))
       say("context_refused", Severity::error, grouped(asked_), grouped(derived),
           "SGLang derives " + grouped(derived) +
-              " tokens from the file, as its scaling names the trained length, and refuses more",
-          "max_position_embeddings " + std::to_string(scaled) +
-              " in the config.json, or SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 before the "
-              "line");
+              " tokens from the file, as the scaling names the trained length, and ends with "
+              "ValueError where more are asked for",
+          longer + place + ", or SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 before the line");
     else if (asked_ == 0)
       say("context_not_lifted", Severity::warning, grouped(scaled), grouped(derived),
           "the scaling stretches the angles and not the length that SGLang serves: longer requests "
           "are refused",
-          line_.find("--json-model-override-args")
-              ? "--context-length " + std::to_string(scaled)
-              : "max_position_embeddings " + std::to_string(scaled) + " in the config.json");
+          "--context-length " + std::to_string(scaled) +
+              " with SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 before the line, or " + longer +
+              place);
   }
 
   // Flags that bound a prompt, whatever the model reaches.

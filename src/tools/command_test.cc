@@ -499,6 +499,45 @@ TEST(EngineCommand, TabbysAlphaRaisesTheBaseAsNtkDoes) {
   EXPECT_NEAR(rope.rope_theta, 10000 * std::pow(2.0, 128.0 / 126), 1e-6);
 }
 
+TEST(EngineCommand, TabbysExllamav3ReadsNoRotation) {
+  const auto read =
+      by("llama-2-7b", "tabbyapi --max-seq-len 8192 --rope-alpha 2 --backend exllamav3");
+  const Rope& rope = std::get<Rope>(read.reading.model.groups.front().schemes.front());
+  EXPECT_EQ(rope.rope_theta, 10000);
+  EXPECT_TRUE(finds(read, "flag_unread"));
+  const auto older =
+      by("llama-2-7b", "tabbyapi --max-seq-len 8192 --rope-alpha 2 --backend exllamav2");
+  EXPECT_FALSE(finds(older, "flag_unread"));
+  EXPECT_EQ(older.reading.engine.name, "exllamav2");
+}
+
+TEST(EngineCommand, AScaleWithATrainedLengthAndNoTypeIsLinear) {
+  const auto read = by("qwen3-8b",
+                       "llama-server -m m.gguf -c 131072 --rope-scale 4 "
+                       "--yarn-orig-ctx 32768");
+  const auto at = std::ranges::find(read.findings, "flag_unread", &Finding::code);
+  ASSERT_NE(at, read.findings.end());
+  EXPECT_EQ(at->severity, Severity::error);
+  EXPECT_EQ(at->cure, "--rope-scaling yarn beside it");
+  EXPECT_FALSE(finds(read, "context_capped"));
+}
+
+TEST(EngineCommand, SglangRefusesMoreThanItDerivesFromAnOverride) {
+  const std::string yarn = R"('{"rope_scaling":{"rope_type":"yarn","factor":4.0,)"
+                           R"("original_max_position_embeddings":32768}MORE}')";
+  const auto with = [&](const char* longer, const char* variable) {
+    std::string line = std::string(variable) +
+                       "python -m sglang.launch_server --context-length 131072 "
+                       "--json-model-override-args " +
+                       yarn;
+    line.replace(line.find("MORE"), 4, longer);
+    return by("qwen3-8b", line);
+  };
+  EXPECT_TRUE(finds(with("", ""), "context_refused"));
+  EXPECT_FALSE(finds(with("", "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 "), "context_refused"));
+  EXPECT_FALSE(finds(with(R"(,"max_position_embeddings":131072)", ""), "context_refused"));
+}
+
 TEST(EngineCommand, ALargerBaseForALongerTextIsAsAsked) {
   const Finding* base =
       found_by("llama-2-7b", "llama-cli --rope-freq-base 40000 -c 16384", "rope_theta");

@@ -350,10 +350,17 @@ class Doctor {
     const std::int64_t target = options_.length > 0        ? options_.length
                                 : read && read->length > 0 ? read->length
                                                            : reached();
-    const std::int64_t draft = std::max(one.model->context, detail::reach(*one.model));
-    if (draft > 0 && draft < target)
-      add(detail::shorter_draft(target, draft), one.name, line.engine, "", "computed");
-    else
+    std::int64_t draft = std::max(one.model->context, detail::reach(*one.model));
+    // These hand the line's scaling to the draft as well; vLLM does not.
+    if (line.engine == "llama.cpp" || line.engine == "sglang")
+      if (const auto told = read_command(*one.model, command.text))
+        draft = std::max(draft, detail::reach(told->reading.model));
+    if (draft > 0 && draft < target) {
+      Finding shorter = detail::shorter_draft(target, draft);
+      if (line.engine == "llama.cpp")
+        shorter.cure = "-c " + std::to_string(draft) + ", or a draft that is made for more";
+      add(std::move(shorter), one.name, line.engine, "", "computed");
+    } else {
       add({.code = "draft_agrees",
            .severity = Severity::note,
            .expected = grouped(target),
@@ -361,6 +368,7 @@ class Doctor {
            .message = "the draft reaches as far as its target runs; a draft rotates as it was "
                       "trained, so that a base of its own is no fault"},
           one.name, line.engine, "", "computed");
+    }
   }
 
   // A line, and the error that it ended with below it.
@@ -651,6 +659,12 @@ Expected<Diagnosis> diagnose(std::vector<Exhibit> evidence, const DoctorOptions&
   if (options.length < 0)
     return fail("doctor", "length must be 0 or more", std::to_string(options.length));
   add_named_model(evidence);
+  // What an answer has beside its model.
+  for (std::size_t n = 0; n < evidence.size(); ++n)
+    if (evidence[n].model && !evidence[n].text.empty()) {
+      evidence.push_back(text_exhibit(evidence[n].name, std::move(evidence[n].text)));
+      evidence[n].text.clear();
+    }
   return Doctor(std::move(evidence), options).run();
 }
 

@@ -346,7 +346,7 @@ TEST(Doctor, AScalingThatSglangDoesNotServeIsToldWithTheFlag) {
                               "\"original_max_position_embeddings\":32768}}'")});
   const Finding* lifted = found_of(found, "context_not_lifted");
   ASSERT_NE(lifted, nullptr);
-  EXPECT_EQ(lifted->cure, "--context-length 131072");
+  EXPECT_TRUE(lifted->cure.starts_with("--context-length 131072 with SGLANG_ALLOW_OVERWRITE"));
   EXPECT_EQ(found_of(found, "theta_missing"), nullptr);  // Qwen 3's class has the base itself
 }
 
@@ -986,6 +986,50 @@ TEST(Doctor, CuresNameTheVariablesThatAPersonHas) {
   ASSERT_TRUE(found_of(found, "slots"));
   EXPECT_TRUE(found_of(found, "slots")->cure.contains("LLAMA_ARG_CTX_SIZE=16384"));
   EXPECT_TRUE(found_of(found, "slots")->cure.contains("LLAMA_ARG_KV_UNIFIED=1"));
+}
+
+TEST(Doctor, AnswersOfOllamaHaveTheModelAndItsModelfile) {
+  const auto shown = [](const char* architecture, const char* base) {
+    const std::string of = architecture;
+    return text_exhibit(
+        "show.json",
+        R"({"modelfile": "FROM /models/blob\nPARAMETER num_ctx 65536\n", "model_info": {
+          "general.architecture": ")" +
+            of + R"(", ")" + of + R"(.attention.head_count": 32, ")" + of +
+            R"(.attention.head_count_kv": 8, ")" + of + R"(.attention.key_length": 128, ")" + of +
+            R"(.block_count": 32, ")" + of + R"(.context_length": 40960, ")" + of +
+            R"(.embedding_length": 4096, ")" + of + R"(.rope.freq_base": )" + base +
+            R"(, "tokenizer.ggml.tokens": null}})");
+  };
+  const Exhibit qwen = shown("qwen3", "1000000");
+  ASSERT_TRUE(qwen.model) << qwen.as;
+  EXPECT_EQ(qwen.model->context, 40960);
+  EXPECT_TRUE(found_of(diagnosed({qwen}), "context_capped"));
+  // Llama 3.1's scaling is a tensor, which the answer does not list.
+  const Diagnosis llama = diagnosed({shown("llama", "500000")});
+  EXPECT_FALSE(found_of(llama, "gguf_missing_rope_freqs"));
+  EXPECT_TRUE(found_of(llama, "tensors_not_listed"));
+}
+
+TEST(Doctor, ADraftHasTheLinesScalingWhereItsEngineGivesIt) {
+  const auto with = [](const char* line) {
+    return diagnosed(
+        {evidence_of("qwen3-8b"), evidence_of("qwen3-8b"), text_exhibit("line", line)});
+  };
+  EXPECT_FALSE(found_of(with("llama-server -m a.gguf -md b.gguf -c 65536 -np 1 --rope-scaling yarn "
+                             "--rope-scale 2 --yarn-orig-ctx 32768"),
+                        "draft_length"));
+  EXPECT_TRUE(found_of(with("llama-server -m a.gguf -md b.gguf -c 65536 -np 1"), "draft_length"));
+}
+
+TEST(Doctor, AServiceOfVariablesAloneIsOllamas) {
+  const Diagnosis found =
+      diagnosed({evidence_of("qwen3-8b"),
+                 text_exhibit("override.conf",
+                              "[Service]\nEnvironment=\"OLLAMA_CONTEXT_LENGTH=131072\"\n"
+                              "Environment=\"OLLAMA_NUM_PARALLEL=4\"\n")});
+  ASSERT_TRUE(found_of(found, "context_capped"));
+  EXPECT_EQ(found_of(found, "context_capped")->found, "40,960");
 }
 
 TEST(Doctor, CuresNameTheModelThatIsThere) {

@@ -12,6 +12,7 @@
 #include "src/tools/command_line.h"
 #include "src/tools/doctor_parts.h"
 #include "src/tools/log_lines.h"
+#include "src/tools/ollama_show.h"
 #include "src/tools/printed_settings.h"
 #include "src/tools/programs.h"
 #include "src/tools/roles.h"
@@ -223,6 +224,12 @@ Exhibit text_exhibit(std::string name, std::string text) {
   if (auto settings = detail::serving_settings(trimmed)) {
     text = std::move(settings->line);
     return as(ExhibitKind::command, "settings of " + std::string(settings->program));
+  }
+  if (auto show = detail::ollama_show(trimmed, name)) {
+    Exhibit model = model_exhibit(std::move(name), std::move(show->model));
+    model.as += ", as Ollama's /api/show has it";
+    model.text = std::move(show->modelfile);
+    return model;
   }
   std::optional<Error> no_model;
   if (trimmed.starts_with('{') || trimmed.starts_with("GGUF") ||

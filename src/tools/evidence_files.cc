@@ -42,7 +42,8 @@ Exhibit of_file(const std::string& path) {
   const bool settings = first != bytes.npos && detail::serving_settings(bytes.substr(first));
   const bool json = first != bytes.npos && bytes[first] == '{';
   if (bytes.substr(0, 4096).contains('\0')) return of_model(path);
-  if (json && !settings) {
+  const bool answer = json && bytes.size() <= largest_answer && bytes.contains("\"model_info\"");
+  if (json && !settings && !answer) {
     Exhibit model = of_model(path);
     if (model.model || bytes.size() > largest_answer) return model;
   }

@@ -70,6 +70,7 @@ constexpr LintRule lint_rules[] = {
     {"own_code_key", warning, "check which of the two you run"},
     {"unknown_key", warning, "correct its spelling, or drop the key"},
     {"unread_key", warning, "drop the key, or correct model_type"},
+    {"foreign_name", warning, "write the key that is read"},
     {"foreign_key", warning, "drop the key, or correct model_type"},
     {"ignored_key", warning, "check with the model's own code"},
     {"layer_list_unread", warning, "read the model's own code: what the entries mean is there"},
@@ -78,6 +79,7 @@ constexpr LintRule lint_rules[] = {
     {"null_parameters", warning, ""},
     {"old_type", error, "write rope_type"},
     {"gguf_missing_rope_factors", error, "convert again"},
+    {"tensors_not_listed", note, "give the GGUF"},
     {"window_switched_off", warning, "set use_sliding_window, or drop the layer types"},
     {"files_disagree", error, "correct the file that is wrong"},
     {"file_not_read", error, "mend the file, or remove it"},
@@ -154,16 +156,13 @@ void lint_gguf(const Model& model, std::vector<Finding>& findings) {
   }
 }
 
-// Llama 3.1 and later were released with this base, and with another scaling beyond 8,192 tokens.
+// A conversion that lost Llama 3.1's scaling.
 void lint_llama3(const Model& model, bool gguf, std::vector<Finding>& findings) {
-  constexpr double base_of_llama3 = 500000;
-  constexpr std::int64_t context_of_llama3 = 8192;
-  if ((!gguf && model.family != "llama") || model.context <= context_of_llama3) return;
+  const bool not_told = std::ranges::find(model.warnings, "tensors_not_listed", &Warning::code) !=
+                        model.warnings.end();
+  if (not_told) return;
   for (const LayerGroup& group : model.groups) {
-    const Rope* rope = detail::rope_of(group);
-    if (!rope || rope->rope_theta != base_of_llama3 || !rope->frequency_factors.empty() ||
-        !std::holds_alternative<Unscaled>(rope->scaling))
-      continue;
+    if (!detail::lacks_scaling_of_llama3(model, group)) continue;
     findings.push_back(
         {.code = gguf ? "gguf_missing_rope_freqs" : "llama3_scaling_missing",
          .severity = Severity::warning,
@@ -361,8 +360,12 @@ Expected<std::vector<Finding>> lint(const Model& model, const LintOptions& optio
       add_for_engine(by_engine, std::move(finding));
     }
   }
-  // The amplitude is a rest of the lists.
-  if (lost_factors(model))
+  // The amplitude is a rest of the lists; and llama.cpp reads the key of its own files.
+  const bool by_llama_cpp =
+      !any && std::ranges::all_of(asked, [](const std::string& engine) {
+        return engine.starts_with("llama.cpp") || engine.starts_with("ollama");
+      });
+  if (lost_factors(model) || (gguf && by_llama_cpp))
     std::erase_if(findings,
                   [](const Finding& one) { return one.code == "attention_factor_given"; });
   // A loader that demands it refuses the file, and others do not.

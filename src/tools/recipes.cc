@@ -45,4 +45,11 @@ bool follows(const Recipe& recipe, const Scaling& scaling) {
          yarn->original_max_position_embeddings == recipe.trained;
 }
 
+bool lacks_scaling_of_llama3(const Model& model, const LayerGroup& group) {
+  constexpr double base = 500000;
+  const Rope* rope = rope_of(group);
+  return model.family == "llama" && model.context > 8 * K && rope && rope->rope_theta == base &&
+         rope->frequency_factors.empty() && std::holds_alternative<Unscaled>(rope->scaling);
+}
+
 }  // namespace posenc::detail

@@ -24,4 +24,8 @@ const Recipe* recipe_of(const Model& model);
 // Whether a scaling is the recipe's.
 bool follows(const Recipe& recipe, const Scaling& scaling);
 
+// Llama 3.1 and later were released with base 500000, and with a scaling beyond 8,192 tokens:
+// whether layers have the one without the other.
+bool lacks_scaling_of_llama3(const Model& model, const LayerGroup& group);
+
 }  // namespace posenc::detail

@@ -129,6 +129,9 @@ std::optional<ServingSettings> of_tabby(std::string_view text) {
       break;
     }
   }
+  for (const std::string_view backend : {"exllamav2", "exllamav3"})
+    if (text.contains("backend: " + std::string(backend)))
+      flag(line, "--backend", std::string(backend));
   return ServingSettings{"tabbyAPI", line};
 }
 
@@ -224,7 +227,9 @@ std::optional<ServingSettings> of_localai(std::string_view text) {
 
 // A unit of systemd: what it starts, in the environment that it sets.
 std::optional<ServingSettings> of_unit(std::string_view text) {
-  if (!text.contains("ExecStart=")) return std::nullopt;
+  // `systemctl edit` makes a file of variables alone.
+  const bool of_ollama = text.contains("[Service]") && text.contains("Environment=\"OLLAMA_");
+  if (!text.contains("ExecStart=") && !of_ollama) return std::nullopt;
   std::string variables, started;
   bool goes_on = false;
   while (!text.empty()) {
@@ -240,6 +245,7 @@ std::optional<ServingSettings> of_unit(std::string_view text) {
     if (goes_on) line.remove_suffix(1);
     started += std::string(line) + " ";
   }
+  if (started.empty() && of_ollama) started = "ollama serve";
   return started.empty()
              ? std::nullopt
              : std::optional(ServingSettings{"a service of systemd", variables + started});

@@ -81,11 +81,17 @@ class DecoderReader {
   // Keys by which other families' code is told the same.
   void warn_of_unread(std::string_view names, std::string_view read = {}) {
     for (const std::string_view key : split(names)) {
-      if (contains_word(read, key) || !config_.has(key)) continue;
+      if (contains_word(read, key) || !config_.has(key) || says_a_window(key)) continue;
       reading_.warn("unread_key", config_.where(key) + " is " + config_.raw(key)->text() +
                                       ", which Hugging Face's code for " + reading_.family +
                                       " does not read; it has no effect");
     }
+  }
+
+  // The same number that another key gives to layers that slide, with the query or without it.
+  bool says_a_window(std::string_view key) const {
+    const auto* said = config_.raw(key)->get<std::int64_t>();
+    return said && layers_.window && (*layers_.window == *said || *layers_.window == *said + 1);
   }
 
   // Families that read these keys never come here with such a value.

@@ -240,6 +240,21 @@ TEST(LayersMimo, TokensBeforeTheQueryAreCountedWithoutIt) {
   EXPECT_EQ(window(R"("sliding_window": 128)"), 128);
 }
 
+TEST(LayersMimo, LaterOnesListWhichLayersSlideByABaseOfTheirOwn) {
+  const Model model = layers_model("mimo_v2", R"("hybrid_layer_pattern": [0, 1, 1, 0],
+                              "rope_theta": 10000000, "swa_rope_theta": 20000,
+                              "sliding_window_size": 64, "attention_chunk_size": 64)",
+                                   "4");
+  const auto theta = [&](std::int64_t layer) {
+    return std::get<Rope>(find_group(model, layer, Stack::text)->schemes.at(0)).rope_theta;
+  };
+  EXPECT_EQ(theta(0), 1e7);
+  EXPECT_EQ(theta(1), 20000);
+  EXPECT_EQ(find_group(model, 1, Stack::text)->window, 65);
+  EXPECT_FALSE(find_group(model, 3, Stack::text)->window);
+  EXPECT_FALSE(layers_warn(model, "unread_key", "attention_chunk_size"));
+}
+
 TEST(LayersLlama4, WithoutAChunkAllLayersSeeAll) {
   const Model model = layers_model("llama4_text", R"("attention_chunk_size": null)");
   EXPECT_EQ(pattern(model), "rrrnrrrn");

@@ -189,6 +189,19 @@ std::string cure_of(std::string_view key, const Json& value) {
          number_text(10000 * ratio) + ", which is what rope_ratio means there";
 }
 
+// What other programs call a key of Hugging Face's; "": it is none of theirs.
+std::string_view name_here(std::string_view key) {
+  constexpr std::pair<std::string_view, std::string_view> names[] = {
+      {"rotary_base", "rope_theta"},
+      {"rope_base", "rope_theta"},
+      {"rope_freq_base", "rope_theta"},
+      {"rotary_emb_base", "rope_theta"},
+      {"rotary_percent", "partial_rotary_factor"},
+      {"rotary_pct", "partial_rotary_factor"}};
+  const auto* const at = std::ranges::find(names, key, [](const auto& each) { return each.first; });
+  return at == std::end(names) ? std::string_view() : at->second;
+}
+
 void lint_unasked(const Section& config, bool own_code) {
   Reading& reading = config.reading;
   std::vector<double> held;  // by the plan anyway
@@ -215,6 +228,12 @@ void lint_unasked(const Section& config, bool own_code) {
       reading.warn("ignored_key", said +
                                       ", and posenc knows no code that reads it: the model's own "
                                       "may, and then rotates otherwise than the plan");
+    else if (const std::string_view name = name_here(key); !name.empty())
+      reading.warn("foreign_name",
+                   said + ", which is another program's name: Hugging Face's code for " +
+                       reading.family + " reads " + std::string(name) +
+                       ", and runs its default; write " + std::string(name) + " " +
+                       printable(value.text(), 80) + " if the model was trained so");
     else
       reading.warn("unread_key", said + ", which Hugging Face's code for " + reading.family +
                                      " does not read; it has no effect" + cure_of(key, value));

@@ -30,14 +30,19 @@ void attend_where_one(LayerDraft& layers) {
   note(layers.notes, "layer_types", "1 attends, 0 is linear", Origin::file, said->key);
 }
 
-// SmallThinker: two lists, of the layers that slide and of those that rotate.
-void slide_where_one(LayerDraft& layers) {
-  const auto said = flags_of(layers, "sliding_window_layout");
+void slide_where_one_in(LayerDraft& layers, std::string_view key) {
+  const auto said = flags_of(layers, key);
   if (!said) return;
   for (std::int64_t i = 0; i < layers.count(); ++i)
     if (said->value[static_cast<std::size_t>(i)] == 1) layers.at(i).type = "sliding_attention";
   note(layers.notes, "layer_types", "1 slides, 0 attends fully", Origin::file, said->key);
 }
+
+// SmallThinker: two lists, of the layers that slide and of those that rotate.
+void slide_where_one(LayerDraft& layers) { slide_where_one_in(layers, "sliding_window_layout"); }
+
+// MiMo-V2.5 and later.
+void slide_in_hybrid(LayerDraft& layers) { slide_where_one_in(layers, "hybrid_layer_pattern"); }
 
 void rotate_where_one(LayerDraft& layers) {
   const auto said = flags_of(layers, "rope_layout");
@@ -84,6 +89,13 @@ void divided_by_width(const Section& config, LayerGroup& group) {
 // sizes: width, layers, heads, key-value heads (0: as many), head_dim (0: width / heads).
 constexpr Family remote[] = {
     // --- rotate halves ---------------------------------------------------------------------------
+    {.types = "mimo_v2", .context = 1024 * K, .sizes = {6144, 70, 128, 8, 192}, .own_code = true,
+     .rope = {.theta = 5000000}, .slice = {.partial_keys = partial_factor},
+     .layers = {.pattern = {slide_in_hybrid}},
+     .window = {.size = 129, .before = "sliding_window_size"},
+     .local = {.rope = LocalRope::own_theta, .theta = 10000, .theta_keys = "swa_rope_theta"},
+     .heads = {.local_kv_key = "swa_num_key_value_heads"},
+     .attention = {.sinks = Sinks::windowed}},
     {.types = "arctic", .context = 4096, .sizes = {4096, 32, 32}, .own_code = true,
      .rope = {.theta = 1e6}},
     {.types = "codeshell", .context = 8192, .sizes = {4096, 42, 32, 8}, .own_code = true,
