@@ -48,7 +48,10 @@ class BesideModel {
     if (indexer_ && found_.pairing != rotate_.slice.pairing) {
       add("indexer_pairing", name(rotate_.slice.pairing), name(found_.pairing),
           "the indexer pairs channels in its own way, which need not be that of the heads",
-          "take the pairs that the family's code has for its indexer");
+          rotate_.slice.pairing == Pairing::interleaved
+              ? "rotate neighbours, channels 2r and 2r + 1, in the indexer "
+                "(indexer_rope_interleave, ROPE_TYPE_NORM)"
+              : "rotate halves, channels r and r + d/2, in the indexer");
       return std::move(findings_);
     }
     if (found_.pairing != rotate_.slice.pairing) {

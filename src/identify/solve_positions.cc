@@ -129,7 +129,11 @@ Finding slip(const std::vector<Run>& runs, std::int64_t tokens) {
     finding.position = 0;
     finding.message = "every token is rotated for a position " + grouped(runs[0].position) +
                       " from where it is said to stand";
-    finding.cure = "count positions from the first token of the text, not of a chunk or a cache";
+    // As many as there are: the cache had counted them already.
+    finding.cure = runs[0].position == tokens
+                       ? "read the cache's length before these tokens are added to it"
+                       : "count positions from the first token of the text, not of a chunk or a "
+                         "cache";
     return finding;
   }
   const Run &first = runs[0], &second = runs[1];
@@ -192,8 +196,13 @@ Finding slip(const std::vector<Run>& runs, std::int64_t tokens) {
                    grouped(jump) + " (posenc rekey)";
   } else {
     finding.code = "positions_jump";
+    constexpr std::int64_t most_guesses = 16;  // of a draft, in one step
     finding.message = at + "they go on " + grouped(-jump) + " earlier";
     finding.cure = "count positions from the first token of the text";
+    if (-jump <= most_guesses)
+      finding.cure +=
+          "; where a draft guesses, take the keys of refused guesses out of the cache, which were "
+          "written here";
   }
   return finding;
 }

@@ -169,6 +169,17 @@ void EngineLog::remark(Finding finding, std::int64_t line) {
     return old.code == finding.code && (finding.found.empty() || old.found == finding.found);
   };
   if (std::ranges::any_of(remarks, same)) return;
+  // Of requests that are too long for one limit the longest says it all.
+  const auto shorter = std::ranges::find_if(remarks, [&](const Finding& old) {
+    return old.code == finding.code && old.code == "request_too_long" && !old.found.empty() &&
+           !old.expected.empty() && old.expected == finding.expected &&
+           old.message == finding.message;
+  });
+  if (shorter != remarks.end()) {
+    if (number_after(finding.found, "") > number_after(shorter->found, ""))
+      shorter->found = finding.found;
+    return;
+  }
   // The same again, with its numbers.
   const auto without = std::ranges::find_if(
       remarks, [&](const Finding& old) { return old.code == finding.code && old.found.empty(); });

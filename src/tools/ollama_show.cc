@@ -93,10 +93,10 @@ void allow_for_tensors(Model& model) {
       model.groups, [&](const LayerGroup& group) { return lacks_scaling_of_llama3(model, group); });
   if (!by_lists && !by_divisors) return;
   model.warnings.push_back(
-      {.code = "tensors_not_listed",
-       .message = "/api/show lists no tensors, and a scaling of this family is one of them "
-                  "(rope_freqs, rope_factors): whether the file has it is not told; give the GGUF "
-                  "that `ollama show --modelfile` names behind FROM"});
+      {"tensors_not_listed",
+       "/api/show lists no tensors, and a scaling of this family is one of them "
+       "(rope_freqs, rope_factors): whether the file has it is not told; give the GGUF "
+       "that `ollama show --modelfile` names behind FROM"});
 }
 
 }  // namespace
