@@ -163,7 +163,25 @@ class Overrides {
         still ? "vLLM " + line_.version + " has " + flag.name + ", 0.11.1 and later no more"
               : "vLLM has no " + flag.name +
                     " since 0.11.1, and ends with an error; read here as before",
-        "write --hf-overrides with all of rope_parameters: posenc translate writes it"));
+        override_of(flag)));
+  }
+
+  // What --rope-scaling DICT is today, with the base that it would replace.
+  std::string override_of(const CommandFlag& flag) const {
+    const std::string usual =
+        "write --hf-overrides with all of rope_parameters: posenc translate writes it";
+    const Rope* rope = nullptr;
+    for (const LayerGroup& group : model_.groups)
+      if (const Rope* one = detail::rope_of(group); one && !is_tower(group.stack)) rope = one;
+    if (flag.name != "--rope-scaling" || !flag.value.starts_with('{') || !rope) return usual;
+    std::string dict = flag.value.substr(1);
+    if (const std::size_t type = dict.find("\"type\"");
+        type != dict.npos && !dict.contains("rope_type"))
+      dict.replace(type + 1, 4, "rope_type");
+    const std::string whole =
+        "{\"rope_parameters\":{\"rope_theta\":" + number_text(rope->rope_theta) + "," + dict + "}";
+    return "--hf-overrides '" +
+           (has_text_config(model_) ? "{\"text_config\":" + whole + "}" : whole) + "'";
   }
 
   Expected<Json> object_of(const CommandFlag& flag) const {

@@ -101,6 +101,7 @@ class Request {
     asked_ = all / slots;
     const std::int64_t reached = std::max(file_.context, reach(told_));
     const bool whole = reached > 0 && asked_ >= reached;
+    const std::int64_t each = reached > 0 ? std::min(all, reached) : all;
     if (line_.engine == "ollama") {  // which starts it for num_ctx times OLLAMA_NUM_PARALLEL
       say("slots", Severity::note, grouped(all), grouped(asked_),
           "Ollama starts its runner for num_ctx times OLLAMA_NUM_PARALLEL: each of " +
@@ -115,7 +116,7 @@ class Request {
                                        : ", no fewer than the model is made for"
                    : ": a longer prompt is refused, or loses its beginning"),
         whole ? ""
-              : "-c " + std::to_string(all * slots) + " gives each slot " + grouped(all) +
+              : "-c " + std::to_string(each * slots) + " gives each slot " + grouped(each) +
                     "; --kv-unified lets one slot have them all");
     return {};
   }

@@ -499,6 +499,23 @@ TEST(EngineCommand, TabbysAlphaRaisesTheBaseAsNtkDoes) {
   EXPECT_NEAR(rope.rope_theta, 10000 * std::pow(2.0, 128.0 / 126), 1e-6);
 }
 
+TEST(EngineCommand, ARemovedFlagIsWrittenAsTheOneThatHasReplacedIt) {
+  const Finding* removed = found_by(
+      "qwen3-8b",
+      R"(vllm serve Q --rope-scaling '{"type":"yarn","factor":4.0,"original_max_position_embeddings":32768}')",
+      "flag_removed");
+  ASSERT_NE(removed, nullptr);
+  EXPECT_EQ(removed->cure,
+            R"(--hf-overrides '{"rope_parameters":{"rope_theta":1000000,"rope_type":"yarn",)"
+            R"("factor":4.0,"original_max_position_embeddings":32768}}')");
+}
+
+TEST(EngineCommand, SlotsAreCuredToWhatTheModelReaches) {
+  const Finding* slots = found_by("llama-2-7b", "llama-server -c 16384 -np 8", "slots");
+  ASSERT_NE(slots, nullptr);
+  EXPECT_TRUE(slots->cure.starts_with("-c 32768 gives each slot 4,096")) << slots->cure;
+}
+
 TEST(EngineCommand, TabbysExllamav3ReadsNoRotation) {
   const auto read =
       by("llama-2-7b", "tabbyapi --max-seq-len 8192 --rope-alpha 2 --backend exllamav3");

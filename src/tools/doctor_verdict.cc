@@ -54,6 +54,9 @@ void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine) {
       out.verdict += " in what could be read, which is not all: " + unread + " could not";
     else if (const Diagnosed* other = with(out, "engine_not_known"))
       out.verdict += " by posenc's own reading, and " + other->finding.message;
+    else if (const Diagnosed* slots = with(out, "slots");
+             slots && !slots->finding.cure.empty() && slots->finding.found == length)
+      out.verdict += ", which is each slot's share of the " + slots->finding.expected;
     else if (with(out, "draft_unseen"))
       out.verdict += " for the target: how far its draft reaches, the draft's own file says";
     else if (const Diagnosed* other = with(out, "version_unknown"))

@@ -361,10 +361,9 @@ Expected<std::vector<Finding>> lint(const Model& model, const LintOptions& optio
     }
   }
   // The amplitude is a rest of the lists; and llama.cpp reads the key of its own files.
-  const bool by_llama_cpp =
-      !any && std::ranges::all_of(asked, [](const std::string& engine) {
-        return engine.starts_with("llama.cpp") || engine.starts_with("ollama");
-      });
+  const bool by_llama_cpp = !any && std::ranges::all_of(asked, [](const std::string& engine) {
+    return engine.starts_with("llama.cpp") || engine.starts_with("ollama");
+  });
   if (lost_factors(model) || (gguf && by_llama_cpp))
     std::erase_if(findings,
                   [](const Finding& one) { return one.code == "attention_factor_given"; });

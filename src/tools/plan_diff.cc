@@ -204,7 +204,9 @@ class PlanDifferences {
               .message = std::string(alike ? "text rotates alike; " : "") +
                          "tokens of pictures and videos have a position on each axis, which the "
                          "model with fewer axes does not see",
-              .cure = "use both for text alone, or write mrope_section as the first has it"});
+              .cure = "use both for text alone, or write mrope_section (GGUF: "
+                      "rope.dimension_sections) as the "
+                      "first has it"});
       if (!alike) frequencies(text, their_text);
       return false;
     }

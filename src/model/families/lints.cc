@@ -67,6 +67,14 @@ void lint_factors(Reading& reading, const Family& family, const Scaling& scaling
 
 }  // namespace
 
+// The key of a GGUF and the flag in its place; "": the file is a configuration.
+std::string cure_in_gguf(std::string_view where, double trained) {
+  if (!where.ends_with("rope.scaling")) return {};
+  const std::string tokens = number_text(std::round(trained));
+  return "; write " + std::string(where) + ".original_context_length " + tokens +
+         " (llama.cpp: --yarn-orig-ctx " + tokens + "), if that many were trained";
+}
+
 void lint_scaling(Reading& reading, const Family& family, const Scaling& scaling,
                   std::int64_t context, std::string_view where, bool stated) {
   const auto value = [&](std::string_view field) { return number_of(scaling, field); };
@@ -119,7 +127,8 @@ void lint_scaling(Reading& reading, const Family& family, const Scaling& scaling
   if (original && *original >= longest && context > 0 && factor.value_or(1) != 1) {
     warn("original_is_max", "the trained length " + number_text(*original) +
                                 " is not below max_position_embeddings " + number_text(longest) +
-                                " although " + type + " scaling extends it");
+                                " although " + type + " scaling extends it" +
+                                cure_in_gguf(where, longest / factor.value_or(1)));
   }
   lint_factors(reading, family, scaling, where);
 }
