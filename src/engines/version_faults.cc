@@ -62,6 +62,26 @@ constexpr Row rows[] = {
       "pip install -U transformers (the newest gives each kind of layer its own), or 4.57",
       "huggingface/transformers#45945"},
      [](const Model& model) { return model.family == "olmo3" && slides_beside_scaled(model); }},
+    {{"sglang", "0.5.0", "0.5.11",
+      "mscale and mscale_all_dim beside YaRN are not read for models without a latent: cos and sin "
+      "are multiplied by YaRN's own factor where the file means 1, and text repeats itself",
+      "pip install -U sglang (0.5.11 or later)", "sgl-project/sglang#22711"},
+     [](const Model& model) {
+       return model.family == "mistral3" && says(model, "mscale_all_dim");
+     }},
+    {{"vllm", "0.4.1", "0.11.1",
+      "LongRoPE's lists change in the middle of a text here, at the original length, while cached "
+      "keys stay by the short one: what goes on beyond it turns into nonsense",
+      "pip install -U vllm (0.11.1 or later), or --max-model-len of the original length",
+      "vllm-project/vllm#19489"},
+     [](const Model& model) {
+       return std::ranges::any_of(model.groups, [](const LayerGroup& group) {
+         return std::ranges::any_of(group.schemes, [](const Scheme& scheme) {
+           const auto* rope = std::get_if<Rope>(&scheme);
+           return rope && std::holds_alternative<LongRope>(rope->scaling);
+         });
+       });
+     }},
     {{"sglang", "0.4.4", "0.4.5",
       "this version runs Gemma 3 without its window: texts longer than that come out as nonsense",
       "pip install -U sglang (0.4.5 or later)", "sgl-project/sglang#4807"},

@@ -34,6 +34,23 @@ TEST(VersionFaults, OfQwenVlEndWithTransformers457) {
   EXPECT_TRUE(version_faults(model, "transformers@4.57.6").empty());
 }
 
+TEST(VersionFaults, OfLongRopesListsEndWithVllm0111) {
+  const Model model = *read_model("phi-3.5-mini");
+  EXPECT_EQ(version_faults(model, "vllm@0.9.1").front().report, "vllm-project/vllm#19489");
+  EXPECT_TRUE(version_faults(model, "vllm@0.11.1").empty());
+  EXPECT_TRUE(version_faults(*read_model("llama-3.1-8b"), "vllm@0.9.1").empty());
+}
+
+TEST(VersionFaults, OfMscalesConcernMinistralAlone) {
+  const Model model = *read_config(R"({"model_type": "mistral3", "text_config": {
+      "model_type": "ministral3", "hidden_size": 512, "num_attention_heads": 8, "head_dim": 64,
+      "num_hidden_layers": 2, "max_position_embeddings": 262144, "rope_parameters": {
+      "rope_type": "yarn", "factor": 16, "mscale": 1, "mscale_all_dim": 1, "rope_theta": 1000000,
+      "original_max_position_embeddings": 16384}}})");
+  EXPECT_EQ(version_faults(model, "sglang@0.5.10").front().report, "sgl-project/sglang#22711");
+  EXPECT_TRUE(version_faults(model, "sglang@0.5.11").empty());
+}
+
 TEST(VersionFaults, OfOlmo3ConcernAScalingAlone) {
   const auto olmo3 = [](const char* scaling) {
     const std::string text = R"({"model_type": "olmo3", "hidden_size": 64, "num_attention_heads": 2,

@@ -115,8 +115,12 @@ class BesideModel {
   void frequencies() {
     if (explains([](double f, std::int64_t) { return f; })) return;
     if (explains([](double f, std::int64_t) { return 2 * f; }))
-      return add("rotated_twice", "", "×2", "every pair turns by twice the model's angle",
-                 "rotate once: a cache of rotated keys is not rotated again when it is read");
+      return add(
+          "rotated_twice", "", "×2",
+          "every pair turns by twice the model's angle: rotated twice, or positions "
+          "multiplied by 2 (a linear factor of 0.5)",
+          "rotate once, by the positions as they are: a cache of rotated keys is not rotated "
+          "again when it is read");
     if (explains([](double f, std::int64_t) { return -f; }))
       return add("backwards", "", "×−1", "every pair turns the other way",
                  "exchange the sign of the sines");

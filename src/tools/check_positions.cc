@@ -17,7 +17,7 @@ class PositionCheck {
       : found_(found), expected_(expected), keep_(keep) {}
 
   std::vector<Finding> run() {
-    if (expected_.axes() > 1 && found_.axes == 1) {
+    if (expected_.axes() > 1 && (found_.axes == 1 || alike_on_all_axes())) {
       flat();
     } else {
       for (std::int64_t b = 0; b < found_.batch; ++b)
@@ -132,17 +132,31 @@ class PositionCheck {
       for (std::int64_t axis = 0; axis < expected_.axes(); ++axis)
         for (std::int64_t t = 0; t < found_.seq; ++t) {
           if (!seen(b, t) || found(b, 0, t) == expected(b, axis, t)) continue;
-          findings_.push_back(
-              {.code = "flat",
-               .position = t,
-               .expected = std::to_string(expected(b, axis, t)),
-               .found = std::to_string(found(b, 0, t)),
-               .message = "token " + std::to_string(t) + " on axis " + std::to_string(axis) +
-                          ": the ids have one axis, as for text alone, and a picture needs " +
-                          std::to_string(expected_.axes()),
-               .cure = "make the ids from the grids of the pictures"});
+          findings_.push_back({.code = "flat",
+                               .position = t,
+                               .expected = std::to_string(expected(b, axis, t)),
+                               .found = std::to_string(found(b, 0, t)),
+                               .message = "token " + std::to_string(t) + " on axis " +
+                                          std::to_string(axis) +
+                                          (found_.axes == 1 ? ": the ids have one axis"
+                                                            : ": the ids are alike on all axes") +
+                                          ", as for text alone, and a picture needs " +
+                                          std::to_string(expected_.axes()),
+                               .cure = "make the ids from the grids of the pictures"});
           return;
         }
+  }
+
+  // One running number on every axis, where a picture stands.
+  bool alike_on_all_axes() const {
+    if (found_.axes != expected_.axes() || found_.axes < 2) return false;
+    for (std::int64_t b = 0; b < found_.batch; ++b)
+      for (std::int64_t axis = 0; axis < found_.axes; ++axis)
+        for (std::int64_t t = 0; t < found_.seq; ++t)
+          if (seen(b, t) && (found(b, axis, t) != found(b, 0, t) ||
+                             (t > 0 && seen(b, t - 1) && found(b, 0, t) != found(b, 0, t - 1) + 1)))
+            return false;
+    return true;
   }
 
   std::int64_t first_seen(std::int64_t b) const {

@@ -88,6 +88,14 @@ TEST(CheckPositions, IdsOfTextWherePicturesStand) {
             "flat at 1");
 }
 
+TEST(CheckPositions, IdsOfTextOnEveryAxisOfAPicture) {
+  const PositionIds found{.ids = {0, 1, 2, 0, 1, 2, 0, 1, 2}, .axes = 3, .seq = 3};
+  const auto findings = checked(found, Positions::ids(Ids{0, 0, 0, 0, 1, 1, 0, 1, 2}, 3));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].code, "flat");
+  EXPECT_TRUE(findings[0].message.contains("alike on all axes")) << findings[0].message;
+}
+
 TEST(CheckPositions, AxesInAnotherOrder) {
   const PositionIds found{.ids = {0, 1, 2, 0, 0, 1}, .axes = 2, .seq = 3};
   const auto findings = checked(found, Positions::ids(Ids{0, 0, 1, 0, 1, 2}, 2));

@@ -440,6 +440,8 @@ void tell_as_asked(const Model& model, const Model& told, std::int64_t length, b
         (asks ? "as the line asks: " : "no flag asks for it, the engine reads the file so: ") +
         one.message + consequences;
     one.cure.clear();
+    if (one.severity == Severity::warning && asks && length > 0 && length <= model.context)
+      one.cure = "drop it: the file itself reaches " + detail::grouped(model.context);
   }
 }
 

@@ -94,9 +94,13 @@ class Joined {
                     "-e), or /set parameter num_ctx within `ollama run`");
       else if (tokens)
         ollama_runs(*tokens,
-                    "Ollama runs another context than OLLAMA_CONTEXT_LENGTH asks for: num_ctx of "
-                    "the request, which Open WebUI and other clients send, or of the model's "
-                    "Modelfile, stands above the variable",
+                    asked.as.contains("a request")
+                        ? "Ollama runs another context than the request's num_ctx asks for, which "
+                          "has not reached this runner: /v1 reads none, and a client may send "
+                          "another"
+                        : "Ollama runs another context than OLLAMA_CONTEXT_LENGTH asks for: "
+                          "num_ctx of the request, which Open WebUI and other clients send, or of "
+                          "the model's Modelfile, stands above the variable",
                     "set num_ctx in the client (Open WebUI: the model's advanced parameters), or "
                     "PARAMETER num_ctx in a Modelfile; ollama ps shows what runs");
     }
@@ -459,6 +463,14 @@ class Joined {
       if (finding.code != "request_too_long" || finding.expected.empty()) continue;
       const auto limit = number_after(finding.expected, "");
       if (!limit || asked <= *limit) continue;
+      if (finding.message.contains("vLLM's scheduler")) {
+        finding.message = "the limit is max_num_batched_tokens, " + finding.expected +
+                          " here, and not the context: without chunked prefill a whole prompt must "
+                          "fit into one step (with it 2,048 are the default)";
+        finding.cure = "--max-num-batched-tokens " + std::to_string(std::llround(asked)) +
+                       ", or --enable-chunked-prefill where the model allows it";
+        continue;
+      }
       finding.code = "cache_memory";
       finding.message = "the line asks for " + told(asked) +
                         " tokens, and the server has room for " + finding.expected +
@@ -550,10 +562,13 @@ class Joined {
             "the prompt has " + finding.found + " tokens, although " + training->prompt_key +
             " of " + settings.name + " is " + grouped(training->prompt) +
             ": the trainer did not cut it for the engine, which takes " + finding.expected;
+        // Room for the longest prompt that was met, and its answer.
         finding.cure =
-            "leave prompts out of the data that are longer than that, or start the engine for "
-            "prompt and answer together, " +
-            both + " tokens";
+            "leave prompts out of the data that are longer than that, or give the engine "
+            "room for them and their answers, " +
+            told(*prompt + static_cast<double>(training->answer)) +
+            " tokens: max_seq_length of Unsloth's from_pretrained, "
+            "vllm_max_model_length of TRL, rollout.max_model_len of verl";
         continue;
       }
       if (finding.message.contains("the client asks for an answer")) {

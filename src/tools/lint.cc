@@ -244,8 +244,8 @@ void lint_claimed_context(const Model& model, std::vector<Finding>& findings) {
   constexpr double usual_base = 10000;
   constexpr std::int64_t longest_known = 32768;
   if (model.context <= longest_known) return;
-  // The file lost what was made for that length, and it is told.
-  if (lost_factors(model)) return;
+  // The file lost what was made for that length, and it is told; a published one means what it says.
+  if (lost_factors(model) || model.origin.starts_with("published")) return;
   const bool windows = std::ranges::any_of(
       model.groups, [](const LayerGroup& group) { return group.window || is_tower(group.stack); });
   if (windows) return;

@@ -79,6 +79,19 @@ std::optional<Finding> ended_answer(std::string_view line, std::span<const std::
       .cure =
           "max_tokens of the request, or GenerationConfig(max_new_tokens=…); prompt and answer "
           "together within the context"};
+  const double both = prompt ? *prompt + *answer : 0;
+  constexpr double round_context = 1024;
+  if (line.contains("fp_ollama") && both > 0 && std::fmod(both, round_context) == 0) {
+    finding.message =
+        "the answer was ended where Ollama's context was full: prompt and answer are " +
+        told(both) +
+        " tokens together. 4,096 are its default on small machines, and /v1 reads no "
+        "num_ctx";
+    finding.cure =
+        "OLLAMA_CONTEXT_LENGTH before `ollama serve`, PARAMETER num_ctx in a Modelfile, "
+        "or /api/chat with options.num_ctx";
+    return finding;
+  }
   if (prompt && *prompt >= 1)
     finding.message +=
         "; the context holds at least the " + told(*prompt + *answer) + " of prompt and answer";
@@ -196,11 +209,33 @@ std::optional<Finding> flat_time(std::string_view line) {
           "of 2), or pip install -U transformers; posenc check-positions looks at the ids"};
 }
 
+// A prompt that was taken in, and no token after it.
+std::optional<Finding> empty_answer(std::string_view line) {
+  constexpr std::string_view prompts[] = {"\"prompt_tokens\":"},
+                             answers[] = {"\"completion_tokens\":"};
+  const auto prompt = first_number(line, prompts), answer = first_number(line, answers);
+  constexpr double long_prompt = 1024;
+  if (!line.contains("chat.completion") || !prompt || !answer || *answer > 0 ||
+      *prompt < long_prompt)
+    return std::nullopt;
+  return Finding{.code = "answer_empty",
+                 .severity = Severity::warning,
+                 .found = told(*prompt),
+                 .message = "a prompt of " + told(*prompt) +
+                            " tokens has no token of an answer: servers end so where the prompt "
+                            "fills what a session may have, without an error",
+                 .cure =
+                     "LMDeploy: --session-len above prompt and answer, and a larger "
+                     "--cache-max-entry-count; SGLang: --context-length and "
+                     "--max-total-tokens; or a shorter prompt"};
+}
+
 }  // namespace
 
 std::optional<Finding> cut_told(std::string_view line, std::span<const std::string> before,
                                 std::string_view behind) {
   if (auto clipped = clipped_answers(line)) return clipped;
+  if (auto empty = empty_answer(line)) return empty;
   if (auto ended = ended_answer(line, before, behind)) return ended;
   if (auto picture = picture_as_text(line)) return picture;
   if (auto batch = batch_below_text(line, before, behind)) return batch;

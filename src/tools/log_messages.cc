@@ -118,7 +118,8 @@ constexpr Message messages[] = {
      "--to ENGINE); else the file is right: posenc doctor FILE LOG says which of them it is"},
     {"KeyError: 'type'", "", "key_missing", error,
      "code that reads rope_scaling by its old key type, and a file that says rope_type",
-     "update the engine; until then type may stand beside rope_type with the same word"},
+     "update the engine; until then type may stand beside rope_type with the same word, where that "
+     "code knows it: older ones have linear and dynamic alone, and want transformers' own rotary"},
     {"KeyError: 'rope_type'", "", "key_missing", error,
      "code that reads rope_type, and a dictionary that says type, as files of transformers before "
      "4.43 do, or neither",
@@ -429,11 +430,12 @@ constexpr Message messages[] = {
      "maximum sequence length ("},
     {"is longer than the model's context length", "The input (", "request_too_long", warning,
      "a request was longer than what the server was started for", longer, "context length ("},
-    {"is greater than max_seq_len", "Request length ", "request_too_long", warning,
-     "prompt and answer together (the last number is the answer that the client asks for) are "
-     "longer than what tabbyAPI was started for",
-     "a smaller context or answer in the client, whose count of tokens is often an estimate, or "
-     "max_seq_len and cache_size of config.yml as far as the model reaches",
+    {"is greater than max_seq_len", "Request length |Prompt length ", "request_too_long", warning,
+     "a text is longer than what tabbyAPI was started for: its prompt, or prompt and answer "
+     "together (the last number is then the answer that the client asks for)",
+     "max_seq_len and cache_size of config.yml as far as the model reaches (4,096 hold where "
+     "neither is set and its length stands in a text_config), or a smaller context or answer in "
+     "the client, whose count of tokens is often an estimate",
      "max_seq_len "},
     {"in the input for embedding generation", "you requested ", "request_too_long", warning,
      "a text was longer than the server takes for an embedding; 512 is a learned table of the "
@@ -472,7 +474,9 @@ constexpr Message messages[] = {
      "the request (or --auto-truncate), shorter pieces, or a model of 8,192 tokens",
      "less than "},
     {"is too long and exceeds limit of", "Input prompt (", "request_too_long", warning,
-     "a prompt was longer than what vLLM was started for",
+     "a prompt was longer than what vLLM's scheduler takes: the context that it was started for, "
+     "or "
+     "max_num_batched_tokens without chunked prefill",
      "--max-model-len, as far as the model reaches (posenc explain MODEL), or shorter prompts",
      "exceeds limit of "},
     {"exceeds the model's maximum context length of", "total of ", "request_too_long", warning,

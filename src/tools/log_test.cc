@@ -635,6 +635,37 @@ TEST(LogDifferences, SlotsThatAreCappedShareNothingAndMeetNoAngleBeyond) {
     EXPECT_EQ(std::ranges::find(found, code, &Finding::code), found.end()) << code;
 }
 
+TEST(LogDifferences, AnswersTellWhichLimitHasEndedThem) {
+  const auto answer = [](const char* system, const char* usage) {
+    return beside("qwen3-8b", std::string(R"({"object":"chat.completion",)") + system +
+                                  R"("choices":[{"finish_reason":"length"}],"usage":{)" + usage +
+                                  "}}");
+  };
+  const auto ollama = answer(R"("system_fingerprint":"fp_ollama",)",
+                             R"("prompt_tokens":193,"completion_tokens":3903)");
+  EXPECT_TRUE(with(ollama, "answer_cut").message.contains("Ollama's context was full"));
+  const auto other = answer("", R"("prompt_tokens":193,"completion_tokens":3903)");
+  EXPECT_TRUE(with(other, "answer_cut").message.contains("max_tokens"));
+  const auto none = beside(
+      "qwen3-8b", R"({"object":"chat.completion","choices":[{"finish_reason":"stop"}],)"
+                  R"("usage":{"prompt_tokens":60008,"completion_tokens":0}})");
+  EXPECT_EQ(with(none, "answer_empty").found, "60,008");
+}
+
+TEST(LogDifferences, OfTabbysPromptAndOfRepeatedRequestsTheNumbersAreTold) {
+  const auto tabby = beside("qwen3-8b",
+                            "ValueError: Prompt length 5243 is greater than max_seq_len 4096");
+  EXPECT_EQ(with(tabby, "request_too_long").expected, "4,096");
+  EXPECT_EQ(with(tabby, "request_too_long").found, "5,243");
+  const auto several = beside(
+      "qwen3-8b",
+      "scheduler.py:947] Input prompt (48173 tokens) is too long and exceeds limit of 32768\n"
+      "scheduler.py:947] Input prompt (51022 tokens) is too long and exceeds limit of 32768\n"
+      "scheduler.py:947] Input prompt (49000 tokens) is too long and exceeds limit of 32768\n");
+  EXPECT_EQ(std::ranges::count(several, "request_too_long", &Finding::code), 1);
+  EXPECT_EQ(with(several, "request_too_long").found, "51,022");
+}
+
 TEST(LogDifferences, ALengthThatWasMultipliedTwiceIsNamed) {
   const auto model = read_model_bytes(
       std::as_bytes(std::span(std::string_view(

@@ -14,12 +14,16 @@ namespace {
 // A hypothesis so far behind in ln of likelihood is out: a prior of one in a thousand would still
 // be one in a million.
 constexpr double out = 14;
-constexpr double least_floor = 0.002;   // of float32 against float32, generously
-// Of a floor. Q4_K_M of a model of 135 million has 0.45 and dynamic int8 0.78, too near to a server
-// that says the same of every token to be told from it: both are left unsaid.
-constexpr double other_weights = 0.35;
+constexpr double least_floor = 0.002;  // of float32 against float32, generously
+// A floor is that of other weights where it is above the one, and above such a share of how far
+// the log-probabilities lie apart themselves: the same weights in four bits are off by a part of
+// that, others by as much or more (docs/probe.md).
+constexpr double coarsest = 0.35, other_weights = 0.5;
 // So many times the floor, and no hypothesis explains it.
 constexpr double unexplained = 4, well_explained = 2;
+// Of differences under the file's rotation and the named one, where weights are coarse: their noise
+// is no rotation's, and likelihoods take it for one.
+constexpr double clearly_worse = 1.5;
 
 std::string fingerprint(const Observed& text, bool late) {
   std::string made;
@@ -76,7 +80,7 @@ class ProbeRun {
                   "raise --at or --limit");
     POSENC_CHECK(measure_floor());
     result_.floor = floor_;
-    if (floor_ > other_weights) return weights_differ();
+    if (floor_ > coarsest && floor_ > other_weights * spread_) return weights_differ();
     judge_.emplace(all_.size(), floor_);
     living_.assign(all_.size(), true);
     for (std::optional<std::int64_t> distance = first_distance(); distance;
@@ -101,7 +105,7 @@ class ProbeRun {
     constexpr std::int64_t words = 6, times = 6;
     const std::vector<std::int32_t> drawn =
         repeated_tokens(prober_.tokenizer_, prober_.model_.vocabulary(), options_.seed, words);
-    std::vector<double> all;
+    std::vector<double> all, expected;
     for (const std::int32_t token : drawn) {
       std::string text;
       std::vector<std::int32_t> tokens(times, token);
@@ -119,9 +123,21 @@ class ProbeRun {
       POSENC_TRY(computed, prober_.computed(all_.front(), observed, false));
       const std::vector<double> off = differences(observed, computed);
       all.insert(all.end(), off.begin(), off.end());
+      expected.insert(expected.end(), computed.begin(), computed.end());
     }
     floor_ = std::max(least_floor, scale_of(std::move(all)));
+    spread_ = spread_of(std::move(expected));
     return {};
+  }
+
+  // Of log-probabilities around their median, as scale_of() measures differences.
+  static double spread_of(std::vector<double> numbers) {
+    if (numbers.empty()) return 0;
+    const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
+    std::ranges::nth_element(numbers, middle);
+    const double median = *middle;
+    for (double& number : numbers) number -= median;
+    return scale_of(std::move(numbers));
   }
 
   std::vector<std::int64_t> ladder() const {
@@ -393,6 +409,15 @@ class ProbeRun {
       result_.verdict = ProbeVerdict::undecided;
       result_.sentence = "Not decided within the limit of tokens: the likeliest is " +
                          all_[best].title + ", " + percent(certain) + ".";
+    } else if (floor_ > coarsest && !all_[best].finding.code.empty() &&
+               judge_->scale(0) < clearly_worse * result_.scale) {
+      result_.verdict = ProbeVerdict::undecided;
+      char off[32];
+      std::snprintf(off, sizeof off, "%.2f", floor_);
+      result_.sentence = "Not decided: the server's weights are coarser than FILE's (off by " +
+                         std::string(off) +
+                         " nats where no rotation matters), and the file's rotation explains it "
+                         "nearly as well as any.";
     } else if (all_[best].finding.code.empty()) {
       result_.verdict = ProbeVerdict::as_file;
       result_.sure = certain;
@@ -451,7 +476,7 @@ class ProbeRun {
   std::vector<ServerHypothesis> all_;
   std::vector<bool> living_ = {};
   std::optional<Judge> judge_ = {};
-  double floor_ = least_floor;
+  double floor_ = least_floor, spread_ = 0;
   ProbeResult result_ = {};
 };
 
