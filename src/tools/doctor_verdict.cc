@@ -29,6 +29,12 @@ std::string not_used(const Diagnosis& out) {
   return names;
 }
 
+std::string first_used(const Diagnosis& out) {
+  const auto at = std::ranges::find_if(
+      out.evidence, [](const Exhibit& one) { return one.kind != ExhibitKind::unusable; });
+  return at == out.evidence.end() ? out.evidence.front().name : at->name;
+}
+
 }  // namespace
 
 void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine) {
@@ -86,7 +92,7 @@ void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine) {
             ? "posenc doctor " + intent->name + " --engine vllm   # or the line that starts it"
             : "posenc explain " + intent->name + "   # what rotates, and how far";
   else if (!intent && !nothing)
-    out.next = "posenc doctor MODEL " + out.evidence.front().name +
+    out.next = "posenc doctor MODEL " + first_used(out) +
                "   # the model's config.json, GGUF or name beside it";
   else if (intent && !found)
     out.next = "posenc identify --how any   # what the engine really rotated by, from its tensors";

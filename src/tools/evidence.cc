@@ -188,6 +188,14 @@ bool starts_an_engine(std::string_view text) {
   return started && !started->program->engine.empty() && started->behind <= words_before;
 }
 
+// The engine, and the program that people know in its place.
+std::string whose(const detail::CommandLine& line) {
+  for (const auto& [program, title] :
+       {std::pair("lms", "LM Studio"), {"koboldcpp", "koboldcpp"}, {"xinference", "Xinference"}})
+    if (line.program == program) return std::string(title) + " (" + line.engine + ")";
+  return line.engine;
+}
+
 std::string first_line(std::string_view text) {
   return printable(text.substr(0, text.find('\n')), 60);
 }
@@ -285,7 +293,7 @@ Exhibit text_exhibit(std::string name, std::string text) {
   const bool short_text = ends < 3 || trimmed.starts_with("#!");
   const bool stamped = trimmed.starts_with("time=") || trimmed.contains(" level=");  // of a log
   if (line && !refuses && (!tells || (short_text && !stamped)))
-    return as(ExhibitKind::command, "a command line of " + line->engine);
+    return as(ExhibitKind::command, "a command line of " + whose(*line));
   // A program that nobody knows, whose settings say by their names what they are.
   const bool is_known = !line && line.error().rule.starts_with("posenc has no profile of ");
   const std::vector<detail::RoleTold> roles = detail::roles_in(trimmed);

@@ -289,7 +289,8 @@ class LogDifferences {
       one.cure = "start it for " + std::to_string(reached) + " tokens, or for " +
                  std::to_string(text) +
                  " at least: --max-model-len (vLLM), --context-length (SGLang), " +
-                 "-c (llama.cpp), num_ctx (Ollama); " + one.cure;
+                 "-c (llama.cpp), num_ctx (Ollama)" +
+                 (one.cure.starts_with("start it for more tokens") ? "" : "; " + one.cure);
     }
   }
 

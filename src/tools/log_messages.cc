@@ -552,6 +552,10 @@ constexpr Message messages[] = {
     {"Replacing legacy 'type' key with 'rope_type'", "", "old_spelling", note,
      "the file says type where engines read rope_type by now: the same", ""},
     // llama.cpp, Ollama, LM Studio
+    {"\"compatibility_type\":\"mlx\"", "\"loaded_context_length\":", "context_fitted", warning,
+     "LM Studio's runtime of MLX weights loads a model for the length that memory allows, whatever "
+     "-c or the Context Length asks for",
+     "the same model as a GGUF, whose runtime takes the length", ""},
     {"possible training context overflow", "> n_ctx_train (", "beyond_context", warning,
      "llama.cpp is started for more tokens than the file's context: angles that training has not "
      "shown",
