@@ -15,10 +15,10 @@ namespace {
 // be one in a million.
 constexpr double out = 14;
 constexpr double least_floor = 0.002;  // of float32 against float32, generously
-// A floor is that of other weights where it is above the one, and above such a share of how far
-// the log-probabilities lie apart themselves: the same weights in four bits are off by a part of
-// that, others by as much or more (docs/probe.md).
-constexpr double coarsest = 0.35, other_weights = 0.5;
+// A floor is that of other weights where it is above the one, and the server's log-probabilities do
+// not follow the file's: those of the same weights in four bits do by 0.97 (docs/probe.md), those of
+// a server that says the same of every token not at all.
+constexpr double coarsest = 0.35, least_alike = 0.9;
 // So many times the floor, and no hypothesis explains it.
 constexpr double unexplained = 4, well_explained = 2;
 // Of differences under the file's rotation and the named one, where weights are coarse: their noise
@@ -80,7 +80,7 @@ class ProbeRun {
                   "raise --at or --limit");
     POSENC_CHECK(measure_floor());
     result_.floor = floor_;
-    if (floor_ > coarsest && floor_ > other_weights * spread_) return weights_differ();
+    if (floor_ > coarsest && alike_ < least_alike) return weights_differ();
     judge_.emplace(all_.size(), floor_);
     living_.assign(all_.size(), true);
     for (std::optional<std::int64_t> distance = first_distance(); distance;
@@ -105,7 +105,7 @@ class ProbeRun {
     constexpr std::int64_t words = 6, times = 6;
     const std::vector<std::int32_t> drawn =
         repeated_tokens(prober_.tokenizer_, prober_.model_.vocabulary(), options_.seed, words);
-    std::vector<double> all, expected;
+    std::vector<double> all, said, expected;
     for (const std::int32_t token : drawn) {
       std::string text;
       std::vector<std::int32_t> tokens(times, token);
@@ -123,21 +123,32 @@ class ProbeRun {
       POSENC_TRY(computed, prober_.computed(all_.front(), observed, false));
       const std::vector<double> off = differences(observed, computed);
       all.insert(all.end(), off.begin(), off.end());
-      expected.insert(expected.end(), computed.begin(), computed.end());
+      for (const float number : computed) expected.push_back(weighed(number));
+      for (const Seen& seen : observed.seen)
+        for (const Chance& chance : seen.chances) said.push_back(weighed(chance.log_probability));
     }
     floor_ = std::max(least_floor, scale_of(std::move(all)));
-    spread_ = spread_of(std::move(expected));
+    alike_ = correlation(said, expected);
     return {};
   }
 
-  // Of log-probabilities around their median, as scale_of() measures differences.
-  static double spread_of(std::vector<double> numbers) {
-    if (numbers.empty()) return 0;
-    const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
-    std::ranges::nth_element(numbers, middle);
-    const double median = *middle;
-    for (double& number : numbers) number -= median;
-    return scale_of(std::move(numbers));
+  // What is unlikely counts less, as in differences().
+  static double weighed(double log_probability) {
+    return log_probability / (1 + std::abs(log_probability) / 4);
+  }
+
+  // Pearson's; 0 where one of them stands still.
+  static double correlation(std::span<const double> a, std::span<const double> b) {
+    const std::size_t count = std::min(a.size(), b.size());
+    double sum_a = 0, sum_b = 0, squares_a = 0, squares_b = 0, both = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      sum_a += a[i], sum_b += b[i];
+      squares_a += a[i] * a[i], squares_b += b[i] * b[i], both += a[i] * b[i];
+    }
+    const auto n = static_cast<double>(count);
+    const double spread_a = n * squares_a - sum_a * sum_a, spread_b = n * squares_b - sum_b * sum_b;
+    const bool still = spread_a <= 1e-9 * n * squares_a || spread_b <= 1e-9 * n * squares_b;
+    return count == 0 || still ? 0 : (n * both - sum_a * sum_b) / std::sqrt(spread_a * spread_b);
   }
 
   std::vector<std::int64_t> ladder() const {
@@ -476,7 +487,7 @@ class ProbeRun {
   std::vector<ServerHypothesis> all_;
   std::vector<bool> living_ = {};
   std::optional<Judge> judge_ = {};
-  double floor_ = least_floor, spread_ = 0;
+  double floor_ = least_floor, alike_ = 1;
   ProbeResult result_ = {};
 };
 
