@@ -172,6 +172,34 @@ TEST_F(Probing, SaysThatARotationIsNotKnown) {
   EXPECT_TRUE(result.findings.empty());
 }
 
+// Noise of four bits on a small model: nothing is named that the file explains nearly as well.
+TEST_F(Probing, CoarseWeightsAreNoRotationAndNoOtherWeights) {
+  PlantedServer server(*llama_, hypothesis("file"), 0.45, true);
+  const ProbeResult result = probed(server);
+  EXPECT_GT(result.floor, 0.35);
+  EXPECT_TRUE(result.verdict == ProbeVerdict::as_file || result.verdict == ProbeVerdict::undecided)
+      << result.sentence;
+  EXPECT_TRUE(result.findings.empty());
+}
+
+// A server that says the same of every token follows nothing.
+TEST_F(Probing, TakesOneNumberForAllTokensForOtherWeights) {
+  class Uniform : public PlantedServer {
+   public:
+    using PlantedServer::PlantedServer;
+    Expected<Observed> score(const std::string& text, const std::vector<std::int32_t>& tokens,
+                             std::int64_t more) override {
+      Expected<Observed> said = PlantedServer::score(text, tokens, more);
+      if (said)
+        for (Seen& seen : said->seen)
+          for (Chance& chance : seen.chances) chance.log_probability = -4;
+      return said;
+    }
+  };
+  Uniform server(*llama_, hypothesis("file"), 0, true);
+  EXPECT_EQ(probed(server).verdict, ProbeVerdict::other_weights);
+}
+
 TEST_F(Probing, TakesOtherWeightsForNoRotation) {
   test::SmallLlamaFile other;
   for (float& weight : other.weights["blk.0.ffn_down.weight"]) weight *= -1;
