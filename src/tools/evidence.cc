@@ -8,6 +8,7 @@
 #include "posenc/doctor.h"
 #include "src/core/try.h"
 #include "src/explain/text.h"
+#include "src/model/names.h"
 #include "src/text/json.h"
 #include "src/tools/command_line.h"
 #include "src/tools/doctor_parts.h"
@@ -318,7 +319,9 @@ Exhibit text_exhibit(std::string name, std::string text) {
     for (const char* between : {"=", " ", ": "})
       if (const auto tokens = detail::number_after(trimmed, key + std::string(between));
           !line && !scales && tokens && *tokens >= 1 && *tokens < 0x1p40) {
-        text = "command: eval\nmax_model_len: " + std::to_string(std::llround(*tokens)) + "\n";
+        const auto named = detail::model_named_in(trimmed);
+        text = "command: eval\nmax_model_len: " + std::to_string(std::llround(*tokens)) + "\n" +
+               (named ? "model: " + named->as + "\n" : "");
         return as(ExhibitKind::training, "a line of a program that asks for " +
                                              grouped(std::llround(*tokens)) + " tokens");
       }

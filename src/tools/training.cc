@@ -37,10 +37,11 @@ constexpr std::string_view shared_among_ranks[] = {
     "ulysses_sequence_parallel_size", "sequence_parallel_size", "sequence_parallel_degree",
     "context_parallel_size", "cp_size"};
 
-// verl, ms-swift's kin; torchforge.
+// verl, ms-swift's kin; torchforge; Trinity-RFT.
 constexpr std::pair<std::string_view, std::string_view> prompts_and_answers[] = {
     {"max_prompt_length", "max_response_length"},
     {"max_req_tokens", "max_res_tokens"},
+    {"max_prompt_tokens", "max_response_tokens"},
     {"max_prompt_length", "max_completion_length"}};  // TRL
 
 Expected<void> read_lengths(const Settings& settings, Training& out) {
@@ -213,7 +214,8 @@ bool is_training(std::string_view text) {
     const std::string_view key = one.key();
     return std::ranges::find(at_the_top, key) != std::end(at_the_top) ||
            std::ranges::find(within, key) != std::end(within) || key == "max_prompt_length" ||
-           is_dict_key(one.parent()) || key == "rope_fusion" || key == "sequence_parallel_size";
+           key == "max_prompt_tokens" || is_dict_key(one.parent()) || key == "rope_fusion" ||
+           key == "sequence_parallel_size";
   });
 }
 

@@ -25,6 +25,8 @@ struct Report {
 };
 
 const Report reports[] = {
+    {"agentscope-ai/Trinity-RFT#197", "", "doctor @doctor/trinity.yaml @doctor/trinity.log", 1,
+     "raise max_prompt_tokens above 42,861"},
     {"vllm-project/vllm#13209", "",
      "doctor deepseek-v3 \"vllm serve D --max-model-len 65536\" @doctor/batched-tokens.log", 1,
      "the limit is max_num_batched_tokens"},
