@@ -16,7 +16,7 @@ cat >"$here/model.json" <<JSON
 JSON
 memory=$("$build/posenc" bench rotate --quick --json | sed 's/.*\[{[^}]*"limit_gbps":\([0-9.]*\).*/\1/;q')
 for ranks in ${RANKS:-2 4 8}; do
-  "$run" "$ranks" "$build/posenc-mpi" bench ring --length "$length" --layouts contiguous,zigzag --json >"$here/$ranks.json" || exit 1
+  "$run" "$ranks" "$build/posenc-mpi" bench ring --length "$length" --json >"$here/$ranks.json" || exit 1
 done
 python3 - "$build/posenc" "$here" "$memory" "$length" "$(nproc)" ${RANKS:-2 4 8} <<'PYTHON'
 import json, subprocess, sys
