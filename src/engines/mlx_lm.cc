@@ -80,7 +80,8 @@ void mlx_lm_reads(EngineRope& rope) {
   read_type_first(rope);
   // mistral3.py hands a text_config of Ministral, which has this key, to ministral3.py.
   const bool is_ministral = rope.model_is("mistral3") && rope.states("llama_4_scaling_beta");
-  if (!is_ministral && !rope.model_is(mlx_new_spelling)) lose_rope_parameters(rope, class_theta(rope));
+  if (!is_ministral && !rope.model_is(mlx_new_spelling))
+    lose_rope_parameters(rope, class_theta(rope));
   if (rope.model_is(mlx_unscaled) && !rope.scaling<Unscaled>())
     lose_scaling(rope, "the class for this family rotates by the base alone");
   lose_attention_factor(rope);

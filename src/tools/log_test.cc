@@ -646,15 +646,15 @@ TEST(LogDifferences, AnswersTellWhichLimitHasEndedThem) {
   EXPECT_TRUE(with(ollama, "answer_cut").message.contains("Ollama's context was full"));
   const auto other = answer("", R"("prompt_tokens":193,"completion_tokens":3903)");
   EXPECT_TRUE(with(other, "answer_cut").message.contains("max_tokens"));
-  const auto none = beside(
-      "qwen3-8b", R"({"object":"chat.completion","choices":[{"finish_reason":"stop"}],)"
-                  R"("usage":{"prompt_tokens":60008,"completion_tokens":0}})");
+  const auto none =
+      beside("qwen3-8b", R"({"object":"chat.completion","choices":[{"finish_reason":"stop"}],)"
+                         R"("usage":{"prompt_tokens":60008,"completion_tokens":0}})");
   EXPECT_EQ(with(none, "answer_empty").found, "60,008");
 }
 
 TEST(LogDifferences, OfTabbysPromptAndOfRepeatedRequestsTheNumbersAreTold) {
-  const auto tabby = beside("qwen3-8b",
-                            "ValueError: Prompt length 5243 is greater than max_seq_len 4096");
+  const auto tabby =
+      beside("qwen3-8b", "ValueError: Prompt length 5243 is greater than max_seq_len 4096");
   EXPECT_EQ(with(tabby, "request_too_long").expected, "4,096");
   EXPECT_EQ(with(tabby, "request_too_long").found, "5,243");
   const auto several = beside(
