@@ -29,7 +29,7 @@ struct Options {
 };
 
 struct Way {
-  std::string_view name, words;  // behind "ORDER", with the ranks in place of {}
+  std::string_view name, words;  // with the ranks in place of {}
 };
 constexpr Way ways[] = {{"contiguous ring", "contiguous:{}:by=ring"},
                         {"zigzag ring", "zigzag:{}:by=ring"},

@@ -264,6 +264,7 @@ Expected<Judgement> judge(const Model& model, const Sharding& given, const Judge
     return fail(detail::where, "the whole text must have 1 to 2^30 tokens",
                 std::to_string(options.length != 0 ? options.length : length),
                 "say it: --at 131072");
+  POSENC_CHECK(detail::check(options.machine));
   std::vector<Compiled> groups;
   for (const LayerGroup& group : model.groups) {
     if (!reads_text(group.stack)) continue;

@@ -758,6 +758,8 @@ TEST(Judge, MachinesAreReadByNameWithOtherNumbers) {
   for (const char* bad : {"", "h200x", "h100:flops", "h100:flops=0", "h100:flops=-1",
                           "h100:flops=x", "h100:speed=1", "h100:near_ranks=1.5"})
     EXPECT_FALSE(read_machine(bad)) << bad;
+  const Model model = read_model("llama-3.1-8b").value();
+  EXPECT_FALSE(judge(model, *read_sharding("zigzag:8"), {.machine = Machine{}}));
 }
 
 // A window that no text outgrows cuts nothing, and no engine need refuse it.

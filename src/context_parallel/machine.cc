@@ -8,11 +8,11 @@
 #include "src/text/json.h"
 
 namespace posenc::layout {
-namespace {
 
-// What FlashAttention reaches in bfloat16, half of what the memory promises, NVLink's bytes one way,
-// and InfiniBand of 400 and 200 Gb/s a rank; a core is that of docs/distributed.md on 10 GbE.
-std::span<const Machine> known() {
+// Assumed, not measured: what attention may reach in bfloat16, half of what the memory promises,
+// NVLink's bytes one way, and InfiniBand of 400 and 200 Gb/s a rank. A core is that of
+// docs/distributed.md on 10 GbE.
+std::span<const Machine> machines() {
   static const Machine all[] = {
       {.name = "h100",
        .flops = 4e14,
@@ -42,6 +42,8 @@ std::span<const Machine> known() {
   return all;
 }
 
+namespace {
+
 struct Number {
   std::string_view name;
   double Machine::* at;
@@ -60,8 +62,6 @@ double number_of(std::string_view text) {
 }
 
 }  // namespace
-
-std::span<const Machine> machines() { return known(); }
 
 Expected<Machine> read_machine(std::string_view text) {
   constexpr std::string_view where = "machine";
@@ -102,6 +102,16 @@ Expected<Machine> read_machine(std::string_view text) {
 }
 
 namespace detail {
+
+Expected<void> check(const Machine& machine) {
+  for (const Number& number : numbers)
+    if (const double value = machine.*(number.at); !(value > 0) || !std::isfinite(value))
+      return fail("machine", std::string(number.name) + " must be above 0", number_text(value),
+                  "take one of machines(), or read_machine()");
+  if (machine.near_ranks < 1)
+    return fail("machine", "near_ranks must be 1 or more", std::to_string(machine.near_ranks));
+  return {};
+}
 
 // A ring computes its own block while the first message travels, and so on; gathered blocks come
 // first. Heads are dealt out to all neighbours before and behind it, which nothing hides. The

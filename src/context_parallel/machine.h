@@ -18,6 +18,8 @@ struct Load {
   bool hides = false;  // a block's message travels while the block before it is computed
 };
 
+// Errors: a number that is not above 0.
+Expected<void> check(const Machine& machine);
 double seconds_of(const Load& load, const Machine& machine);
 
 }  // namespace posenc::layout::detail

@@ -3,7 +3,6 @@
 // padded shows as a jump.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -228,14 +227,9 @@ Expected<std::optional<SolvedPositions>> solve_positions(const RotationDump& fro
   const auto solved = Solver(dump, *plan.rotate, std::min(furthest, most)).run();
   if (!solved || *solved == dump.positions.front()) return std::nullopt;
   // Twice each position is twice each angle, which the frequencies tell.
-  const std::vector<std::int64_t>& said = dump.positions.front();
-  const auto doubled = [&](std::int64_t t) {
-    const auto at = static_cast<std::size_t>(t);
-    return (*solved)[at] == 2 * said[at];
-  };
-  std::vector<std::int64_t> tokens(said.size());
-  std::iota(tokens.begin(), tokens.end(), 0);
-  if (dump.origin == 0 && std::ranges::all_of(tokens, doubled)) return std::nullopt;
+  const auto twice = [](std::int64_t position) { return 2 * position; };
+  if (dump.origin == 0 && std::ranges::equal(*solved, dump.positions.front(), {}, {}, twice))
+    return std::nullopt;
   SolvedPositions out;
   // Of repeated tokens only the distances to the first are known: it stands where it is said to.
   for (const std::int64_t p : *solved) out.at.push_back(p + dump.origin);

@@ -61,10 +61,9 @@ class RopeTranslation {
     const bool stretches = scaled && factor.value_or(0) != 0 && *factor != 1;
     warn_of_lost_factors();
     if (const auto amplitude = gguf_.number(amplitude_key); amplitude && *amplitude != 1) {
-      if (stretches)
-        refuse(amplitude_key, "must be 1: an amplitude beside a linear scale is not covered",
-               number_text(*amplitude));
-      return put_amplitude(*amplitude);
+      if (!stretches) return put_amplitude(*amplitude);
+      return refuse(amplitude_key, "must be 1: an amplitude beside a linear scale is not covered",
+                    number_text(*amplitude));
     }
     if (!stretches) return;
     gguf_.put_scaling(

@@ -413,10 +413,11 @@ void read_variables(std::span<const std::string> words, std::string_view owner, 
   }
 }
 
-// Xinference hands its flags on to the engine that it is told: `--model-engine vllm`.
-std::string engine_behind_xinference(std::span<const std::string> words) {
+// The engine that a program hands its flags on to, as the line tells it; "": none that is known.
+std::string engine_behind(const Program& program, std::span<const std::string> words) {
+  if (program.engine_flag.empty()) return {};
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
-    if (flag_name(words[i]) != "--model-engine" && words[i] != "-en") continue;
+    if (flag_name(words[i]) != program.engine_flag) continue;
     std::string engine = words[i + 1];
     std::ranges::transform(engine, engine.begin(), [](char c) {
       return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -469,8 +470,7 @@ Expected<CommandLine> read_command_line(std::string_view text) {
   std::string_view owner;
   if (const auto started = started_program(words)) {
     const Program& program = *started->program;
-    const std::string behind =
-        program.word == "xinference" ? engine_behind_xinference(words) : std::string();
+    const std::string behind = engine_behind(program, words);
     if (program.engine.empty() && behind.empty())
       return fail("command", "posenc has no profile of " + std::string(program.title), program.word,
                   program.advice);

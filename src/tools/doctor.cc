@@ -490,7 +490,7 @@ class Doctor {
     }
     if (out_.length == 0) out_.length = read->length;
     if (read->length > 0 && read->length < options_.length) {
-      std::erase_if(*found, [](const Finding& one) { return one.code == "slots"; });
+      std::erase_if(*found, [](const Finding& mine) { return mine.code == "slots"; });
       found->insert(found->begin(),
                     detail::served_shorter(intent(), one.text, read->length, options_.length));
     }

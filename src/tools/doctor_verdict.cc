@@ -58,8 +58,8 @@ void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine) {
     // What shows the fault may be just what could not be read.
     if (const std::string unread = not_used(out); !unread.empty())
       out.verdict += " in what could be read, which is not all: " + unread + " could not";
-    else if (const Diagnosed* other = with(out, "engine_not_known"))
-      out.verdict += " by posenc's own reading, and " + other->finding.message;
+    else if (const Diagnosed* unknown = with(out, "engine_not_known"))
+      out.verdict += " by posenc's own reading, and " + unknown->finding.message;
     else if (const Diagnosed* slots = with(out, "slots");
              slots && !slots->finding.cure.empty() && slots->finding.found == length)
       out.verdict += ", which is each slot's share of the " + slots->finding.expected;

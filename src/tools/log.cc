@@ -276,7 +276,7 @@ class LogDifferences {
                    ", which plans a longer context";
       }
       if (limit <= 0 || text <= limit || text > reached) continue;
-      if (one.message.contains("template")) {  // of a trainer, which no server limits
+      if (one.message.contains("ms-swift's template")) {  // of a trainer, which no server limits
         one.severity = Severity::warning;
         one.message +=
             "; with truncation_strategy delete the row is left out, and training goes on";

@@ -475,8 +475,7 @@ constexpr Message messages[] = {
      "less than "},
     {"is too long and exceeds limit of", "Input prompt (", "request_too_long", warning,
      "a prompt was longer than what vLLM's scheduler takes: the context that it was started for, "
-     "or "
-     "max_num_batched_tokens without chunked prefill",
+     "or max_num_batched_tokens without chunked prefill",
      "--max-model-len, as far as the model reaches (posenc explain MODEL), or shorter prompts",
      "exceeds limit of "},
     {"exceeds the model's maximum context length of", "total of ", "request_too_long", warning,

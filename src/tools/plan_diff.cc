@@ -205,8 +205,7 @@ class PlanDifferences {
                          "tokens of pictures and videos have a position on each axis, which the "
                          "model with fewer axes does not see",
               .cure = "use both for text alone, or write mrope_section (GGUF: "
-                      "rope.dimension_sections) as the "
-                      "first has it"});
+                      "rope.dimension_sections) as the first has it"});
       if (!alike) frequencies(text, their_text);
       return false;
     }

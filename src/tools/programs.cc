@@ -101,8 +101,8 @@ constexpr Program programs[] = {
      .advice = "text layers are read as by mlx-lm: --engine mlx-lm"},
     {.word = "xinference",
      .title = "Xinference",
-     .advice =
-         "it hands flags on to an engine: give the engine's own log, which says what arrived"},
+     .advice = "it hands flags on to an engine: give the engine's own log, which says what arrived",
+     .engine_flag = "--model-engine"},
     {.word = "optimum-cli",
      .title = "Optimum",
      .advice = "an export is for one length (--max_seq_len), and takes prompts up to the sliding "

@@ -16,8 +16,9 @@ struct Program {
   std::string_view title = {};   // of a program without a profile: what people call it
   std::string_view advice = {};  // and what can be told of it all the same
   std::string_view beside = {};  // counts only with this flag: others have a program of its name
-  bool trains = false;           // its line holds the settings of a training
-  bool is_package = false;       // counts before a subcommand or a flag: prose names it as well
+  std::string_view engine_flag = {};  // names the engine that it hands its flags on to
+  bool trains = false;                // its line holds the settings of a training
+  bool is_package = false;  // counts before a subcommand or a flag: prose names it as well
 
   std::string_view owner() const { return flags.empty() ? engine : flags; }
 };

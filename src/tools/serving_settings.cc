@@ -130,7 +130,7 @@ std::optional<ServingSettings> of_tabby(std::string_view text) {
     }
   }
   for (const std::string_view backend : {"exllamav2", "exllamav3"})
-    if (text.contains("backend: " + std::string(backend)))
+    if (text.contains("\n  backend: " + std::string(backend)))  // and no comment of the sample
       flag(line, "--backend", std::string(backend));
   return ServingSettings{"tabbyAPI", line};
 }

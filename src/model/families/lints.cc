@@ -65,8 +65,6 @@ void lint_factors(Reading& reading, const Family& family, const Scaling& scaling
   }
 }
 
-}  // namespace
-
 // The key of a GGUF and the flag in its place; "": the file is a configuration.
 std::string cure_in_gguf(std::string_view where, double trained) {
   if (!where.ends_with("rope.scaling")) return {};
@@ -74,6 +72,8 @@ std::string cure_in_gguf(std::string_view where, double trained) {
   return "; write " + std::string(where) + ".original_context_length " + tokens +
          " (llama.cpp: --yarn-orig-ctx " + tokens + "), if that many were trained";
 }
+
+}  // namespace
 
 void lint_scaling(Reading& reading, const Family& family, const Scaling& scaling,
                   std::int64_t context, std::string_view where, bool stated) {
