@@ -2,6 +2,7 @@
 // clone.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -9,5 +10,7 @@ namespace posenc::test {
 
 std::string data_path(std::string_view file);  // in tests/data
 std::string command_path();                    // the built posenc
+// A place of this process among the temporary files, since tests run beside each other.
+std::filesystem::path temporary_path(std::string_view name);
 
 }  // namespace posenc::test

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tests/cli/command.h"
+#include "tests/paths.h"
 
 namespace {
 
@@ -25,8 +26,7 @@ class WriteWhole : public testing::Test {
  protected:
   void SetUp() override {
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = files::temp_directory_path() /
-              ("posenc_write_" + std::to_string(getpid()) + "_" + test->name());
+    folder_ = posenc::test::temporary_path(test->name());
     files::create_directories(folder_);
   }
   void TearDown() override {

@@ -1,4 +1,5 @@
 #include "cli/arguments/npy.h"
+#include "tests/paths.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +8,6 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <unistd.h>
 
 namespace {
 
@@ -19,8 +19,7 @@ class NpyFile : public testing::Test {
   void SetUp() override { std::filesystem::create_directories(folder_); }
   void TearDown() override { std::filesystem::remove_all(folder_); }
   std::string path(const char* name) const { return (folder_ / name).string(); }
-  std::filesystem::path folder_ =
-      std::filesystem::temp_directory_path() / ("posenc_npy_" + std::to_string(getpid()));
+  std::filesystem::path folder_ = posenc::test::temporary_path("npy");
 };
 
 TEST(Npy, AnOutputNoMemoryHoldsIsAnError) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cli/playground/answer.h"
+#include "tests/paths.h"
 
 namespace {
 
@@ -18,9 +19,8 @@ using posenc::cli::DocsFolder;
 class Docs : public testing::Test {
  protected:
   Docs() {
-    folder_ = fs::temp_directory_path() /
-              ("posenc_docs_" + std::to_string(testing::UnitTest::GetInstance()->random_seed()) +
-               testing::UnitTest::GetInstance()->current_test_info()->name());
+    folder_ =
+        posenc::test::temporary_path(testing::UnitTest::GetInstance()->current_test_info()->name());
     fs::remove_all(folder_);
     fs::create_directories(folder_ / "site/scheme");
     write("site/index.html", "first page");

@@ -264,9 +264,7 @@ TEST(GgufBig, OnlyTheHeaderIsTouched) {
   constexpr std::uint64_t elements = std::uint64_t{1} << 36;
   b.start(1, 1).key("general.architecture", string).word("llama");
   b.tensor("token_embd.weight", {elements}, 0, 0).pad();
-  const std::string path =
-      (std::filesystem::temp_directory_path() / ("posenc_big_" + std::to_string(getpid())))
-          .string();
+  const std::string path = test::temporary_path("big").string();
   std::ofstream(path, std::ios::binary) << b.text;
   if (truncate(path.c_str(), static_cast<off_t>(b.text.size() + 4 * elements)) != 0) {
     std::filesystem::remove(path);

@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -9,6 +8,7 @@
 #include <string>
 
 #include "posenc/files.h"
+#include "tests/paths.h"
 
 namespace {
 
@@ -23,8 +23,7 @@ class Mapped : public testing::Test {
     const auto file = MappedFile::open(path);
     return file ? "" : file.error().message();
   }
-  std::filesystem::path folder_ =
-      std::filesystem::temp_directory_path() / ("posenc_mapped_" + std::to_string(getpid()));
+  std::filesystem::path folder_ = test::temporary_path("mapped");
 };
 
 TEST_F(Mapped, HoldsTheFilesBytes) {

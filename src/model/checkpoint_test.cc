@@ -11,6 +11,7 @@
 
 #include "src/core/safetensors_front.h"
 #include "tests/gguf_bytes.h"
+#include "tests/paths.h"
 
 namespace posenc::detail {
 namespace {
@@ -158,7 +159,7 @@ TEST(Checkpoints, AFileSavedWholeHasAPrefix) {
     header += (header.empty() ? "{\"model.diffusion_model." : ",\"model.diffusion_model.") +
               tensor.name + R"(":{"dtype":"U8","shape":[)" + std::to_string(tensor.shape[0]) +
               R"(,0],"data_offsets":[0,0]})";
-  const std::string path = std::filesystem::temp_directory_path() / "posenc-flux.safetensors";
+  const std::string path = test::temporary_path("flux.safetensors");
   std::ofstream(path, std::ios::binary) << safetensors_front(header + "}");
   const auto model = read_model(path);
   std::filesystem::remove(path);

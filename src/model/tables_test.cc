@@ -1,7 +1,6 @@
 #include "src/model/tables.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstring>
@@ -359,8 +358,7 @@ class TablesFolder : public testing::Test {
     const auto model = read_model(folder_.string());
     return model ? warning(*model, "weights_not_read") : model.error().message();
   }
-  std::filesystem::path folder_ =
-      std::filesystem::temp_directory_path() / ("posenc_tables_" + std::to_string(getpid()));
+  std::filesystem::path folder_ = test::temporary_path("tables");
 };
 
 TEST_F(TablesFolder, WeightsThatCannotBeReadAreAWarning) {

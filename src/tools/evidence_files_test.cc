@@ -7,6 +7,7 @@
 
 #include "posenc/doctor.h"
 #include "src/core/safetensors_front.h"
+#include "tests/paths.h"
 
 namespace posenc {
 namespace {
@@ -22,7 +23,7 @@ class FilesOfTensors : public testing::Test {
   ~FilesOfTensors() override { std::filesystem::remove(path_); }
 
  private:
-  std::string path_ = std::filesystem::temp_directory_path() / "posenc-evidence.safetensors";
+  std::string path_ = test::temporary_path("evidence.safetensors");
 };
 
 TEST_F(FilesOfTensors, ThoseOfPicturesAreModels) {

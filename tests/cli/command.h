@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -45,8 +44,7 @@ class CommandTest : public testing::Test {
   void SetUp() override {
     std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
     std::ranges::replace(name, '/', '_');  // of a test with parameters
-    folder_ = std::filesystem::temp_directory_path() /
-              ("posenc_" + std::to_string(getpid()) + "_" + name);
+    folder_ = test::temporary_path(name);
     std::filesystem::create_directories(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }

@@ -17,6 +17,7 @@
 #include "evidence/lab/model/perplexity.h"
 #include "evidence/lab/model/reuse.h"
 #include "evidence/lab/model/shift.h"
+#include "tests/paths.h"
 #include "tests/small_llama.h"
 
 namespace posenc::lab {
@@ -30,7 +31,7 @@ constexpr int width = SmallLlamaFile::width, vocabulary = SmallLlamaFile::vocabu
 class SmallLlama : public testing::Test {
  protected:
   void SetUp() override {
-    path_ = testing::TempDir() + "posenc_small_llama.gguf";
+    path_ = test::temporary_path("small_llama.gguf");
     std::ofstream(path_, std::ios::binary) << small_.file();
     Expected<Llama> read = Llama::read(path_, {1});
     if (!read && read.error().rule.find("OpenBLAS") != std::string::npos)

@@ -43,8 +43,7 @@ std::string sentences(Random& random, std::size_t bytes) {
 
 const Corpus& corpus() {
   static const Corpus corpus = [] {
-    const fs::path folder =
-        fs::temp_directory_path() / ("posenc-lab-" + std::to_string(std::rand()));
+    const fs::path folder = test::temporary_path("lab");
     fs::create_directories(folder);
     Random random(1);
     const std::string text = sentences(random, 400'000);
