@@ -4,7 +4,7 @@
     shares = layout("zigzag", tokens, ranks)          # contiguous, zigzag, striped, by-document, balanced, auto
     ids = position_ids(shares, rank)                  # what the rank's layers take as position_ids, [1, tokens of the rank]
     balancer = LoadBalancer(shares, device="cuda")    # for torch's context_parallel
-    out = attend(q, k, v, shares, plan, how="ring")   # of the rank's own tokens, over torch.distributed (CPU tensors)
+    out = attend(q, k, v, shares, plan, how="ring")   # of the rank's own tokens, over torch.distributed
     with context_parallel(model, how="heads") as shared: ...   # a model of transformers that trains so
 
 A rank's tokens keep the positions that they have in the whole text. Ids that count from 0 on every rank are the commonest

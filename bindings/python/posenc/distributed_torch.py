@@ -1,8 +1,8 @@
 """Attention over the ranks of torch.distributed: what posenc.distributed.attend is.
 
 Each rank has its own tokens of a text (posenc.distributed.layout) at the positions that they have in it. Keys and values travel
-unrotated and are met by posenc's own kernels; in a ring the parts merge in float (double for float64) by the logarithms of their sums
-and are rounded once.
+unrotated and are met by posenc's own kernels, or by FlexAttention on other devices than the CPU; in a ring the parts merge in float
+(double for float64) by the logarithms of their sums and are rounded once.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from . import _posenc
 from ._posenc import Layout, Plan, Positions, layout_of_ranges
 from .distributed_content import AttendContent, ContentCall, content_print, gathered_tables, of_queries, wrong_content
 from .distributed_exchange import Circle, Exchange, Gathered, ToHeads, ToTokens, agree
+from .distributed_tokens import Tokens
 from .errors import Error
 from .positions import range as _range
 
@@ -41,42 +42,78 @@ def _exact(dtype: torch.dtype) -> torch.dtype:
     return torch.float64 if dtype == torch.float64 else torch.float32
 
 
+class _Kernels:
+    """Blocks of keys met by posenc's own kernels: in exact's precision, with the keywords that a call of them takes."""
+
+    def __init__(self, plan: Plan | None, own: Tokens, mask: dict[str, Any]) -> None:
+        self.plan, self.own, self.mask = plan, own, mask
+
+    def _against(self, of: Tokens, keep: torch.Tensor | None) -> dict[str, Any]:
+        seen = {} if keep is None else {"keep": keep.contiguous()}
+        return {"position_ids": self.own.at, "key_position_ids": of.at, **self.mask, **seen}
+
+    def forward(self, at: int, of: Tokens, q: Any, k: Any, v: Any, keep: torch.Tensor | None) -> Any:
+        """What the queries take from a block of keys, and the logarithms of the sums of its weights."""
+        out = torch.empty(*q.shape[:3], v.shape[3], dtype=_exact(q.dtype))
+        sums = torch.empty(q.shape[:3], dtype=torch.float64)
+        _posenc.attend(q, k, v, self.plan, out=out, log_sums=sums, **self._against(of, keep))
+        return out, sums
+
+    def backward(
+        self, at: int, of: Tokens, q: Any, k: Any, v: Any, keep: Any, gradient: Any, sums: Any, dots: Any
+    ) -> Any:
+        """Gradients by q, k and v of that part of attention. sums: of all blocks; dots: out · gradient."""
+        made = _posenc.attend_backward(
+            q, k, v, gradient, self.plan, log_sums=sums, dots=dots, **self._against(of, keep)
+        )  # fmt: skip
+        return made["q"], made["k"], made["v"]
+
+
 @dataclass
 class _Text:
-    """Queries at positions, blocks of keys that pass in a circle, and how they see each other."""
+    """Queries, blocks of keys that pass in a circle, and what attends to them."""
 
     circle: Circle
-    own: Positions
-    keys: list[Positions]  # of each rank of the circle
+    own: Tokens
+    keys: list[Tokens]  # of each rank of the circle
     keep: torch.Tensor | None  # uint8 [batch, 1, keys of the rank, 1]
     plan: Plan | None
     mask: dict[str, Any]
+    length: int  # positions of the whole text end below it
+    flex: bool
+    compiled: bool
 
-    def against(self, of: int, keep: torch.Tensor | None) -> dict[str, Any]:
-        """The keywords of a call whose keys are those of rank `of`."""
-        seen = {} if keep is None else {"keep": keep[:, 0, :, 0].contiguous()}
-        return {"position_ids": self.own, "key_position_ids": self.keys[of], **self.mask, **seen}
+    @functools.cached_property
+    def attention(self) -> Any:
+        """What meets one block of keys after the other."""
+        if not self.flex:
+            return _Kernels(self.plan, self.own, self.mask)
+        from .distributed_flex import FlexBlocks
+
+        return FlexBlocks(self.plan, self.own, self.length, self.mask, self.compiled)
+
+
+def _kept(blocks: Sequence[torch.Tensor]) -> torch.Tensor | None:
+    return blocks[2][:, 0, :, 0] if len(blocks) > 2 else None
 
 
 def _forward(text: _Text, q: Any, k: Any, v: Any, sinks: Any) -> Any:
-    circle, exact = text.circle, _exact(q.dtype)
-    shape = (*q.shape[:3], v.shape[3])
-    out, sums = torch.zeros(shape, dtype=exact), torch.full(q.shape[:3], -torch.inf, dtype=torch.float64)
+    circle, exact, attention = text.circle, _exact(q.dtype), text.attention
+    out = torch.zeros(*q.shape[:3], v.shape[3], dtype=exact, device=q.device)
+    # A sink is a key whose value is zero, which is met first.
+    sums = torch.full(q.shape[:3], -torch.inf, dtype=torch.float64, device=q.device)
+    if sinks is not None:
+        sums = sinks.double()[:, None].expand(sums.shape)
     blocks = [k.contiguous(), v.contiguous()] + ([] if text.keep is None else [text.keep])
     for step in range(circle.ranks):
         of = (circle.rank - step) % circle.ranks
         wait = circle.hand_on(blocks, of) if step + 1 < circle.ranks else None
         if q.shape[2] and blocks[0].shape[2]:
-            part, log_part = torch.empty(shape, dtype=exact), torch.empty(q.shape[:3], dtype=torch.float64)
-            _posenc.attend(
-                q, blocks[0], blocks[1], text.plan, sink_logits=sinks if step == 0 else None,  # they count once
-                out=part, log_sums=log_part, **text.against(of, blocks[2] if len(blocks) > 2 else None),
-            )  # fmt: skip
+            part, log_part = attention.forward(of, text.keys[of], q, blocks[0], blocks[1], _kept(blocks))
             both = torch.logaddexp(sums, log_part)
-            for share, each in ((sums, out), (log_part, part)):
-                weight = torch.where(both == -torch.inf, 0.0, torch.exp(share - both)).to(exact)
-                each *= weight.unsqueeze(-1)
-            out += part
+            shares = (torch.where(both == -torch.inf, 0.0, torch.exp(each - both)) for each in (sums, log_part))
+            ours, its = (each.to(exact).unsqueeze(-1) for each in shares)
+            out = out * ours + part.to(exact) * its
             sums = both
         if wait:
             blocks = wait()
@@ -85,24 +122,22 @@ def _forward(text: _Text, q: Any, k: Any, v: Any, sinks: Any) -> Any:
 
 def _backward(text: _Text, saved: Any, gradient: Any, sinks: Any) -> Any:
     q, k, v, out, sums = saved
-    circle, exact = text.circle, _exact(q.dtype)
-    q_, gradient = q.to(exact).contiguous(), gradient.to(exact).contiguous()
+    circle, exact, attention = text.circle, _exact(q.dtype), text.attention
+    gradient = gradient.to(exact).contiguous()
     dots = (out * gradient).sum(-1).double()
-    dq = torch.zeros_like(q_)
-    keys = [k.to(exact).contiguous(), v.to(exact).contiguous()]
-    sent = [torch.zeros_like(each) for each in keys]  # their gradients go round with them, and come home
+    # FlexAttention takes the dtype that its kernels were made for, and gradients are summed in the exact one.
+    met = q.dtype if text.flex else exact
+    q_, dq = q.to(met).contiguous(), torch.zeros(q.shape, dtype=exact, device=q.device)
+    keys = [k.to(met).contiguous(), v.to(met).contiguous()]
+    sent = [torch.zeros_like(each, dtype=exact) for each in keys]  # their gradients go round with them, and come home
     keys += [] if text.keep is None else [text.keep]
     for step in range(circle.ranks):
         of = (circle.rank - step) % circle.ranks
         wait = circle.hand_on(keys, of) if step + 1 < circle.ranks else None
         if q_.shape[2] and keys[0].shape[2]:
-            made = _posenc.attend_backward(
-                q_, keys[0], keys[1], gradient, text.plan, log_sums=sums, dots=dots,
-                **text.against(of, keys[2] if len(keys) > 2 else None),
-            )  # fmt: skip
-            dq += made["q"]
-            sent[0] += made["k"]
-            sent[1] += made["v"]
+            made = attention.backward(of, text.keys[of], q_, keys[0], keys[1], _kept(keys), gradient, sums, dots)
+            for total, part in zip((dq, *sent), made, strict=True):
+                total += part
         if wait:
             keys = wait()
         sent = circle.hand_on(sent, of)()
@@ -179,7 +214,13 @@ def _places_print(shares: Layout, whole: Positions | None) -> str:
 
 
 def _wrong(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, keep: torch.Tensor | None, shares: Layout, ranks: Ranks
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    keep: torch.Tensor | None,
+    shares: Layout,
+    ranks: Ranks,
+    flex: bool,
 ) -> str:
     """What the shapes of a rank's own arguments lack; "" if nothing."""
     if shares.ranks != ranks.ranks:
@@ -192,8 +233,10 @@ def _wrong(
             return f"{name} must have the {own} tokens that the layout gives the rank, got {each.shape[2]}"
         if each.dtype not in _dtypes or each.dtype != q.dtype:
             return f"{name} must be of q's dtype, float64, float32, bfloat16 or float16, got {each.dtype}"
-        if each.device.type != "cpu":
-            return f"{name} must be on the CPU, got {each.device}"
+        if each.device != q.device:
+            return f"{name} must be on q's device {q.device}, got {each.device}"
+    if q.device.type != "cpu" and not flex:
+        return f"posenc's kernels must have tensors of the CPU, got {q.device}; take by='flex'"
     if keep is not None and tuple(keep.shape) != (k.shape[0], own):
         return f"keep must be [batch, own tokens], got {tuple(keep.shape)}"
     if k.shape[1] < ranks.among:
@@ -201,15 +244,44 @@ def _wrong(
     return ""
 
 
+def _by_flex(by: str | None, q: torch.Tensor) -> bool:
+    if by not in (None, "kernels", "flex"):
+        rule, cure = "by must be None, 'kernels' or 'flex'", "leave it out, and the device decides"
+        raise Error(f"{rule}, got {by!r}; {cure}", WHERE, rule, repr(by), cure)
+    return by == "flex" or (by is None and q.device.type != "cpu")
+
+
+def _beyond(plan: Plan | None, whole: Positions) -> str:
+    """Whether a text is longer than its plan was made for."""
+    if plan is None or plan.valid is None or plan.valid[1] is None or whole.length <= plan.valid[1]:
+        return ""
+    return f"the plan must hold for the whole text's length {whole.length}, got one for lengths up to {plan.valid[1]}"
+
+
+def _unseen_by_flex(q: torch.Tensor, k: torch.Tensor, plan: Plan | None, whole: Positions, scheme: Value | None) -> str:
+    """What FlexAttention does not say; "" if nothing."""
+    from .flex import score_mod
+
+    if scheme is not None:
+        return f"a scheme that reads the content must have tensors of the CPU, got {scheme.name} and {q.device}"
+    if plan is None:
+        return ""
+    try:
+        plan.check("posenc.flex.flex_attention")
+        score_mod(plan, q.shape[1], 1, q.device, q=q.detach()[:, :, :0], k=k.detach()[:, :, :0])
+    except Error as bad:
+        return str(bad)
+    told = plan.to_dict()
+    if whole.axes > 1 and (told["bias"] or told["relative"]):
+        return f"distances must be of one axis for FlexAttention, got {whole.axes} axes; take by='kernels' with tensors of the CPU"
+    return ""
+
+
 def _unseen(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, plan: Plan | None, own: Positions, whole: Positions, mask: dict[str, Any],
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, plan: Plan | None, own: Positions, mask: dict[str, Any],
     keep: torch.Tensor | None, sinks: torch.Tensor | None, scheme: Value | None, tables: dict[str, torch.Tensor],
 ) -> str:  # fmt: skip
     """What the kernels refuse, told by a call without queries, or with one where a scheme has tables of them; "" if nothing."""
-    if plan is not None and plan.valid is not None and plan.valid[1] is not None and whole.length > plan.valid[1]:
-        return (
-            f"the plan must hold for the whole text's length {whole.length}, got one for lengths up to {plan.valid[1]}"
-        )
     some = int(scheme is not None)
     if some > q.shape[2]:
         return ""
@@ -269,9 +341,9 @@ def _by_heads(
         held = [torch.cat([torch.from_numpy(shares.indices(each)) for each in of]).sort().values for of in members]
         shares = layout_of_ranges([_ranges(each) for each in held])
         text.circle = Circle(ranks.ring, [shares.size(each) for each in range(rows)], WHERE)
-        text.keys = [shares.positions(each, whole) for each in range(rows)]
+        text.keys = [Tokens.of_rank(shares, each, whole) for each in range(rows)]
     else:
-        text.circle, text.keys = Circle(None, [shares.tokens], WHERE, alone=True), [whole]
+        text.circle, text.keys = Circle(None, [shares.tokens], WHERE, alone=True), [Tokens.of_all(shares, whole)]
     text.own = text.keys[row]
     if text.plan is not None:
         text.plan = text.plan.of_heads(first, count, kv_first, kv_count)
@@ -300,11 +372,13 @@ def _by_gathering(
     if text.keep is not None:
         text.keep = exchange.gathered(text.keep)
     if scheme is not None:
-        call = ContentCall(scheme, list(tables), text.plan, text.own, whole, text.keep, text.mask)
+        call = ContentCall(scheme, list(tables), text.plan, text.own.at, whole, text.keep, text.mask)
         made = AttendContent.apply(q.to(exact), k, v, sinks, call, *gathered_tables(tables, exchange, exact))
     else:
-        text.circle, text.keys = Circle(None, [shares.tokens], WHERE, alone=True), [whole]
-        made = _Attend.apply(q.to(exact), k, v, sinks, text)
+        text.circle, text.keys = Circle(None, [shares.tokens], WHERE, alone=True), [Tokens.of_all(shares, whole)]
+        # Gradients of keys are summed over ranks in `exact`; FlexAttention meets what its kernels were made for.
+        met = q.dtype if text.flex else exact
+        made = _Attend.apply(q.to(met), k.to(met), v.to(met), sinks, text)
     out: torch.Tensor = made.to(q.dtype)
     return out
 
@@ -323,11 +397,13 @@ def attend(
     sink_logits: torch.Tensor | None = None,
     scheme: Value | None = None,
     tables: dict[str, torch.Tensor] | None = None,
+    by: Literal["kernels", "flex"] | None = None,
+    compiled: bool | None = None,
     **mask: Any,
 ) -> torch.Tensor:
     """Attention of a rank's tokens over the keys of all: what posenc.torch.attention gives for the whole text, to rounding, with
     its gradients by q, k, v and sink logits (those of the rank's own queries: replicated parameters are summed over ranks by who
-    trains). q [batch, heads, tokens of the rank, head_dim], k and v with the key heads, unrotated, on the CPU.
+    trains). q [batch, heads, tokens of the rank, head_dim], k and v with the key heads, unrotated, on one device.
 
     how: "ring" (blocks of keys go round), "gather" (each has all keys), "heads" (each has the whole text of some heads; no more ranks
     than key heads) or "ring+heads" (a ring of rows of ranks that share heads out). group: a process group, a DeviceMesh of one
@@ -335,39 +411,49 @@ def attend(
     row. whole: positions of the whole text (packed texts, several axes), by default counted from 0. keep [batch, tokens of the rank]:
     false hides a key (padding). mask: causal, window, chunk, prefix, threads. The plan is compiled for the whole text's length.
     scheme: one that reads the content, with how="gather" alone; tables: its tables of the rank's own tokens [batch, heads, tokens, …] by
-    name ({"log_gates": …}), with gradients.
+    name ({"log_gates": …}), with gradients, on the CPU.
+
+    by: "kernels" are posenc's, for tensors of the CPU; "flex" is torch's FlexAttention with the plan as its score_mod, for any device and
+    what `score_mod` says of a plan, where parts and their gradients are as exact as the tensors' dtype. None: as the device asks.
+    compiled: FlexAttention by torch.compile, as it is meant to run; None: on other devices than the CPU.
 
     Every rank calls it alike, and raises the same posenc.Error where one of them cannot, or differs; a rank that dies is an error on
     those that wait for it, within the group's timeout."""
     ranks, said = Ranks(how, group), tables or {}
     places = _range(0, shares.tokens) if whole is None else whole
     seen = None if keep is None else keep.to(torch.uint8).contiguous()
-    own, error, means = _range(0, 0), "", ""
+    own, error, means, flex = Tokens.none(), "", "", False
     try:
-        error = _wrong(q, k, v, seen, shares, ranks) or wrong_content(scheme, said, how, q.shape[0], q.shape[2])
+        flex = _by_flex(by, q)
+        error = _wrong(q, k, v, seen, shares, ranks, flex) or wrong_content(scheme, said, how, q.shape[0], q.shape[2])
         unknown = sorted(set(mask) - _masks)
         error = f"no such keyword as {unknown[0]}" if unknown else error
         if not error:
-            own = shares.positions(ranks.rank, places)
-            error = _unseen(q, k, v, plan, own, places, mask, seen, sink_logits, scheme, said)
-        means = f"how {how}, plan {_plan_print(plan)}, mask {sorted(mask.items())}, {q.dtype}, batch {q.shape[0]}, "
+            own = Tokens.of_rank(shares, ranks.rank, places)
+            error = _beyond(plan, places)
+        if not error and flex:
+            error = _unseen_by_flex(q, k, plan, places, scheme)
+        elif not error:
+            error = _unseen(q, k, v, plan, own.at, mask, seen, sink_logits, scheme, said)
+        means = f"how {how} by {'flex' if flex else 'kernels'}, plan {_plan_print(plan)}, mask {sorted(mask.items())}, {q.dtype}, batch {q.shape[0]}, "
         means += f"heads {[tuple(each.shape[1::2]) for each in (q, k, v)]}, {shares.tokens} tokens, "
         means += f"layout and positions {_places_print(shares, whole)}, scheme {content_print(scheme)} with "
         means += f"{[(name, tuple(each.shape[:2]), tuple(each.shape[3:])) for name, each in said.items()]}, "
         means += f"{'no ' if keep is None else ''}padding, {'no ' if sink_logits is None else ''}sinks"
     except Exception as bad:  # whatever it is, the others wait for this rank
-        error = error or f"{type(bad).__name__}: {bad}"
+        error = error or (str(bad) if isinstance(bad, Error) else f"{type(bad).__name__}: {bad}")
+    fast = compiled if compiled is not None else isinstance(q, torch.Tensor) and q.device.type != "cpu"
     device = q.device if isinstance(q, torch.Tensor) else torch.device("cpu")
     agree(ranks.groups, ranks.rank, error, means, WHERE, device)
     padding = None if seen is None else seen[:, None, :, None].contiguous()
     alone = Circle(None, [0], WHERE, alone=True)
-    text = _Text(alone, own, [], padding, plan, mask)
+    text = _Text(alone, own, [], padding, plan, mask, max(places.length, shares.tokens), flex, fast)
     if how == "gather":
         return _by_gathering(ranks, q, k, v, shares, places, sink_logits, text, scheme, said)
     if ranks.among > 1 or how != "ring":
         return _by_heads(ranks, q, k, v, shares, places, sink_logits, text)
     text.circle = Circle(ranks.ring, [shares.size(each) for each in range(ranks.ranks)], WHERE)
-    text.keys = [shares.positions(each, places) for each in range(ranks.ranks)]
+    text.keys = [Tokens.of_rank(shares, each, places) for each in range(ranks.ranks)]
     made: torch.Tensor = _Attend.apply(q, k, v, sink_logits, text)
     return made
 

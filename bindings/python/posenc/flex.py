@@ -88,9 +88,13 @@ def score_mod(
     q: torch.Tensor | None = None,
     k: torch.Tensor | None = None,
     scheme: Value | None = None,
+    places: tuple[torch.Tensor, torch.Tensor] | None = None,
 ) -> Callable[..., torch.Tensor]:
     """All that a plan does to a logit, as FlexAttention takes it: score_mod(score, batch, head, q_idx, kv_idx). `length` tokens at
     most, the first at position 0; rotate q and k with `rotate` first.
+
+    places: positions of the queries and of the keys, int64 [batch or 1, tokens], each from 0 to length - 1, where they are not those
+    that tokens have in their order (a rank's tokens of a text that is shared out, packed texts).
 
     q, k [batch, heads, length, head_dim], unrotated: for vectors by distance (Shaw, DeBERTa), which meet them. scheme: one
     beside the plan that reads positions or log gates (posenc.Fire, posenc.Forgetting). Those that weigh a key by others, and vectors
@@ -106,12 +110,18 @@ def score_mod(
     of_queries = _relative(plan, q, "key", length, device) if relative else None
     of_keys = _relative(plan, k, "query", length, device) if relative else None
     scale, content = _scale(plan, heads, length, device), _content(scheme, length, device)
-    softcap = plan.to_dict()["logits"]["softcap"]
-    root = (q.shape[-1] if q is not None else plan.head_dim or 1) ** 0.5
+    # Numbers are tensors: torch.compile takes a float that differs between two plans for one that varies, and then refuses it.
+    softcap = torch.tensor(cap, device=device) if (cap := plan.to_dict()["logits"]["softcap"]) else None
+    root = torch.tensor((q.shape[-1] if q is not None else plan.head_dim or 1) ** 0.5, device=device)
     shared = heads // k.shape[1] if k is not None else 1
+    if places is not None and content is not None:
+        raise _refused("a scheme that reads the content takes tokens in the order of their text, and no places=")
 
     def modified(score, batch, head, q_idx, kv_idx):
-        distance = q_idx - kv_idx + length - 1
+        q_at, kv_at = q_idx, kv_idx
+        if places is not None:
+            q_at, kv_at = (at[batch % len(at), index] for at, index in zip(places, (q_idx, kv_idx), strict=True))
+        distance = q_at - kv_at + length - 1
         for rows in of_queries[1] if of_queries is not None else ():
             score = score + of_queries[0][batch, head, q_idx, rows[distance]] / root
         for rows in of_keys[1] if of_keys is not None else ():
@@ -119,8 +129,8 @@ def score_mod(
         if before_scale:
             score = score + bias[head, distance] / root
         if scale is not None:
-            score = score * scale[head % len(scale), q_idx]
-        if softcap:
+            score = score * scale[head % len(scale), q_at]
+        if softcap is not None:
             score = softcap * torch.tanh(score / softcap)
         if bias is not None and not before_scale:
             score = score + bias[head, distance]

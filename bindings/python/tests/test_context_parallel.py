@@ -1,5 +1,6 @@
 """posenc.distributed.attend over gloo: forward and backward are those of one process; what one rank has wrong, all say."""
 
+import importlib
 import os
 import time
 
@@ -12,7 +13,7 @@ if not hasattr(os, "fork"):
 
 import torch.distributed as dist  # noqa: E402
 from gloo_ranks import die, failures_of, mesh_of, refusal  # noqa: E402
-from some_plans import DIM, PLANS  # noqa: E402
+from some_plans import DIM, PLANS, with_tables  # noqa: E402
 from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
 
 import posenc  # noqa: E402
@@ -40,7 +41,9 @@ def farthest(a, b):
     return max([0.0, *((a.double() - b).abs() / b.abs().clamp(min=1)).flatten().tolist()])
 
 
-def differences(rank, shares, how, group, plan, dtype, *, kv_heads=HEADS, whole=None, keep=None, sink=False, **mask):
+def differences(
+    rank, shares, how, group, plan, dtype, *, kv_heads=HEADS, whole=None, keep=None, sink=False, by=None, **mask
+):
     """How far outputs and gradients of a rank are from those of one process."""
     torch.manual_seed(0)
     *given, gradient = (
@@ -51,7 +54,9 @@ def differences(rank, shares, how, group, plan, dtype, *, kv_heads=HEADS, whole=
     what["sink_logits"] = None if sinks is None else sinks.double()
     exact = [each.double() for each in given]
     expected = posenc.attend(*exact, plan, **what)
-    by = posenc.attend_backward(*exact, gradient.double(), plan, parameters=["sink_logits"] if sink else [], **what)
+    exact_by = posenc.attend_backward(
+        *exact, gradient.double(), plan, parameters=["sink_logits"] if sink else [], **what
+    )
 
     own = torch.from_numpy(shares.indices(rank)).long()
     mine = [each[:, :, own].clone().requires_grad_() for each in given]
@@ -59,16 +64,16 @@ def differences(rank, shares, how, group, plan, dtype, *, kv_heads=HEADS, whole=
         sinks.requires_grad_()
     made = distributed.attend(
         *mine, shares, plan, how=how, group=group, whole=whole, sink_logits=sinks,
-        keep=None if keep is None else keep[:, own], **mask,
+        keep=None if keep is None else keep[:, own], by=by, **mask,
     )  # fmt: skip
     made.backward(gradient[:, :, own])
     assert made.dtype == dtype
     off = [farthest(made.detach(), expected[:, :, own])]
-    off += [farthest(each.grad, by[letter][:, :, own]) for each, letter in zip(mine, "qkv", strict=True)]
+    off += [farthest(each.grad, exact_by[letter][:, :, own]) for each, letter in zip(mine, "qkv", strict=True)]
     if sinks is not None:
         total = sinks.grad.double()
         dist.all_reduce(total)
-        off.append(farthest(total, by["sink_logits"]) / TOKENS)
+        off.append(farthest(total, exact_by["sink_logits"]) / TOKENS)
     return off
 
 
@@ -121,6 +126,50 @@ def _as_one_process(rank, ranks):
 @pytest.mark.parametrize("ranks", [2, 3, 4, 8])
 def test_outputs_and_gradients_are_those_of_one_process(ranks):
     assert not failures_of(_as_one_process, ranks)
+
+
+def _by_flex(rank, ranks, strategies):
+    # FlexAttention has a backward pass on the CPU, in eager mode, and refuses it.
+    flex_attention = importlib.import_module("torch.nn.attention.flex_attention")
+    flex_attention._validate_device = lambda *_: None
+    torch._dynamo.config.recompile_limit = 1000  # for as many score_mods
+    for what, how in every_call(rank, ranks):
+        if how["how"] not in strategies:
+            continue
+        how["dtype"] = torch.float32 if how["dtype"] == torch.float64 else how["dtype"]
+        off = differences(rank, by="flex", **how)
+        if not max(off) < MOST[how["dtype"]]:
+            yield f"{what}: {off}"
+
+
+@pytest.mark.parametrize("ranks, strategies", [(3, ["gather", "heads"]), (4, ["ring"]), (2, ["ring+heads"])])
+def test_flex_attention_is_as_the_kernels_are(ranks, strategies):
+    pytest.importorskip("torch.nn.attention.flex_attention")
+    assert not failures_of(_by_flex, ranks, strategies)
+
+
+def _by_flex_or_not(rank, ranks):
+    shares, plan = distributed.layout("zigzag", TOKENS, ranks), plan_of(posenc.Rope())
+    q, k, v = (torch.randn(1, HEADS, shares.size(rank), DIM) for _ in range(3))
+    calls = {
+        "by must be None, 'kernels' or 'flex'": {"by": "flash"},
+        "a scheme that reads the content must have tensors of the CPU": {
+            "by": "flex", "how": "gather", "scheme": posenc.StickBreaking(),
+        },
+        "ranks must agree": {"by": "flex" if rank else "kernels"},
+        "vectors by distance that are added to the output": {
+            "by": "flex", "plan": with_tables(posenc.Shaw(max_distance=5), "key", "value", heads=HEADS, kv_heads=HEADS, length=64),
+        },
+    }  # fmt: skip
+    for words, how in calls.items():
+        said = refusal(lambda: distributed.attend(q, k, v, shares, **{"plan": plan, **how}))  # noqa: B023
+        if said is None or words not in said:
+            yield f"{words}: {said}"
+
+
+def test_what_flex_attention_does_not_say_all_ranks_say():
+    pytest.importorskip("torch.nn.attention.flex_attention")
+    assert not failures_of(_by_flex_or_not, 2)
 
 
 # --- schemes that read the content ---------------------------------------------------------------------------------
