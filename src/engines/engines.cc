@@ -52,11 +52,13 @@ std::optional<Version> version_of(std::string_view text) {
   return std::nullopt;
 }
 
-// Whether the profile was read for a version that has none of its own: it holds from `since` on.
+// Whether the profile was read for a version that has none of its own: it holds from `since` on, and
+// for repairs of its own version (5.16.1 of 5.16.0).
 bool holds_for(const Engine& engine, const Version& asked) {
   const auto from = version_of(engine.since.empty() ? engine.version : engine.since);
   const auto to = version_of(engine.version);
-  return from && to && *from <= asked && asked <= *to;
+  const bool repairs = to && asked[0] == (*to)[0] && asked[1] == (*to)[1];
+  return from && to && *from <= asked && (asked <= *to || repairs);
 }
 
 std::string engine_names() {
@@ -241,6 +243,14 @@ std::string EngineRope::key(std::string_view field) const {
 
 void EngineRope::scale_logits(double by) { group_.logits.multiplier *= by; }
 
+void EngineRope::lose_temperature() {
+  group_.logits.temperature = Logits{}.temperature;
+  group_.logits.beta = Logits{}.beta;
+  group_.logits.floor = Logits{}.floor;
+  group_.logits.offset = Logits{}.offset;
+  group_.logits_note.clear();
+}
+
 void EngineRope::refuse(std::string why) {
   if (out_.refused.empty()) out_.refused = std::move(why);
 }
@@ -414,6 +424,14 @@ bool engines_have(const Scaling& scaling) {
 void lose_scaling(EngineRope& rope, std::string_view why) {
   rope.lost(std::string(info(rope.rope.scaling).name) + " scaling: " + std::string(why));
   rope.rope.scaling = Unscaled{};
+}
+
+void lose_growth_of_qwen(EngineRope& rope) {
+  if (!rope.model_is("qwen")) return;
+  rope.lose_temperature();
+  rope.lost(
+      "use_dynamic_ntk and use_logn_attn are read by the model's own code alone: beyond seq_length "
+      "neither the base nor the logits grow");
 }
 
 void round_tables(EngineRope& rope) {

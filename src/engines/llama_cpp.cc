@@ -69,6 +69,7 @@ void llama_cpp_reads(EngineRope& rope) {
     rope.refuse(
         "the converter reads rope_parameters before rope_scaling, and they differ: keep one");
   read_type_first(rope);
+  lose_growth_of_qwen(rope);
   if (rope.warned("partial_disputed")) lose_partial(rope);
   if (rope.scaling<DynamicNtk>())
     lose_scaling(rope, "the converter writes no rope.scaling keys for it");
@@ -88,8 +89,9 @@ void llama_cpp_reads(EngineRope& rope) {
 const EngineProfile llama_cpp_profile{
     {"llama.cpp", "llamacpp llama_cpp", "llama.cpp", "0.3.36",
      "vendor/llama.cpp of llama-cpp-python: conversion/, src/llama-context.cpp"},
-    "config.json GGUF",
+    "config.json GGUF params.json",
     Spelling::llama_flags,
-    llama_cpp_reads};
+    llama_cpp_reads,
+    "- longcat_flash"};
 
 }  // namespace posenc::detail

@@ -115,6 +115,7 @@ const EngineProfile ollama_profile{
     {"ollama", "", "Ollama", "01cf744", "convert/, model/models/, ml/backend/ggml/ggml.go"},
     "config.json GGUF",
     Spelling::gguf_keys,
-    ollama_reads};
+    ollama_reads,
+    "- longcat_flash"};
 
 }  // namespace posenc::detail

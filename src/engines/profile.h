@@ -66,6 +66,7 @@ class EngineRope {
   // The factor on cos and sin, as the scheme has it so far; 1 where it does not compile.
   double amplitude() const;
   void scale_logits(double by);
+  void lose_temperature();
 
  private:
   void note(EngineNote::Kind kind, std::string what);  // once for all groups that it holds for
@@ -105,6 +106,9 @@ extern const EngineProfile transformers_profile, transformers5_12_profile, trans
 
 // --- What several engines do alike --------------------------------------------------------------
 
+// Of Qwen's first models the base that grows beyond seq_length, and the logits' growth there
+// (use_logn_attn), are their own code's alone.
+void lose_growth_of_qwen(EngineRope& rope);
 // What transformers 5 refuses when it reads a configuration, and with it all who read by it.
 void refuse_with_transformers(EngineRope& rope);
 // A scaling that depends on the length of each text, as one that is made for the longest: dynamic

@@ -6,6 +6,17 @@
 namespace posenc::detail {
 namespace {
 
+// What its zoo (_arch_index.py) has a class for.
+constexpr std::string_view tensorrt_llm_families =
+    "afmoe bart bert cohere2 deepseek_v3 deepseek_v32 deepseek_v4 eagle3 exaone4 exaone4_5 "
+    "exaone_moe gemma3 gemma3_text gemma4 gemma4_text gemma4_unified glm4_moe glm_moe_dsa gpt_oss "
+    "hunyuan hunyuan_v1_dense hunyuan_v1_moe hyperclovax_vlm kimi_k2 kimi_k25 kimi_k3 "
+    "kimi_linear laguna llama llama4 llama4_text llava_llama llava_next mbart minicpmv4_6 "
+    "minimax_m2 minimax_m3 minimax_m3_vl ministral3 mistral mistral3 mistral_large_3 mixtral "
+    "mllama nemotron nemotron-nas nemotron_h phi3 phi4mm pixtral qwen2 qwen2_5_vl qwen2_moe "
+    "qwen2_vl qwen3 qwen3_5 qwen3_5_moe qwen3_5_moe_text qwen3_5_text qwen3_moe qwen3_next "
+    "qwen3_vl qwen3_vl_moe seed_oss starcoder2 step3p5 step3p7 t5 whisper";
+
 void tensorrt_llm_reads(EngineRope& rope) {
   refuse_with_transformers(rope);
   if (rope.stated("rope_type") == "su")
@@ -32,6 +43,7 @@ const EngineProfile tensorrt_llm_profile{
      "tensorrt_llm/_torch/attention_backend/interface.py"},
     "config.json",
     Spelling::rope_parameters,
-    tensorrt_llm_reads};
+    tensorrt_llm_reads,
+    tensorrt_llm_families};
 
 }  // namespace posenc::detail

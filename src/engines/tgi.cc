@@ -5,6 +5,14 @@
 namespace posenc::detail {
 namespace {
 
+// What it has a class of its own for; the others run by transformers' code, where the version that is
+// installed beside it (4.51) knows them.
+constexpr std::string_view tgi_families =
+    "baichuan bloom cohere dbrx deepseek_v2 deepseek_v3 falcon galactica gemma gemma2 gemma3 "
+    "gemma3_text gpt2 gpt_bigcode gpt_neox gptj granite idefics idefics2 idefics3 llama llama4 "
+    "llama4_text llava_next mamba mistral mixtral mllama mpt opt paligemma phi phi-msft phi3 "
+    "phimoe qwen2 qwen2_5_vl qwen2_vl santacoder smolvlm starcoder2 t5";
+
 void tgi_reads(EngineRope& rope) {
   lose_rope_parameters(rope, 10000);
   if (rope.scaling<Linear>())
@@ -40,6 +48,7 @@ const EngineProfile tgi_profile{
      "server/text_generation_server/layers/rotary.py at 0666316", "", true},
     "config.json",
     Spelling::rope_scaling,
-    tgi_reads};
+    tgi_reads,
+    tgi_families};
 
 }  // namespace posenc::detail

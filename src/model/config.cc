@@ -73,12 +73,25 @@ std::string type_of(const Section& whole, const Section& text) {
   return of_diffusers ? of_diffusers->value : std::string();
 }
 
+// Classes whose type is not their name in small letters.
+constexpr std::pair<std::string_view, std::string_view> types_of_classes[] = {
+    {"HunYuanDenseV1", "hunyuan_v1_dense"},
+    {"HunYuanMoEV1", "hunyuan_v1_moe"},
+    {"InternVLChat", "internvl_chat"},
+    {"MixFormerSequential", "mixformer-sequential"},
+    {"RW", "RefinedWebModel"},
+    {"RefinedWeb", "RefinedWeb"},
+    {"StableLMEpoch", "stablelm_epoch"},
+    {"Yi", "Yi"}};
+
 // "QWenLMHeadModel" is "qwen", "BailingMoeV2ForCausalLM" is "bailing_moe_v2".
 std::string type_of_class(std::string_view name) {
   for (const std::string_view end :
        {"ForCausalLM", "ForConditionalGeneration", "LMHeadModel", "ForSequenceClassification",
         "ForMaskedLM", "ForTokenClassification", "Model"})
     if (name.ends_with(end)) name.remove_suffix(end.size());
+  for (const auto& [short_name, type] : types_of_classes)
+    if (name == short_name) return std::string(type);
   const auto is_upper = [&](std::size_t at) {
     return at < name.size() && name[at] >= 'A' && name[at] <= 'Z';
   };
@@ -121,14 +134,17 @@ std::string type_by_class(Reading& reading, const Section& whole) {
                    "add it: pairing and defaults follow from the family");
     return {};
   }
-  const std::string type = type_of_class(name), cure = "write \"model_type\": \"" + type + "\"";
+  const std::string type = type_of_class(name);
   if (find_family(type)) {
     reading.warn("type_from_class", "model_type is missing; architectures says " + name +
-                                        ", which is read as " + type + "; " + cure);
+                                        ", which is read as " + type +
+                                        "; write \"model_type\": \"" + type + "\"");
     return type;
   }
   reading.refuse("model_type", "is missing, and architectures names a class that is not known",
-                 "'" + name + "'", cure + " if the model's own code (auto_map) calls it so");
+                 "'" + name + "'",
+                 "write the model_type of its copy in transformers, or that of its own "
+                 "configuration class (auto_map)");
   return {};
 }
 

@@ -75,6 +75,19 @@ TEST(Config, AFractionIsNoCount) {
   EXPECT_NE(config_error(small(R"("head_dim": 64.5)")).find("whole number"), std::string::npos);
 }
 
+TEST(Config, AFlatScalingIsToldTheNestedForm) {
+  const std::string model = small(R"("rope_scaling_type": "linear", "rope_scaling_factor": 4.0)");
+  EXPECT_TRUE(warns(model, "foreign_name"));
+  EXPECT_FALSE(warns(model, "unread_key"));
+}
+
+TEST(Config, AClassThatIsNotKnownIsNoType) {
+  const std::string error = config_error(
+      R"({"architectures": ["NobodysForCausalLM"], "hidden_size": 64, "num_hidden_layers": 2})");
+  EXPECT_NE(error.find("NobodysForCausalLM"), std::string::npos) << error;
+  EXPECT_EQ(error.find("nobodys"), std::string::npos) << error;
+}
+
 TEST(Config, AWholeRealIsACount) { EXPECT_EQ(config_error(small(R"("head_dim": 64.0)")), ""); }
 
 TEST(Config, NegativeSizesAreRefused) {

@@ -110,6 +110,15 @@ class Overrides {
     if (factor < 1)
       return fail("command", "--rope-scaling-factor must be 1 or more", flag->value,
                   "write 2.0 for twice the context, 4.0 for four times");
+    if (const CommandFlag* backend = line_.find("--backend");
+        backend && backend->value == "pytorch") {
+      findings_.push_back(line_finding(
+          "flag_unread", Severity::error, "--rope-scaling-factor " + number_text(factor),
+          "TurboMind alone reads it: with --backend pytorch nothing is scaled",
+          "write the scaling into the config.json (posenc extend MODEL --to LENGTH writes it), and "
+          "drop the flag"));
+      return {};
+    }
     POSENC_TRY(dict,
                detail::parse_json("{\"type\":\"dynamic\",\"factor\":" + number_text(factor) + "}",
                                   "--rope-scaling-factor"));
@@ -212,14 +221,25 @@ class Overrides {
     POSENC_TRY(json, object_of(flag));
     const bool inside = has_text_config(model_);
     const Json* text = json.find("text_config");
+    const bool is_sglang = line_.engine == "sglang";
+    if (inside && is_sglang && text) {
+      findings_.push_back(line_finding(
+          "override_refused", Severity::error, flag.name,
+          "SGLang puts the override in place of the whole text_config, does not merge it, and "
+          "stops "
+          "for want of the text's sizes",
+          "write the scaling into text_config of the config.json itself, and drop the flag"));
+      return {};
+    }
     const Json* read = inside ? text : &json;
     if (const Json* unread = inside ? &json : text; unread && scaling_in(*unread))
       findings_.push_back(line_finding(
           "override_unread", Severity::error, flag.name,
           inside ? "the text's layers read text_config, and the override stands beside it"
                  : "the override stands in text_config, which this configuration does not have",
-          inside ? "put rope_parameters into {\"text_config\": …}"
-                 : "put rope_parameters at the top"));
+          inside && is_sglang ? "write it into text_config of the config.json itself"
+          : inside            ? "put rope_parameters into {\"text_config\": …}"
+                              : "put rope_parameters at the top"));
     if (!read) return {};
     POSENC_CHECK(check_keys(*read, flag));
     if (const Json* dict = scaling_in(*read)) {
@@ -316,7 +336,7 @@ class Overrides {
     rope = *std::move(told);
     std::erase_if(group.provenance, [&](const Provenance& value) {
       return value.detail.contains("rope_scaling") || value.detail.contains("rope_parameters") ||
-             value.field == "rope_theta" || dict.find(value.field);
+             (value.field == "rope_theta" && replaces) || dict.find(value.field);
     });
     for (const JsonMember& member : *dict.get<Json::Object>()) {
       const std::string* word = member.value.get<std::string>();

@@ -196,6 +196,7 @@ constexpr KnownFlag known_flags[] = {
     {"sglang", "--speculative-algorithm", "--speculative-algo"},
     {"lmdeploy", "--hf-overrides"},
     {"lmdeploy", "--session-len"},
+    {"lmdeploy", "--backend"},
     {"lmdeploy", "--rope-scaling-factor"},
     {"onnxruntime-genai", "--max-length"},
     {"lightllm", "--max-req-total-len"},

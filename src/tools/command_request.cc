@@ -93,10 +93,24 @@ class Request {
     return fail("command", flag->name + " must be a whole number", flag->value, "write it as 4");
   }
 
+  // With one cache for all slots -c counts the cells of all, and each slot ends where the model does.
+  Expected<void> share_cells(std::int64_t slots) {
+    const std::int64_t reached = std::max(file_.context, reach(told_));
+    if (reached <= 0 || asked_ <= reached || asked_ > reached * slots) return {};
+    say("slots", Severity::note, grouped(asked_), grouped(reached),
+        std::to_string(slots) + " slots share " + grouped(asked_) +
+            " cells, and each ends at the " + grouped(reached) +
+            " tokens that the model is made for",
+        "");
+    asked_ = reached;
+    return {};
+  }
+
   // llama.cpp shares -c among its slots, unless they share one cache.
   Expected<void> share_among_slots() {
     POSENC_TRY(slots, count("--parallel", 1));
-    if (slots == 1 || line_.find("--kv-unified")) return {};
+    if (slots == 1) return {};
+    if (line_.find("--kv-unified")) return share_cells(slots);
     const std::int64_t all = asked_ > 0 ? asked_ : file_.context;
     asked_ = all / slots;
     const std::int64_t reached = std::max(file_.context, reach(told_));

@@ -257,7 +257,23 @@ TEST(EngineCommand, SlotsShareTheContext) {
   EXPECT_EQ(read.length, 4096);
   EXPECT_TRUE(finds(read, "slots"));
   EXPECT_FALSE(finds(read, "beyond_context"));
-  EXPECT_EQ(by("llama-2-7b", "llama-server -c 16384 -np 4 --kv-unified").length, 16384);
+  EXPECT_EQ(by("llama-2-7b", "llama-server -c 4096 -np 4 --kv-unified").length, 4096);
+}
+
+TEST(EngineCommand, ASlotOfSharedCellsEndsWhereTheModelDoes) {
+  const auto read = by("llama-2-7b", "llama-server -c 8192 -np 2 --kv-unified");
+  EXPECT_EQ(read.length, 4096);
+  EXPECT_TRUE(finds(read, "slots"));
+  EXPECT_FALSE(finds(read, "beyond_context"));
+}
+
+TEST(EngineCommand, SglangReplacesATextConfig) {
+  const auto read = by("qwen3-vl-8b-instruct",
+                       "python -m sglang.launch_server --model-path M --json-model-override-args "
+                       "'{\"text_config\": {\"rope_parameters\": {\"rope_type\": \"yarn\", "
+                       "\"factor\": 2.0, \"rope_theta\": 5000000}}}'");
+  EXPECT_TRUE(finds(read, "override_refused"));
+  EXPECT_FALSE(finds(read, "rope_scaling"));
 }
 
 TEST(EngineCommand, SelfExtendReachesFurther) {
@@ -353,6 +369,19 @@ const Finding* found_by(const char* model, const std::string& command, std::stri
   kept = found.value_or(std::vector<Finding>{});
   const auto at = std::ranges::find(kept, code, &Finding::code);
   return at == kept.end() ? nullptr : &*at;
+}
+
+TEST(EngineCommand, TgiKeepsTheBaseBesideItsScaling) {
+  EXPECT_EQ(found_by("mistral-7b-instruct-v0.2",
+                     "text-generation-launcher --model-id M --rope-scaling dynamic --rope-factor 2",
+                     "rope_theta"),
+            nullptr);
+}
+
+TEST(EngineCommand, LmdeploysPytorchBackendScalesNothing) {
+  const char* line = "lmdeploy serve api_server M --backend pytorch --rope-scaling-factor 4.0";
+  EXPECT_NE(found_by("qwen3-8b", line, "flag_unread"), nullptr);
+  EXPECT_EQ(found_by("qwen3-8b", line, "rope_scaling"), nullptr);
 }
 
 TEST(EngineCommand, OldLlamaServersCapYarnToo) {

@@ -146,11 +146,28 @@ class Differences {
            a->geometry.heads == b->geometry.heads && a->geometry.head_dim == b->geometry.head_dim;
   }
 
+  // EAGLE's and their like have a layer or a few, and are started beside the model that they draft
+  // for.
+  bool is_draft() const {
+    const std::int64_t own = detail::layers_of(a_, Stack::text),
+                       theirs = detail::layers_of(b_, Stack::text);
+    return theirs > 0 && theirs <= 4 && own >= 4 * theirs;
+  }
+
   void as_two_models() {
     bool told = false;
+    const bool drafts = is_draft();
     for (Finding& finding : found_) {
-      told = told || !finding.cure.empty();
+      told = told || !finding.cure.empty() || finding.severity == Severity::error;
       finding.cure.clear();
+      if (finding.severity == Severity::error) finding.severity = Severity::warning;
+      if (finding.code != "context" || !drafts || b_.context >= a_.context) continue;
+      finding.severity = Severity::error;
+      finding.message = "the second has the layers of a draft: beyond " + grouped(b_.context) +
+                        " tokens it drafts what is not taken, or the engine serves no longer "
+                        "texts at all";
+      finding.cure = "for longer texts run without the draft, or with one that was trained for " +
+                     grouped(a_.context);
     }
     if (told)
       found_.push_back(
@@ -405,8 +422,20 @@ class Differences {
   // told by what the files say.
   void channels(const LayerGroup& a, const LayerGroup& b, Finding finding) {
     const Rope *rope = detail::rope_of(a), *theirs = detail::rope_of(b);
-    differ(std::move(finding));
+    const bool other_width = a.geometry.head_dim != b.geometry.head_dim;
+    if (other_width)
+      size("head_dim", a.geometry.head_dim, b.geometry.head_dim);
+    else
+      differ(std::move(finding));
     if (rope == nullptr || theirs == nullptr) return;
+    if (other_width && rope->mrope_section.size() != theirs->mrope_section.size())
+      differ({.code = "mrope",
+              .severity = Severity::warning,
+              .expected = axes_of(*rope),
+              .found = axes_of(*theirs),
+              .message = "tokens of pictures and videos have a position on each axis, which the "
+                         "model with fewer axes does not see",
+              .cure = "use both for text alone"});
     if (!nearly(rope->rope_theta, theirs->rope_theta))
       differ({.code = "rope_theta",
               .position = 1,
@@ -422,6 +451,11 @@ class Differences {
             .found = their_scaling,
             .message = "the scaling differs beside the channels that rotate",
             .cure = cure_of_scaling(*rope, *theirs)});
+  }
+
+  static std::string axes_of(const Rope& rope) {
+    const std::size_t axes = std::max<std::size_t>(rope.mrope_section.size(), 1);
+    return axes == 1 ? "1 axis" : std::to_string(axes) + " axes";
   }
 
   static std::string cure_of_base(const Rope& rope) {
@@ -528,7 +562,7 @@ Expected<EngineDifferences> differences_in(EngineReading reading, const Model& e
                             .message = why,
                             .cure = "compare with tensors of the engine: posenc identify --how " +
                                     std::string(out.reading.engine.name)});
-  } else {
+  } else if (out.reading.has_class) {
     POSENC_TRY(found, differences(expected, out.reading.model, length));
     out.findings = std::move(found);
     if (const auto rows = out.reading.table_rows; rows && *rows < asked)
@@ -542,13 +576,14 @@ Expected<EngineDifferences> differences_in(EngineReading reading, const Model& e
                               .cure = "start it for " + grouped(*rows) +
                                       " tokens, or with a file whose context reaches further"});
   }
+  std::ranges::stable_sort(out.findings, {}, &Finding::severity);
   if (!out.reading.has_class && out.reading.refused.empty())
     out.findings.push_back({.code = "no_class",
                             .severity = Severity::note,
                             .message = std::string(out.reading.engine.title) + " " +
                                        std::string(out.reading.engine.version) +
                                        " has no class for the family " + expected.family +
-                                       ", and does not run it",
+                                       ", and does not run it by code of its own",
                             .cure = "choose another engine, or a version of it that has one"});
   // The cures of two files do not help where the engine is what differs.
   for (Finding& finding : out.findings) {

@@ -411,6 +411,30 @@ TEST(Diff, TwoModelsHaveNoCureThatMakesOneOfTheOther) {
   for (const Finding& one : *found) EXPECT_EQ(one.cure, "") << one.code;
 }
 
+TEST(Diff, ADraftsLengthLeads) {
+  const std::string draft =
+      R"({"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 1,
+          "num_attention_heads": 32, "num_key_value_heads": 8, "max_position_embeddings": 2048})";
+  const auto found = differences(*read_model("llama-3.1-8b"), read(draft));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->front().code, "context");
+  EXPECT_TRUE(found->front().message.contains("beyond 2,048 tokens")) << found->front().message;
+  for (const Finding& one : *found)
+    EXPECT_TRUE(one.code == "context" || one.severity != Severity::error) << one.code;
+}
+
+TEST(Diff, HeadsOfAnotherWidthAreNoOtherPartOfAHead) {
+  const auto found =
+      differences(*read_model("qwen2.5-vl-3b-instruct"), *read_model("qwen2.5-0.5b"));
+  ASSERT_TRUE(found);
+  const auto has = [&](std::string_view code) {
+    return std::ranges::find(*found, code, &Finding::code) != found->end();
+  };
+  EXPECT_FALSE(has("rotary_dim"));
+  EXPECT_TRUE(has("head_dim"));
+  EXPECT_TRUE(has("mrope"));
+}
+
 TEST(Diff, AxesThatTextDoesNotSee) {
   const std::string text =
       R"({"model_type": "llama", "hidden_size": 3584, "num_hidden_layers": 28,
@@ -442,9 +466,25 @@ TEST(EngineDifferences, AVersionHasTheProfileThatHoldsForIt) {
   EXPECT_EQ(version("transformers@5"), "5.24.0");
   EXPECT_EQ(version("transformers@5.12"), "5.16.0");
   EXPECT_EQ(version("transformers@5.14.1"), "5.16.0");
+  EXPECT_EQ(version("transformers@5.16.1"), "5.16.0");
   EXPECT_EQ(version("transformers@5.8"), "5.24.0");
   EXPECT_EQ(version("transformers@4"), "4.57.6");
   EXPECT_TRUE(version("transformers@x").contains("such as 5.12"));
+}
+
+TEST(EngineDifferences, AnEngineWithoutAClassIsSaidToHaveNone) {
+  const Model longcat = read(R"({"model_type": "qwen3_next", "num_hidden_layers": 4})");
+  const auto found = engine_differences(longcat, "tgi", 0);
+  ASSERT_TRUE(found) << found.error().message();
+  ASSERT_EQ(found->findings.size(), 1U);
+  EXPECT_EQ(found->findings.front().code, "no_class");
+}
+
+// models/qwen.py has neither of the two.
+TEST(EngineDifferences, VllmGrowsNeitherBaseNorLogitsOfQwensFirstModels) {
+  const auto found = engine_differences(*read_model("qwen-7b"), "vllm", 0);
+  ASSERT_TRUE(found) << found.error().message();
+  EXPECT_EQ(found->findings.front().code, "logits");
 }
 
 TEST(EngineDifferences, ANearestProfileIsSaidToStandIn) {

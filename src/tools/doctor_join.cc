@@ -223,7 +223,23 @@ class Joined {
   void flags_of_others(const Exhibit& command) {
     const bool serves =
         command.text.contains("mlx_lm.server") || command.text.contains("mlx_lm server");
-    if (!serves || !command.text.contains("--max-kv-size")) return;
+    if (!serves) return;
+    for (const std::string_view flag : {"--rope-scale", "--rope-scaling", "--rope-freq-base",
+                                        "--rope-theta", "--ctx-size", "--context-length"}) {
+      if (!command.text.contains(flag)) continue;
+      found_.push_back({.code = "flag_refused",
+                        .severity = Severity::error,
+                        .found = std::string(flag),
+                        .message = "mlx_lm.server has no such flag and ends with 'unrecognized "
+                                   "arguments': it runs what the model's config.json says",
+                        .cure = "drop it; write a scaling into a copy of the config.json (posenc "
+                                "extend MODEL --to LENGTH)"});
+      std::erase_if(out_.findings, [](const Diagnosed& asked) {
+        return asked.finding.message.contains("as these settings ask");
+      });
+      break;  // --rope-scale is within --rope-scaling
+    }
+    if (!command.text.contains("--max-kv-size")) return;
     found_.push_back({.code = "flag_refused",
                       .severity = Severity::error,
                       .found = "--max-kv-size",

@@ -222,6 +222,17 @@ void lint_unasked(const Section& config, bool own_code) {
         for (const char* field : {"factor", "alpha", "original_max_position_embeddings"})
           if (const auto number = number_of(rope->scaling, field)) held.push_back(*number);
       }
+  if (const Json *type = config.raw("rope_scaling_type"),
+      *factor = config.raw("rope_scaling_factor");
+      type && factor && !config.has("rope_scaling rope_parameters"))
+    reading.warn(
+        "foreign_name",
+        config.where("rope_scaling_type") +
+            " and rope_scaling_factor stand by themselves, "
+            "and Hugging Face's code reads them inside rope_scaling alone: nothing is scaled; "
+            "write \"rope_scaling\": {\"rope_type\": " +
+            printable(type->text(), 80) + ", \"factor\": " + printable(factor->text(), 80) +
+            "} if the model was trained so");
   int left = 8;  // of more somebody has made a game
   for (const auto& [key, value] : config.members()) {
     if (left == 0) return;
