@@ -11,6 +11,7 @@
 #include "src/core/small_letters.h"
 #include "src/model/bundled.h"
 #include "src/model/families/reading.h"
+#include "src/model/gguf.h"
 
 namespace posenc::detail {
 namespace {
@@ -164,6 +165,12 @@ std::string name_cure(const std::string& name) {
   const std::string near = suggestion(name, known_names());  // else all of them
   return near.starts_with("did you mean") ? near
                                           : "give a path, or a name that posenc models lists";
+}
+
+std::string architecture_of(std::string_view family) {
+  std::string name(family);
+  std::erase(name, '_');
+  return find_architecture(name) ? name : "";
 }
 
 }  // namespace posenc::detail

@@ -28,4 +28,8 @@ std::optional<Named> model_named_in(std::string_view text);
 // fetches it.
 std::string name_cure(const std::string& name);
 
+// What llama.cpp calls a family of Hugging Face's: "qwen3moe" of "qwen3_moe"; empty where it is not
+// known.
+std::string architecture_of(std::string_view family);
+
 }  // namespace posenc::detail

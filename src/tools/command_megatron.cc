@@ -127,7 +127,8 @@ class MegatronFlags {
             "flag_dropped", Severity::error, "--rope-scaling-factor " + number_text(factor),
             "gpt_builders.py does not hand the flag on: Megatron trains with factor 8 "
             "(Megatron-LM#6305)",
-            "pass rope_scaling_factor to GPTModel in gpt_builders.py"));
+            "drop the flag where the model's own factor is 8, as Llama 3.1's; for another pass "
+            "rope_scaling_factor to GPTModel in gpt_builders.py"));
       for (const char* name : {"--rotary-scaling-factor", "--yarn-rotary-scaling-factor"})
         if (const CommandFlag* flag = line_.find(name))
           findings_.push_back(line_finding(

@@ -7,6 +7,7 @@
 #include "src/core/try.h"
 #include "src/explain/text.h"
 #include "src/model/compare.h"
+#include "src/model/names.h"
 #include "src/tools/command_line.h"
 #include "src/tools/recipes.h"
 #include "src/tools/told_rope.h"
@@ -58,6 +59,7 @@ class Request {
 
   void beyond(std::int64_t reached) {
     const bool ends = line_.engine == "vllm" && !line_.find("--allow-longer");
+    const bool overrules = line_.engine == "vllm" && !ends;
     const Recipe* recipe = recipe_of(file_);
     // What vLLM's reader of Mistral's format takes where the file says no length.
     constexpr std::int64_t usual_of_params = 128000;
@@ -73,8 +75,14 @@ class Request {
                  "the model reaches");
     say("beyond_context", Severity::warning, grouped(reached), grouped(asked_),
         ends ? "more tokens than the model is made for: vLLM ends with an error"
-             : "the engine is started for more tokens than the model is made for",
-        self_extended_further() + "posenc extend MODEL --to " + std::to_string(asked_) +
+        : overrules
+            ? "VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 lets vLLM start for more tokens than the model "
+              "is made for, and nothing is scaled: beyond them text breaks"
+            : "the engine is started for more tokens than the model is made for",
+        (overrules ? "drop the variable and write --max-model-len " + std::to_string(reached) +
+                         "; for longer texts "
+                   : "") +
+            self_extended_further() + "posenc extend MODEL --to " + std::to_string(asked_) +
             " --engine " + line_.engine + " writes a scaling for it" +
             (recipe && recipe->factor * static_cast<double>(recipe->trained) >=
                            static_cast<double>(asked_)
@@ -164,17 +172,22 @@ class Request {
                 " does not lift it, YaRN does",
             of_lm_studio ? "take a GGUF that has YaRN itself: posenc translate MODEL --to gguf "
                            "writes its keys"
-                         : "add --override-kv ARCH.context_length=int:" + std::to_string(asked_) +
-                               ", ARCH as the file's general.architecture");
+                         : "add " + override_of_length());
     }
     if (line_.program.ends_with("llama-server") && scales_by_yarn() && file_.context > 0 &&
         asked_ > file_.context && told_.context == file_.context)
       say("version_needed", Severity::note, grouped(asked_), grouped(file_.context),
           "builds before llama.cpp#28030 (30 August 2026) cap a slot at the file's length beside "
           "YaRN too",
-          "update it, or add --override-kv ARCH.context_length=int:" + std::to_string(asked_) +
-              ", ARCH as the file's general.architecture");
+          "update it, or add " + override_of_length());
     return self_extend(reached);
+  }
+
+  std::string override_of_length() const {
+    const std::string name = architecture_of(file_.family),
+                      flag = ".context_length=int:" + std::to_string(asked_);
+    if (!name.empty()) return "--override-kv " + name + flag;
+    return "--override-kv ARCH" + flag + ", ARCH as the file's general.architecture";
   }
 
   // By flags, which the file does not have.

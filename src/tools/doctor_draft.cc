@@ -40,9 +40,10 @@ Finding shorter_draft(std::int64_t target, std::int64_t draft) {
               "the draft is made for fewer tokens than its target runs: the target's positions run "
               "past what it knows, which ends in guesses that are refused, or, where a table of "
               "cos and sin ends there (vLLM, SGLang), in a failed assertion",
-          .cure = "start the target for at most " + std::to_string(draft) +
-                  " tokens, raise max_position_embeddings in the draft's config.json (its weights "
-                  "were not trained there), or take a draft that is made for more"};
+          .cure =
+              "take a draft that is made for more, or run without one for longer texts; raise "
+              "max_position_embeddings in its config.json only where its weights were trained "
+              "there"};
 }
 
 }  // namespace posenc::detail

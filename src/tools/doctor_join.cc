@@ -28,6 +28,7 @@ class Joined {
     of_forks();
     if (with("picture_as_text"))
       for (const char* code : {"beyond_context", "request_too_long", "tokenizer_limit"}) drop(code);
+    if (with("table_end")) drop("beyond_context");  // rows that are not there are no angles
     rows_below_offset();
     fills_the_context();
     cut_by_nobody_else();
