@@ -71,11 +71,11 @@ std::string findings_page(std::span<const Finding> findings, const Terminal& ter
 
 std::string engines_page(std::span<const EngineDifferences> engines, const Terminal& term) {
   std::size_t label_width = 0;
-  const auto label = [](const Engine& engine) {
-    return fmt::format("{} {}", engine.title, engine.version);
+  const auto label = [](const EngineReading& reading) {
+    return fmt::format("{} {}", reading.engine.title, reading.version());
   };
   for (const EngineDifferences& one : engines)
-    label_width = std::max(label_width, columns(label(one.reading.engine)) + 2);
+    label_width = std::max(label_width, columns(label(one.reading)) + 2);
   const std::string indent(label_width, ' ');
   // What is not known of an unknown family holds of every engine, and is said once.
   const auto is_unknown = [](const EngineDifferences& one) {
@@ -87,13 +87,13 @@ std::string engines_page(std::span<const EngineDifferences> engines, const Termi
   std::string out;
   for (const EngineDifferences& one : engines) {
     if (once && is_unknown(one) && said) {
-      others += (others.empty() ? "" : ", ") + label(one.reading.engine);
+      others += (others.empty() ? "" : ", ") + label(one.reading);
       for (const Finding& finding : one.findings)
         if (finding.code == "no_class") others += " (no class for it)";
       continue;
     }
     said = said || is_unknown(one);
-    std::string line = padded(label(one.reading.engine), label_width);
+    std::string line = padded(label(one.reading), label_width);
     const auto add = [&](std::string_view lead, std::string_view text) {
       out += line + std::string(lead) + wrapped(text, label_width, label_width) + "\n";
       line = indent;

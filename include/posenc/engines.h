@@ -68,6 +68,8 @@ constexpr std::string_view name(EngineNote::Kind kind) {
 // A model as an engine runs it.
 struct EngineReading {
   Engine engine = {};
+  // The version that was asked for, where the profile of another holds for it: 5.15.0 of 5.16.0.
+  std::string asked_version = {};
   Model model = {};  // what it computes, pairs of channels as the file's own weights have them
   std::string refused = {};  // why it does not run the file; `model` is then as given
   bool reads_format = true;  // false: it reads no file of this kind, and is refused for that
@@ -77,6 +79,11 @@ struct EngineReading {
   std::vector<EngineNote> notes = {};
   // Rows of the table of cosines and sines that it makes beforehand: later positions have none.
   std::optional<std::int64_t> table_rows = {};
+
+  // As it was asked for, or the profile's.
+  std::string_view version() const {
+    return asked_version.empty() ? engine.version : std::string_view(asked_version);
+  }
 };
 
 // `length` is the context that the engine is started for; 0: the model's own. Positions that are

@@ -100,12 +100,15 @@ Expected<EngineReading> read_as(const Model& model, std::string_view engine, std
   if (length < 0) return fail("engine", "length must be 0 or more", std::to_string(length));
   POSENC_TRY(profile, detail::find_profile(engine));
   EngineReading out{.engine = profile.engine, .model = model};
-  if (const std::string asked(engine.substr(std::min(engine.find('@'), engine.size() - 1) + 1));
-      engine.contains('@') && !is_version(profile.engine.version, asked) &&
-      !holds_for(profile.engine, version_of(asked).value_or(Version{})))
-    out.notes.push_back({EngineNote::Kind::approximated, "no profile of " + asked + ": that of " +
-                                                             std::string(profile.engine.version) +
-                                                             " stands for it"});
+  const std::string asked(engine.substr(std::min(engine.find('@'), engine.size() - 1) + 1));
+  if (engine.contains('@') && !is_version(profile.engine.version, asked)) {
+    if (holds_for(profile.engine, version_of(asked).value_or(Version{})))
+      out.asked_version = asked;
+    else
+      out.notes.push_back({EngineNote::Kind::approximated, "no profile of " + asked + ": that of " +
+                                                               std::string(profile.engine.version) +
+                                                               " stands for it"});
+  }
   if (const std::string_view format = name(format_of(model)); !has_word(profile.formats, format)) {
     out.refused = std::string(profile.engine.title) + " reads no " + std::string(format);
     out.reads_format = false;

@@ -534,10 +534,10 @@ Expected<std::vector<Finding>> differences(const Model& expected, const Model& f
 namespace {
 
 // "transformers", or with its version where a newer one has a profile too.
-std::string name_with_version(const Engine& engine) {
-  const Expected<Engine> newest = find_engine(engine.name);
-  const bool is_newest = newest && newest->version == engine.version;
-  return std::string(engine.name) + (is_newest ? "" : "@" + std::string(engine.version));
+std::string name_with_version(const EngineReading& reading) {
+  const Expected<Engine> newest = find_engine(reading.engine.name);
+  const bool is_newest = newest && newest->version == reading.version();
+  return std::string(reading.engine.name) + (is_newest ? "" : "@" + std::string(reading.version()));
 }
 
 // Of what an engine makes of `found`, beside `expected`.
@@ -590,7 +590,7 @@ Expected<EngineDifferences> differences_in(EngineReading reading, const Model& e
     if (finding.code == "context" && finding.severity == Severity::note &&
         out.reading.model.context < expected.context)
       finding.message = "it serves fewer tokens than the file is made for, unless it is told to";
-    finding.engines = {name_with_version(out.reading.engine)};
+    finding.engines = {name_with_version(out.reading)};
     constexpr std::string_view of_engines[] = {"refused", "table_end", "not_known", "no_class"};
     if (std::ranges::find(of_engines, finding.code) == std::end(of_engines)) finding.cure.clear();
   }

@@ -159,10 +159,11 @@ class Doctor {
                       number_text(recipe->factor) + " of " + grouped(recipe->trained);
   }
 
-  void add_all(std::vector<Finding> findings, const std::string& where, const Engine& engine,
-               const std::string& sure) {
+  void add_all(std::vector<Finding> findings, const std::string& where,
+               const EngineReading& reading, const std::string& sure) {
+    const std::string version(reading.version());
     for (Finding& finding : findings)
-      add(std::move(finding), where, engine.name, engine.version, sure);
+      add(std::move(finding), where, reading.engine.name, version, sure);
   }
 
   static std::string effect_of(const Finding& finding) {
@@ -495,7 +496,7 @@ class Doctor {
                     detail::served_shorter(intent(), one.text, read->length, options_.length));
     }
     detail::removed_later(*found, read->reading.engine.name, engines_);
-    add_all(*std::move(found), "command", read->reading.engine, "by the engine's profile");
+    add_all(*std::move(found), "command", read->reading, "by the engine's profile");
   }
 
   // llama.cpp prints what the GGUF says and what it runs: where no file is there, these are two.

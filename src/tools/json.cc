@@ -90,11 +90,12 @@ std::string differences_to_json(const Model& expected, const Model& found,
 }
 
 std::string to_json(const EngineDifferences& differences) {
-  const auto& [engine, model, refused, reads_format, has_class, notes, rows] = differences.reading;
+  const auto& [engine, asked, model, refused, reads_format, has_class, notes, rows] =
+      differences.reading;
   detail::JsonWriter out;
   out.object()
       .member("engine", engine.name)
-      .member("version", engine.version)
+      .member("version", differences.reading.version())
       .member("source", engine.source)
       .member("refused", refused.empty() ? std::nullopt : std::optional(refused))
       .member("table_rows", rows);
