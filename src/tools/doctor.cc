@@ -225,8 +225,10 @@ class Doctor {
       std::string engine, version;
       if (!finding.engines.empty()) {
         engine = finding.engines.front();
+        const std::size_t at = engine.find('@');
         if (const auto profile = find_engine(engine)) version = profile->version;
-        engine = engine.substr(0, engine.find('@'));
+        if (at != engine.npos) version = engine.substr(at + 1);
+        engine = engine.substr(0, at);
       }
       Finding mine = finding;
       if (const detail::Recipe* recipe = detail::recipe_of(intent());
