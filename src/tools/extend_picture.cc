@@ -11,7 +11,6 @@
 #include "posenc/pictures.h"
 #include "src/core/try.h"
 #include "src/explain/text.h"
-#include "src/text/json_writer.h"
 
 namespace posenc {
 namespace {
@@ -370,11 +369,6 @@ class Picture {
   PicturePlan& out_;
 };
 
-void write(detail::JsonWriter& out, const PictureSize& size) {
-  out.object().member("frames", size.frames).member("height", size.height);
-  out.member("width", size.width).end();
-}
-
 }  // namespace
 
 Expected<PictureSize> picture_size(std::string_view text) {
@@ -437,44 +431,6 @@ Expected<PicturePlan> extend_picture(const Model& model, const PictureOptions& o
   picture.say();
   picture.unknown();
   return out;
-}
-
-std::string to_json(const PicturePlan& plan) {
-  detail::JsonWriter out;
-  write(out.object().key("to"), plan.to);
-  write(out.key("trained"), plan.trained);
-  out.member("trained_by", plan.trained_by).key("axes").array();
-  for (const PictureAxis& axis : plan.axes)
-    out.object()
-        .member("name", axis.name)
-        .member("axis", axis.axis)
-        .member("trained", axis.trained)
-        .member("wanted", axis.wanted)
-        .member("factor", axis.factor)
-        .member("pairs", axis.pairs)
-        .member("turning", axis.turning)
-        .member("repeats", axis.repeats)
-        .end();
-  out.end().key("options").array();
-  for (const PictureOption& option : plan.options) {
-    out.object().member("name", option.name).key("unseen").array();
-    for (const auto& pairs : option.unseen) out.value(pairs);
-    out.end().key("frequencies").array();
-    for (const auto& radians : option.frequencies) out.value(radians);
-    out.end()
-        .member("fastest_pair", option.fastest_pair)
-        .member("middle_pair", option.middle_pair)
-        .member("magnitude", option.magnitude)
-        .end();
-  }
-  out.end().member("recommended", plan.recommended).member("rule", plan.rule);
-  out.member("reason", plan.reason);
-  out.member("source", plan.source.empty() ? std::nullopt : std::optional(plan.source));
-  out.key("said").array();
-  for (const auto& [tool, words] : plan.said)
-    out.object().member("tool", tool).member("words", words).end();
-  out.end().member("unknown", plan.unknown).end();
-  return std::move(out.text);
 }
 
 }  // namespace posenc

@@ -107,6 +107,27 @@ TEST(ExtendPicture, OfCogVideoXTimeAloneGrows) {
                               {.to = {97, 480, 720}}));
 }
 
+// 32 frames of the latents behind the first, 8/25 s each; 21 rows and 37 columns of 32 pixels.
+TEST(ExtendPicture, FractionsWithinTheirRangeMeetNothingNew) {
+  const auto plan = extend_fractions("LTXVideoTransformer3DModel", {.to = {257, 704, 1216}});
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->rule, "within_range");
+  EXPECT_DOUBLE_EQ(plan->axes[0].coordinate, 10.24);
+  EXPECT_EQ(plan->axes[0].range, 20);
+  EXPECT_EQ(plan->axes[1].coordinate, 672);
+  EXPECT_EQ(plan->axes[2].coordinate, 1184);
+  EXPECT_FALSE(extend_fractions("WanTransformer3DModel", {.to = {257, 704, 1216}}));
+}
+
+TEST(ExtendPicture, FractionsBeyondTheirRangeAreNamed) {
+  const auto plan = extend_fractions("LTXVideoTransformer3DModel", {.to = {601, 704, 1216}});
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->rule, "beyond_range");
+  EXPECT_TRUE(plan->reason.starts_with("time:")) << plan->reason;
+  ASSERT_EQ(plan->said.size(), 1u);
+  EXPECT_TRUE(plan->said.front()[1].starts_with("frame_rate 30")) << plan->said.front()[1];
+}
+
 TEST(ExtendPicture, RefusesWhatIsNoPicture) {
   const auto text = extend_picture(read_model("llama-2-7b").value(), {.to = {1, 1024, 1024}});
   ASSERT_FALSE(text);
