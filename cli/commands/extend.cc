@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/arguments/flags.h"
@@ -65,7 +67,7 @@ Run define_extend(CLI::App& app) {
       "  posenc extend config.json --to 1M --train --json | jq .flags\n"
       "  posenc extend flux/transformer/config.json --to 4096x4096");
   return [flags, &app]() -> Expected<int> {
-    POSENC_TRY(model, named_model(flags->model));
+    Expected<Model> read = named_model(flags->model);
     if (is_picture(flags->to)) {
       PictureOptions options;
       POSENC_TRY(to, picture_size(flags->to));
@@ -74,11 +76,21 @@ Run define_extend(CLI::App& app) {
         POSENC_TRY(trained, picture_size(flags->trained));
         options.trained = trained;
       }
-      POSENC_TRY(plan, extend_picture(model, options));
-      write_out("{}", flags->json ? to_json(plan) + "\n"
-                                  : picture_page(model, plan, terminal(no_color(app))));
+      // A class that is refused is named between quotes.
+      const std::string type = read ? "" : read.error().got;
+      std::optional<PicturePlan> fractions;
+      if (type.size() > 2) fractions = extend_fractions(type.substr(1, type.size() - 2), options);
+      if (!read && !fractions) return std::unexpected(read.error());
+      const auto plan =
+          fractions ? Expected<PicturePlan>(*std::move(fractions)) : extend_picture(*read, options);
+      if (!plan) return std::unexpected(plan.error());
+      write_out("{}", flags->json
+                          ? to_json(*plan) + "\n"
+                          : picture_page(read ? read->name : type.substr(1, type.size() - 2), *plan,
+                                         terminal(no_color(app))));
       return 0;
     }
+    POSENC_TRY(model, std::move(read));
     flags->options.engine = flags->engine;
     POSENC_TRY(to, tokens(flags->to, "--to"));
     flags->options.to = to;

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,7 +28,7 @@ namespace {
 struct IdentifyOptions {
   std::string after, before, tensor, before_tensor, positions, cos, sin, table, dtype, model, how,
       part = "by_width";
-  std::int64_t heads = 0, layer = 0;
+  std::int64_t heads = 0, layer = -1;  // −1: nobody says
   bool repeated = false, values = false, json = false;
 };
 
@@ -82,12 +81,7 @@ Expected<void> compare(const IdentifyOptions& options, const std::optional<Model
                             : options.part == "indexer" ? DumpedPart::indexer
                                                         : DumpedPart::by_width;
     POSENC_TRY(findings, beside_model(found, *model, layer, 0, part));
-    // Said already without the model.
-    std::erase_if(findings, [&](const Finding& finding) {
-      return std::ranges::find(found.findings, finding.code, &Finding::code) !=
-             found.findings.end();
-    });
-    std::ranges::move(findings, std::back_inserter(found.findings));
+    add_beside(std::move(findings), found);
   }
   if (options.values && found.verdict == Rotated::rotation)
     found.findings.push_back({.code = "values",
@@ -131,7 +125,8 @@ Expected<std::vector<IdentifiedLayer>> dumped_layers(const IdentifyOptions& opti
     }
     POSENC_TRY(at, positions_of(options, layer, dump.after));
     dump.positions = at;
-    const std::int64_t number = layer.layer >= 0 ? layer.layer : options.layer;
+    const std::int64_t number =
+        layer.layer >= 0 ? layer.layer : std::max<std::int64_t>(options.layer, 0);
     std::optional<SolvedPositions> solved;
     if (model) {
       POSENC_TRY(tried, solve_positions(dump, *model, number));
@@ -181,7 +176,13 @@ Expected<int> say_table(const IdentifyOptions& options, const Terminal& term) {
   POSENC_TRY(sines, one_tensor(options.sin, options));
   POSENC_TRY(cos, cosines.tensor(options.dtype));
   POSENC_TRY(sin, sines.tensor(options.dtype));
-  const auto found = identify_table(cos, sin);
+  auto found = identify_table(cos, sin);
+  if (found && !options.model.empty()) {
+    POSENC_TRY(model, named_model(options.model));
+    const std::int64_t rows = cos.rank < 2 ? 0 : cos.shape[static_cast<std::size_t>(cos.rank - 2)];
+    POSENC_TRY(findings, beside_model(*found, model, options.layer, rows));
+    add_beside(std::move(findings), found->rotation);
+  }
   return say(found, options, term,
              found && found->rotation.verdict == Rotated::rotation &&
                  only_notes(found->rotation.findings));

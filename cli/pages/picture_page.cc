@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
 #include <vector>
 
 #include "cli/pages/table.h"
@@ -42,19 +43,36 @@ std::string option_rows(const PicturePlan& plan, const Terminal& term) {
   return table(rows, plan.recommended, term);
 }
 
+std::string fraction_rows(const PicturePlan& plan, const Terminal& term) {
+  std::vector<std::vector<std::string>> rows{{"axis", "last token at", "share of its range"}};
+  for (const PictureAxis& axis : plan.axes) {
+    const std::string_view unit = axis.name == "time" ? "s" : "px";
+    rows.push_back({axis.name,
+                    fmt::format("{:.4g} of {:.4g} {}", axis.coordinate, axis.range, unit),
+                    fmt::format("{:.3g} %{}", 100 * axis.coordinate / axis.range,
+                                axis.coordinate > axis.range ? ", beyond it" : "")});
+  }
+  return table(rows, "", term);
+}
+
 }  // namespace
 
-std::string picture_page(const Model& model, const PicturePlan& plan, const Terminal& term) {
+std::string picture_page(const std::string& title, const PicturePlan& plan, const Terminal& term) {
   std::string out;
   const auto line = [&](std::string_view label, const std::string& text) {
     out +=
         term.blue(padded(label, label_margin)) + wrapped(text, label_margin, label_margin) + "\n";
   };
-  out += term.bold(model.name) + "  " +
+  out += term.bold(title) + "  " +
          term.dim(fmt::format("{} → {}", picture_text(plan.trained), picture_text(plan.to))) +
          "\n\n";
-  line("training", fmt::format("{}, {}", picture_text(plan.trained), plan.trained_by));
-  out += "\n" + axis_rows(plan, term) + "\n" + option_rows(plan, term) + "\n";
+  const bool fractions = plan.axes.front().range > 0;
+  line(fractions ? "reach" : "training",
+       fmt::format("{}, {}", picture_text(plan.trained), plan.trained_by));
+  out += "\n" +
+         (fractions ? fraction_rows(plan, term)
+                    : axis_rows(plan, term) + "\n" + option_rows(plan, term)) +
+         "\n";
   line("recommended", fmt::format("{} (rule {}{}): {}", plan.recommended, plan.rule,
                                   plan.source.empty() ? "" : ", " + plan.source, plan.reason));
   out += "\n";

@@ -8,8 +8,8 @@
 
 namespace posenc::cli {
 
-// A row an axis, a row an option, the one that is recommended in the words of tools, and what is
-// not known.
-std::string picture_page(const Model& model, const PicturePlan& plan, const Terminal& term);
+// The model's name above it; a row an axis, a row an option, the one that is recommended in the
+// words of tools, and what is not known.
+std::string picture_page(const std::string& title, const PicturePlan& plan, const Terminal& term);
 
 }  // namespace posenc::cli

@@ -178,6 +178,16 @@ Expected<std::vector<Finding>> beside_model(const Identified& found, const Model
                                             std::int64_t layer = 0, std::int64_t length = 0,
                                             DumpedPart part = DumpedPart::by_width);
 
+// Adds to what was found without the model what beside_model() says, each code once. Of one pair
+// that is odd the model knows more.
+void add_beside(std::vector<Finding> beside, Identified& found);
+
+// The same of a table: the note table_agrees for layers that it is right for, else how it differs
+// from the nearest. layer −1: of any layer. length: of the text, for scalings that depend on it; a
+// table as constructed serves as well. Errors: no such layer, what compile() says.
+Expected<std::vector<Finding>> beside_model(const IdentifiedTable& found, const Model& model,
+                                            std::int64_t layer = -1, std::int64_t length = 0);
+
 // Where tokens really stand: the position that explains each one's rotation.
 struct SolvedPositions {
   std::vector<std::int64_t> at = {};  // [token]

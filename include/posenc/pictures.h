@@ -41,6 +41,9 @@ struct PictureAxis {
   std::int64_t pairs = 0, turning = 0;     // of the axis; of those: a full turn within training
   std::vector<std::int64_t> repeats = {};  // pairs that come round within the wanted positions and
                                            // did not in training, counted from 0 on this axis
+  // Where positions are fractions of a range: where the last one stands, in seconds or pixels, and
+  // where the range ends. 0: they are counted.
+  double coordinate = 0, range = 0;
 };
 
 // A scaling, and what it does beside none.
@@ -69,6 +72,10 @@ struct PicturePlan {
   std::vector<std::string> unknown = {};  // sentences: what only looking tells
 };
 std::string to_json(const PicturePlan& plan);
+
+// The same of a class that no scheme says, and whose coordinates are fractions of a fixed range:
+// which share of it each axis takes, without pairs and options. Nothing: another class.
+std::optional<PicturePlan> extend_fractions(std::string_view type, const PictureOptions& options);
 
 // What a diffusion transformer was trained with, as its family is known to have it. Nothing: a
 // family that is not known so.

@@ -1,8 +1,7 @@
 // The C interface of identify: tensors in, JSON out.
 #include "posenc/identify.h"
 
-#include <algorithm>
-#include <iterator>
+#include <utility>
 
 #include "src/c/handles.h"
 
@@ -32,7 +31,7 @@ posenc_status posenc_identify_json(const posenc_tensor* after, const posenc_tens
   if (model) {
     auto findings = beside_model(*found, model->value, layer);
     if (!findings) return refused(findings.error());
-    std::ranges::move(*findings, std::back_inserter(found->findings));
+    add_beside(*std::move(findings), *found);
   }
   return hand_out(to_json(*found), json);
 }

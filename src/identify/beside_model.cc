@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "posenc/features.h"
@@ -11,6 +12,8 @@
 #include "src/core/try.h"
 #include "src/explain/text.h"
 #include "src/identify/axes.h"
+#include "src/identify/beside.h"
+#include "src/identify/dump.h"
 #include "src/identify/explain.h"
 
 namespace posenc {
@@ -124,23 +127,79 @@ class BesideModel {
     if (explains([](double f, std::int64_t) { return -f; }))
       return add("backwards", "", "×−1", "every pair turns the other way",
                  "exchange the sign of the sines");
-    if (explains([](double f, std::int64_t) { return detail::kept_as(DType::bf16, f); }))
-      return add("frequencies_rounded", "float32", "bfloat16",
-                 "the model's frequencies were rounded to bfloat16",
-                 "keep the buffer inv_freq in float32 when the weights are cast");
+    // Angles of 16 bits bend the frequencies that are measured: what is said of them says all.
+    const bool same_fit = fit_is_the_models();
+    if (same_fit && says("angles_rounded")) return;
+    for (const DType kept : {DType::bf16, DType::f16})
+      if (explains([&](double f, std::int64_t) { return detail::kept_as(kept, f); }))
+        return add("frequencies_rounded", "float32", name(kept),
+                   "the model's frequencies were rounded to " + std::string(name(kept)),
+                   "keep the buffer inv_freq in float32 when the weights are cast");
     if (other_layers() || other_denominator()) return;
+    if (same_fit) return single_pairs();
     const bool same_base =
         found_.frequencies && rope() && found_.frequencies->base == rope()->rope_theta;
     if (indexer_ && same_base && std::holds_alternative<Unscaled>(found_.frequencies->scaling))
       return unscaled_indexer();
-    const std::string expected = rope() ? words(rope()->rope_theta, rope()->scaling) : "",
-                      found = found_.frequencies
-                                  ? words(found_.frequencies->base, found_.frequencies->scaling)
-                                  : "";
+    std::string expected = rope() ? words(rope()->rope_theta, rope()->scaling) : "",
+                found = found_.frequencies
+                            ? words(found_.frequencies->base, found_.frequencies->scaling)
+                            : "";
+    if (expected == found && rope() && found_.frequencies) {
+      expected += fields(rope()->scaling);
+      found += fields(found_.frequencies->scaling);
+    }
     add(same_base ? "rope_scaling" : "rope_theta", expected, found,
         same_base ? "the base is the model's, the scaling is not"
                   : "the frequencies are not the model's",
         "compare what the engine was told with the file: posenc diff");
+  }
+
+  bool says(std::string_view code) const {
+    return std::ranges::find(found_.findings, code, &Finding::code) != found_.findings.end();
+  }
+
+  // Whether the base and the scaling that were named make the model's frequencies.
+  bool fit_is_the_models() const {
+    if (!found_.frequencies) return false;
+    const std::int64_t dim = rotate_.slice.rotary_dim;
+    const auto made = rope_frequencies<double>({.rope_theta = found_.frequencies->base,
+                                                .rotary_dim = dim,
+                                                .scaling = found_.frequencies->scaling},
+                                               {.head_dim = dim});
+    return made && std::ranges::equal(made->frequency, expected_, [](double a, double b) {
+             return std::abs(a - b) <= 1e-6 * std::abs(b);
+           });
+  }
+
+  // Base and scaling are the model's, and some pairs have other frequencies all the same. RIFLEx is
+  // of videos: a pair of a text's tokens that is slower was computed wrongly.
+  void single_pairs() {
+    for (Finding odd : found_.findings) {
+      if (odd.code != "odd_pair") continue;
+      odd.layers = group_.layers;
+      if (odd.severity == Severity::warning && rotate_.frequencies.axes == 1) {
+        odd.severity = Severity::error;
+        odd.message = "pair " + std::to_string(odd.pair.value_or(0)) +
+                      " rotates slower than the model's base gives it, all others by their own "
+                      "frequencies: no scaling of a text's positions slows one pair";
+        odd.cure = "compute its frequency anew: " + odd.expected + " radians a position";
+      }
+      findings_.push_back(std::move(odd));
+    }
+    if (!findings_.empty()) return;
+    std::vector<std::int64_t> off;
+    for (const IdentifiedPair& pair : found_.pairs) {
+      const std::int64_t r = detail::pair_index(found_, pair);
+      if (r >= std::ssize(expected_)) continue;
+      const double meant = expected_[static_cast<std::size_t>(r)];
+      if (std::abs(pair.frequency - meant) > 6 * pair.resolution + 1e-6 * std::abs(meant))
+        off.push_back(r);
+    }
+    add("frequency", "the model's",
+        "pairs " + detail::layer_list(off) + " of " + std::to_string(expected_.size()) + " differ",
+        "the nearest base and scaling are the model's, and do not explain these pairs",
+        "print inv_freq, and give it to posenc doctor beside the model");
   }
 
   // DeepSeek's own code scales neither heads nor indexer where it is started for no more than the
@@ -248,6 +307,18 @@ class BesideModel {
     return "base " + number_text(base) + ", scaling " + std::string(info(scaling).name);
   }
 
+  // " factor 8 original_max_position_embeddings 8192"
+  static std::string fields(const Scaling& scaling) {
+    std::string text;
+    for (const FieldSetting& setting : settings(scaling)) {
+      if (const auto* x = std::get_if<double>(&setting.value))
+        text += " " + std::string(setting.name) + " " + number_text(*x);
+      if (const auto* i = std::get_if<std::int64_t>(&setting.value))
+        text += " " + std::string(setting.name) + " " + std::to_string(*i);
+    }
+    return text;
+  }
+
   const Identified& found_;
   const Model& model_;
   const LayerGroup& group_;
@@ -267,13 +338,37 @@ bool fits_alone(const LayerGroup& indexer, const LayerGroup& group, const Identi
 
 }  // namespace
 
+const LayerGroup* detail::group_of(const Model& model, std::int64_t layer) {
+  for (const Stack stack : {Stack::text, Stack::decoder, Stack::encoder, Stack::vision})
+    if (std::ranges::find(model.groups, stack, &LayerGroup::stack) != model.groups.end())
+      return find_group(model, std::max<std::int64_t>(layer, 0), stack);
+  return nullptr;
+}
+
+std::vector<Finding> detail::beside_plan(const Identified& found, const Model& model,
+                                         const LayerGroup& group, const Rotate& rotate,
+                                         bool indexer) {
+  return BesideModel(found, model, group, rotate, indexer).run();
+}
+
+void add_beside(std::vector<Finding> beside, Identified& found) {
+  for (Finding& finding : beside) {
+    const auto said = std::ranges::find_if(found.findings, [&](const Finding& one) {
+      return one.code == finding.code && (one.code != "odd_pair" || one.pair == finding.pair);
+    });
+    if (said == found.findings.end())
+      found.findings.push_back(std::move(finding));
+    else if (finding.code == "odd_pair")
+      *said = std::move(finding);
+  }
+}
+
 Expected<std::vector<Finding>> beside_model(const Identified& found, const Model& model,
                                             std::int64_t layer, std::int64_t length,
                                             DumpedPart part) {
   if (found.verdict != Rotated::rotation && found.verdict != Rotated::no_rotation)
     return std::vector<Finding>{};
-  const LayerGroup* group = find_group(model, std::max<std::int64_t>(layer, 0), Stack::text);
-  if (!group) group = find_group(model, std::max<std::int64_t>(layer, 0), Stack::decoder);
+  const LayerGroup* group = detail::group_of(model, layer);
   if (!group)
     return fail("identify", "the model has a layer of that number", std::to_string(layer));
   std::optional<LayerGroup> own = indexer_group(*group);
@@ -296,8 +391,23 @@ Expected<std::vector<Finding>> beside_model(const Identified& found, const Model
          .found = rotates ? "a rotation" : "none",
          .message = rotates ? "the model does not rotate in these layers" : "nothing rotates here",
          .cure = "which layers rotate the file tells: posenc explain"});
-  else if (rotates)
-    findings = BesideModel(found, model, *group, *plan->rotate, indexer).run();
+  else if (rotates) {
+    // Latent attention keeps the channels that rotate apart, as caches do.
+    Rotate rotate = *plan->rotate;
+    const std::int64_t first = rotate.slice.first_dim;
+    const bool alone = first > 0 && found.dim == rotate.slice.rotary_dim;
+    if (alone) rotate.slice.first_dim = 0;
+    findings = detail::beside_plan(found, model, *group, rotate, indexer);
+    if (alone)
+      findings.push_back({.code = "rotated_part",
+                          .severity = Severity::note,
+                          .layers = group->layers,
+                          .message = "by its " + std::to_string(found.dim) +
+                                     " channels the part of a head that rotates, alone: channels " +
+                                     std::to_string(first) + " to " +
+                                     std::to_string(first + found.dim - 1) +
+                                     " of the model's heads"});
+  }
   if (indexer && part == DumpedPart::by_width && findings.empty())
     findings.push_back({.code = "indexer",
                         .severity = Severity::note,

@@ -126,6 +126,25 @@ TEST(BesideModel, ALayerThatRotatesNot) {
   EXPECT_EQ(beside(shown.identified(), bundled("llama-3.1-8b")), "scheme");
 }
 
+// What latent attention caches apart: 64 channels, of heads whose 64 last ones rotate.
+TEST(BesideModel, ThePartThatRotatesMayStandAlone) {
+  const auto model = read_config(R"({"model_type": "deepseek_v32", "rope_theta": 10000})");
+  ASSERT_TRUE(model);
+  const auto rotated = [](double base) {
+    return Shown{.heads = 1, .tokens = 400}
+        .fill(1)
+        .rotate_by({.rope_theta = base, .pairing = Pairing::interleaved})
+        .identified();
+  };
+  const auto findings = beside_model(rotated(1e4), *model);
+  ASSERT_TRUE(findings);
+  ASSERT_EQ(findings->size(), 1u);
+  EXPECT_EQ(findings->front().code, "rotated_part");
+  EXPECT_EQ(findings->front().severity, Severity::note);
+  EXPECT_TRUE(findings->front().message.contains("128 to 191")) << findings->front().message;
+  EXPECT_EQ(beside(rotated(5e5), *model), "rope_theta");
+}
+
 TEST(BesideModel, ALayerMustBeThere) {
   const Identified found = vectors().fill(12).rotate_by({}).identified();
   EXPECT_FALSE(beside_model(found, bundled("llama-3.1-8b"), 99));

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "src/explain/odd_pair.h"
 #include "src/explain/text.h"
 #include "src/identify/frequency_fit.h"
 #include "src/identify/precision.h"
@@ -269,16 +270,16 @@ class Explanation {
   }
 
   void tell_odd(const Measured& m, double base) {
-    out_.findings.push_back(
-        {.code = "odd_pair",
-         .severity = Severity::warning,
-         .pair = m.pair,
-         .expected = shown(of_base(base, m.pair), 5),
-         .found = shown(m.frequency, 5),
-         .message = "pair " + std::to_string(m.pair) +
-                    " rotates at another speed than the base gives it, all others at theirs: "
-                    "RIFLEx slows one pair of the frames so that a longer video does not repeat",
-         .cure = "right where the engine was asked for it"});
+    std::vector<double> meant;
+    for (std::int64_t r = 0; r < out_.rotary_dim / 2; ++r) meant.push_back(of_base(base, r));
+    OddPair odd = odd_pair(m.pair, m.frequency, m.resolution, meant);
+    out_.findings.push_back({.code = "odd_pair",
+                             .severity = odd.slower ? Severity::warning : Severity::error,
+                             .pair = m.pair,
+                             .expected = shown(of_base(base, m.pair), 5),
+                             .found = shown(m.frequency, 5),
+                             .message = std::move(odd.message),
+                             .cure = std::move(odd.cure)});
   }
 
   double of_base(double base, std::int64_t pair) const {

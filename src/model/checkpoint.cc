@@ -109,10 +109,13 @@ std::optional<Written> hunyuan(const Names& names) {
 
 std::optional<Written> wan(const Names& names) {
   if (!names.has("head.modulation")) return std::nullopt;
-  return Written{
+  Written written{
       names.has_any_in("vace_blocks.") ? "WanVACETransformer3DModel" : "WanTransformer3DModel",
       {{"num_attention_heads", names.side("head.modulation", -1) / head},
        {"num_layers", names.blocks("blocks")}}};
+  if (const std::int64_t latents = names.side("patch_embedding.weight", 1); latents > 0)
+    written.sizes.emplace_back("in_channels", latents);
+  return written;
 }
 
 std::optional<Written> lumina(const Names& names) {
@@ -150,10 +153,13 @@ std::optional<Written> cog_video(const Names& names) {
     return std::nullopt;
   const std::string folder = own ? "blocks" : "transformer_blocks";
   const bool added = names.has("patch_embed.pos_embedding");
-  return Written{"CogVideoXTransformer3DModel",
-                 {{"num_attention_heads", names.side(folder + ".0.norm1.linear.weight") / 6 / 64},
-                  {"num_layers", names.blocks(folder)}},
-                 added ? "" : R"("use_rotary_positional_embeddings": true)"};
+  Written written{"CogVideoXTransformer3DModel",
+                  {{"num_attention_heads", names.side(folder + ".0.norm1.linear.weight") / 6 / 64},
+                   {"num_layers", names.blocks(folder)}},
+                  added ? "" : R"("use_rotary_positional_embeddings": true)"};
+  // 1.5 makes a token of two frames, by a matrix where 1.0 convolves.
+  if (names.rank("patch_embed.proj.weight") == 2) written.sizes.emplace_back("patch_size_t", 2);
+  return written;
 }
 
 // What a class that no scheme says is known by.

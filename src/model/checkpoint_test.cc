@@ -99,6 +99,12 @@ TEST(Checkpoints, WansSizesAreThoseOfTheFile) {
   expect_reads_as(Checkpoint().with("head.modulation", {1, 2, 1536}).blocks("blocks", 30),
                   R"({"_class_name": "WanTransformer3DModel", "num_attention_heads": 12,
                       "num_layers": 30})");
+  expect_reads_as(Checkpoint()
+                      .with("head.modulation", {1, 2, 3072})
+                      .with("patch_embedding.weight", {3072, 48, 1, 2, 2})
+                      .blocks("blocks", 30),
+                  R"({"_class_name": "WanTransformer3DModel", "num_attention_heads": 24,
+                      "num_layers": 30, "in_channels": 48})");
 }
 
 TEST(Checkpoints, LuminaAndZImageAreToldByTheirWidth) {
@@ -129,6 +135,14 @@ TEST(Checkpoints, QwenImageCosmosAndCogVideoX) {
                       .blocks("transformer_blocks", 42),
                   R"({"_class_name": "CogVideoXTransformer3DModel", "num_attention_heads": 48,
                       "num_layers": 42, "use_rotary_positional_embeddings": true})");
+  expect_reads_as(Checkpoint()
+                      .with("transformer_blocks.0.norm1.linear.weight", {18432, 512})
+                      .with("patch_embed.text_proj.weight", {3072, 4096})
+                      .with("patch_embed.proj.weight", {3072, 128})
+                      .blocks("transformer_blocks", 42),
+                  R"({"_class_name": "CogVideoXTransformer3DModel", "num_attention_heads": 48,
+                      "num_layers": 42, "patch_size_t": 2,
+                      "use_rotary_positional_embeddings": true})");
 }
 
 TEST(Checkpoints, WhatNoSchemeSaysIsNamed) {

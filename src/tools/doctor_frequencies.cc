@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "src/core/try.h"
+#include "src/explain/odd_pair.h"
 #include "src/explain/text.h"
 #include "src/tools/doctor_parts.h"
 
@@ -73,6 +74,88 @@ std::optional<Finding> kept_in_float8(const std::vector<double>& printed,
                          "inv_freq"};
 }
 
+// Whether what was printed are these numbers, as far as its digits go.
+bool prints(const std::vector<double>& printed, const std::vector<double>& resolution,
+            const std::vector<double>& meant) {
+  for (std::size_t i = 0; i < printed.size(); ++i)
+    if (std::abs(printed[i] - meant[i]) > 2 * resolution[i] + 1e-6 * std::abs(meant[i]))
+      return false;
+  return true;
+}
+
+// Each pair's frequency, by whatever axis it has it.
+std::vector<double> frequencies_of(const Rotate& rotate) {
+  std::vector<double> all;
+  for (std::int64_t r = 0; r < rotate.pairs(); ++r) {
+    double sum = 0;
+    for (std::int64_t axis = 0; axis < rotate.frequencies.axes; ++axis)
+      sum += rotate.at(0, axis, r);
+    all.push_back(sum);
+  }
+  return all;
+}
+
+double rounded_to(DType type, double number) {
+  const auto value = static_cast<float>(number);
+  return type == DType::bf16 ? bfloat16_to_float(float_to_bfloat16(value))
+                             : half_to_float(float_to_half(value));
+}
+
+// The model's own, cast with the weights.
+std::optional<Finding> rounded(const std::vector<double>& printed,
+                               const std::vector<double>& resolution,
+                               const std::vector<double>& meant) {
+  for (const DType type : {DType::bf16, DType::f16}) {
+    std::vector<double> kept;
+    double most = 0;
+    for (const double f : meant) {
+      kept.push_back(rounded_to(type, f));
+      most = std::max(most, std::abs(kept.back() - f));
+    }
+    if (most == 0 || !prints(printed, resolution, kept)) continue;
+    const std::string word(name(type));
+    const auto from = static_cast<std::int64_t>(std::ceil(angle_that_shows / most));
+    return Finding{.code = "frequencies_rounded",
+                   .position = from,
+                   .expected = "float32",
+                   .found = word,
+                   .message = "the frequencies are the file's, rounded to " + word +
+                              ": the buffer was cast with the weights (model.to(" + word +
+                              ")); beyond position " + grouped(from) +
+                              " an angle is off by more than " + shown(angle_that_shows) + " rad",
+                   .cure =
+                       "keep inv_freq in float32, or compute it anew when the model has been "
+                       "cast; cosines and sines alone may be cast"};
+  }
+  return std::nullopt;
+}
+
+// The base alone, where the file asks for a scaling besides.
+std::optional<Finding> without_the_scaling(const LayerGroup& group,
+                                           const std::vector<double>& printed,
+                                           const std::vector<double>& resolution) {
+  LayerGroup bare = group;
+  std::string base, scaling;
+  for (Scheme& scheme : bare.schemes)
+    if (auto* rope = std::get_if<Rope>(&scheme);
+        rope && !std::holds_alternative<Unscaled>(rope->scaling)) {
+      base = "base " + number_text(rope->rope_theta);
+      scaling = info(std::exchange(rope->scaling, Unscaled{})).name;
+    }
+  const Expected<Plan> plan = compile(bare);
+  if (scaling.empty() || !plan || !plan->rotate ||
+      !prints(printed, resolution, frequencies_of(*plan->rotate)))
+    return std::nullopt;
+  return Finding{
+      .code = "inv_freq",
+      .expected = base + ", scaling " + scaling,
+      .found = base + ", no scaling",
+      .message = "the frequencies are " + base + " without the " + scaling + " scaling of the file",
+      .cure =
+          "have the engine read the file's rope_scaling (rope_parameters): a buffer that is "
+          "computed anew without the configuration has the base alone"};
+}
+
 Finding against(const LayerGroup& group, const Rotate& rotate, const std::vector<double>& printed,
                 const std::vector<double>& resolution) {
   // People print the first of them.
@@ -85,15 +168,13 @@ Finding against(const LayerGroup& group, const Rotate& rotate, const std::vector
             .expected = std::to_string(rotate.pairs()) + " frequencies",
             .found = std::to_string(printed.size()),
             .message = "another part of a head rotates than the file says"};
+  const std::vector<double> all = frequencies_of(rotate);
   std::vector<std::int64_t> pairs;
   double most = 0;
   for (std::int64_t r = 0; r < count; ++r) {
-    double meant = 0;
-    for (std::int64_t axis = 0; axis < rotate.frequencies.axes; ++axis)
-      meant += rotate.at(0, axis, r);
     const auto i = static_cast<std::size_t>(r);
-    const double by = std::abs(printed[i] - meant);
-    if (by <= 2 * resolution[i] + 1e-6 * meant) continue;
+    const double by = std::abs(printed[i] - all[i]);
+    if (by <= 2 * resolution[i] + 1e-6 * all[i]) continue;
     pairs.push_back(r);
     most = std::max(most, by);
   }
@@ -102,20 +183,45 @@ Finding against(const LayerGroup& group, const Rotate& rotate, const std::vector
             .severity = Severity::note,
             .layers = group.layers,
             .message = "the printed frequencies are those of the file, as far as their digits go"};
+  const auto from = static_cast<std::int64_t>(std::ceil(angle_that_shows / most));
+  if (auto cast = rounded(printed, resolution, all)) {
+    cast->layers = group.layers;
+    return *std::move(cast);
+  }
+  if (auto bare = without_the_scaling(group, printed, resolution)) {
+    bare->layers = group.layers;
+    bare->position = from;
+    bare->message +=
+        ": pairs " + layer_list(pairs) + " of " + std::to_string(rotate.pairs()) + " differ";
+    return *std::move(bare);
+  }
+  if (pairs.size() == 1 && count > few) {
+    const auto at = static_cast<std::size_t>(pairs.front());
+    const OddPair odd = odd_pair(pairs.front(), printed[at], resolution[at], all);
+    if (!odd.slower)
+      return {.code = "odd_pair",
+              .layers = group.layers,
+              .pair = pairs.front(),
+              .position = from,
+              .expected = shown(all[at], 5),
+              .found = shown(printed[at], 5),
+              .message = odd.message,
+              .cure = odd.cure};
+  }
   return {
       .code = "inv_freq",
       .layers = group.layers,
-      .position = static_cast<std::int64_t>(std::ceil(angle_that_shows / most)),
+      .position = from,
       .expected = "the file's",
       .found = "pairs " + layer_list(pairs) + " of " + std::to_string(rotate.pairs()) + " differ",
       .message = "the engine rotates by other frequencies than the file's base and scaling give",
       .cure = "posenc explain MODEL --pairs prints them; a scaling or a base was not read"};
 }
 
-// One pair that leaves the ladder of a base: RIFLEx slows one of a video's time. The base is that
-// of all others, by the first and the last of them.
-std::optional<Finding> odd_pair(const std::vector<double>& printed,
-                                const std::vector<double>& resolution) {
+// One pair that leaves the ladder of a base. The base is that of all others, by the first and the
+// last of them.
+std::optional<Finding> leaves_the_ladder(const std::vector<double>& printed,
+                                         const std::vector<double>& resolution) {
   constexpr std::ptrdiff_t few = 6;
   const std::ptrdiff_t count = std::ssize(printed);
   if (count < few || printed.front() != 1 || !(printed.back() > 0)) return std::nullopt;
@@ -130,18 +236,20 @@ std::optional<Finding> odd_pair(const std::vector<double>& printed,
     odd = r;
   }
   if (!odd) return std::nullopt;
-  const double base = std::exp(-slope * static_cast<double>(count));
-  return Finding{
-      .code = "odd_pair",
-      .severity = Severity::warning,
-      .pair = odd,
-      .expected = shown(std::exp(slope * static_cast<double>(*odd)), 5),
-      .found = shown(printed[static_cast<std::size_t>(*odd)], 5),
-      .message = "pair " + std::to_string(*odd) + " of " + std::to_string(count) +
-                 " rotates at another speed than base " + shown(base, 3) +
-                 " gives it, all others at theirs: RIFLEx slows one pair of the frames so that a "
-                 "longer video does not repeat",
-      .cure = "right where the engine was asked for it"};
+  std::vector<double> meant;
+  for (std::ptrdiff_t r = 0; r < count; ++r)
+    meant.push_back(std::exp(slope * static_cast<double>(r)));
+  const auto at = static_cast<std::size_t>(*odd);
+  OddPair words = odd_pair(*odd, printed[at], resolution[at], meant);
+  return Finding{.code = "odd_pair",
+                 .severity = words.slower ? Severity::warning : Severity::error,
+                 .pair = odd,
+                 .expected = shown(meant[at], 5),
+                 .found = shown(printed[at], 5),
+                 .message = "of " + std::to_string(count) + " frequencies of base " +
+                            shown(std::exp(-slope * static_cast<double>(count)), 3) + " " +
+                            words.message,
+                 .cure = std::move(words.cure)};
 }
 
 // Axes of a picture or a video, each with frequencies of its own: which one these are of.
@@ -167,7 +275,7 @@ std::optional<Finding> of_an_axis(const LayerGroup& group, const Rotate& rotate,
                      .layers = group.layers,
                      .message = "the printed frequencies are those of the " + whose +
                                 ", as far as their digits go"};
-    if (auto odd = odd_pair(printed, resolution); odd && pairs.size() == 1) {
+    if (auto odd = leaves_the_ladder(printed, resolution); odd && pairs.size() == 1) {
       odd->stack = group.stack;
       odd->layers = group.layers;
       odd->message = whose + ": " + odd->message;
@@ -191,7 +299,7 @@ Expected<std::optional<Finding>> compare_frequencies(const Model* model, std::st
         of_axis = of_an_axis(group, *plan->rotate, printed, resolution);
   if (of_axis) return of_axis;
   if (!model)
-    if (auto odd = odd_pair(printed, resolution)) return odd;
+    if (auto odd = leaves_the_ladder(printed, resolution)) return odd;
   if (auto strange = without_a_base(printed, resolution)) return strange;
   if (auto rounded = kept_in_float8(printed, resolution)) return rounded;
   std::optional<Finding> nearest;

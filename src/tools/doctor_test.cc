@@ -275,6 +275,45 @@ TEST(Doctor, PrintedFrequenciesAreComparedAsFarAsTheirDigitsGo) {
   EXPECT_NE(found_of(off, "inv_freq"), nullptr);
 }
 
+// model.to(bfloat16) casts buffers too.
+TEST(Doctor, FrequenciesThatWereCastAreNamed) {
+  const auto cast = [](const char* name, double (*kept)(double)) {
+    std::string text = "inv_freq = [";
+    for (int r = 0; r < 64; ++r)
+      text += (r == 0 ? "" : ", ") + number_text(kept(std::pow(1e6, -r / 64.0)));
+    const Diagnosis found = diagnosed({evidence_of("qwen3-8b"), text_exhibit("f", text + "]")});
+    const Finding* rounded = found_of(found, "frequencies_rounded");
+    ASSERT_NE(rounded, nullptr) << name;
+    EXPECT_EQ(rounded->found, name);
+    EXPECT_GT(rounded->position.value_or(0), 0);
+    EXPECT_EQ(found_of(found, "inv_freq"), nullptr) << name;
+  };
+  cast("bfloat16", [](double f) -> double {
+    return bfloat16_to_float(float_to_bfloat16(static_cast<float>(f)));
+  });
+  cast("float16",
+       [](double f) -> double { return half_to_float(float_to_half(static_cast<float>(f))); });
+}
+
+TEST(Doctor, TheBaseAloneIsNamedWhereTheScalingIsMissing) {
+  const Diagnosis found = diagnosed(
+      {evidence_of("llama-3.1-8b"), text_exhibit("inv_freq", printed_frequencies(5e5, 64))});
+  const Finding* off = found_of(found, "inv_freq");
+  ASSERT_NE(off, nullptr);
+  EXPECT_TRUE(off->message.contains("base 500000 without the llama3 scaling")) << off->message;
+}
+
+// Prompts are numbered, and so are layers.
+TEST(Doctor, TheNumbersOfPromptsAreNoFrequencies) {
+  const std::string numbers = printed_frequencies(1e6, 64);
+  for (const std::string& pasted :
+       {"In [3]: m.rotary_emb.inv_freq\nOut[3]: " + numbers,
+        ">>> m.layers[0].rotary_emb.inv_freq\n" + numbers, "[12]:\n" + numbers}) {
+    const Diagnosis found = diagnosed({evidence_of("qwen3-8b"), text_exhibit("pasted", pasted)});
+    EXPECT_NE(found_of(found, "inv_freq_agrees"), nullptr) << pasted;
+  }
+}
+
 TEST(Doctor, FrequenciesThatNobodyFilledAreTold) {
   const Diagnosis found =
       diagnosed({evidence_of("qwen3-8b"),

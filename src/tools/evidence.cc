@@ -197,6 +197,19 @@ std::string whose(const detail::CommandLine& line) {
   return line.engine;
 }
 
+// Behind "[3]" that numbers a prompt (In [3]:, Out[3]:, [3]:) or counts an element (layers[0]), and
+// is no list of a frequency; `at` where none stands there.
+std::size_t bracketed_index(std::string_view text, std::size_t at) {
+  if (text[at] != '[') return at;
+  const std::size_t end = text.find_first_not_of("0123456789", at + 1);
+  if (end == text.npos || end == at + 1 || text[end] != ']') return at;
+  const char before = at > 0 ? text[at - 1] : '\n';
+  const bool element = (before >= 'a' && before <= 'z') || (before >= 'A' && before <= 'Z') ||
+                       before == '_' || before == ')' || before == ']';
+  const bool prompt = end + 1 < text.size() && text[end + 1] == ':';
+  return element || prompt ? end + 1 : at;
+}
+
 std::string first_line(std::string_view text) {
   return printable(text.substr(0, text.find('\n')), 60);
 }
@@ -352,6 +365,10 @@ Expected<std::vector<double>> read_printed_frequencies(std::string_view text,
   for (std::size_t i = 0; i < text.size();) {
     if (text[i] == '#' && (i == 0 || text[i - 1] == '\n')) {  // what somebody wrote above them
       i = std::min(text.find('\n', i), text.size());
+      continue;
+    }
+    if (const std::size_t bracket = bracketed_index(text, i); bracket > i) {
+      i = bracket;
       continue;
     }
     const bool begins =

@@ -11,7 +11,6 @@
 #include "posenc/pictures.h"
 #include "src/core/try.h"
 #include "src/explain/text.h"
-#include "src/text/json_writer.h"
 
 namespace posenc {
 namespace {
@@ -28,7 +27,9 @@ constexpr std::string_view of_diffusers = "the default of its pipeline in diffus
 struct PictureFamily {
   std::string_view classes;  // _class_name, words
   std::int64_t pixels = 16;  // of a token's side
-  std::int64_t frames = 0;   // of a token, beside the first; 0: no videos
+  std::int64_t frames = 0;   // of a frame of the latents, beside the first; 0: no videos
+  std::int64_t merged = 1;   // frames of the latents of a token: patch_size_t of the file
+  std::int64_t latents = 0;  // in_channels of the file where another VAE tells sizes apart; 0: any
   PictureSize trained = {1, 1024, 1024};
   std::string_view by = of_diffusers;
   std::string_view dype = {};  // model_type of ComfyUI-DyPE's node; "": it does not take it
@@ -55,6 +56,13 @@ constexpr PictureFamily picture_families[] = {
     {.classes = "MotifVideoTransformer3DModel", .frames = 4, .trained = {121, 736, 1280}},
     {.classes = "Kandinsky5Transformer3DModel", .frames = 4, .trained = {121, 512, 768}},
     {.classes = "HunyuanVideo15Transformer3DModel", .frames = 4, .trained = {121, 480, 848}},
+    // 2.2's model of 5B: its VAE shrinks a side by 16.
+    {.classes = "WanTransformer3DModel WanVACETransformer3DModel WanModel",
+     .pixels = 32,
+     .frames = 4,
+     .latents = 48,
+     .trained = {121, 704, 1280},
+     .by = "what Wan 2.2's own code takes for it"},
     {.classes = "WanTransformer3DModel WanVACETransformer3DModel WanModel",
      .frames = 4,
      .trained = {81, 480, 832},
@@ -64,23 +72,33 @@ constexpr PictureFamily picture_families[] = {
      .trained = {49, 480, 720},
      .fits = true,
      .riflex_pair = 2},
+    // 1.5, whose pipeline counts rows and columns as they are.
+    {.classes = "CogVideoXTransformer3DModel",
+     .frames = 4,
+     .merged = 2,
+     .trained = {81, 768, 1360},
+     .by = "the default of its model card"},
     {.classes = "SkyReelsV2Transformer3DModel", .frames = 4, .trained = {97, 544, 960}},
 };
 
-// CogVideoX 1.5 says it, and makes its tokens otherwise than 1.0.
-bool merges_frames(const Model& model) {
-  return std::ranges::any_of(model.groups, [](const LayerGroup& group) {
-    return std::ranges::find(group.provenance, "patch_size_t", &Provenance::field) !=
-           group.provenance.end();
-  });
+// A number that the file says of how tokens are made; `usual` where it says none.
+std::int64_t said_of_tokens(const Model& model, std::string_view field, std::int64_t usual) {
+  for (const LayerGroup& group : model.groups)
+    for (const Provenance& one : group.provenance)
+      if (one.field == field)
+        std::from_chars(one.value.data(), one.value.data() + one.value.size(), usual);
+  return usual;
 }
 
 const PictureFamily* picture_family(const Model& model) {
+  const std::int64_t merged = said_of_tokens(model, "patch_size_t", 1),
+                     latents = said_of_tokens(model, "in_channels", 0);
   const auto* at = std::ranges::find_if(picture_families, [&](const PictureFamily& family) {
     const auto names = detail::split(family.classes);
-    return std::ranges::find(names, model.family) != names.end();
+    return std::ranges::find(names, model.family) != names.end() && family.merged == merged &&
+           (family.latents == 0 || family.latents == latents);
   });
-  return at == std::end(picture_families) || merges_frames(model) ? nullptr : at;
+  return at == std::end(picture_families) ? nullptr : at;
 }
 
 const Axial* axial_of(const Model& model) {
@@ -125,7 +143,9 @@ class Picture {
       return (pixels + family_.pixels - 1) / family_.pixels;
     };
     if (family_.frames > 0 && first == 1) {
-      const auto frames = [&](std::int64_t n) { return (n - 1) / family_.frames + 1; };
+      const auto frames = [&](std::int64_t n) {
+        return ((n - 1) / family_.frames + family_.merged) / family_.merged;
+      };
       POSENC_CHECK(axis("time", 0, frames(out_.trained.frames), frames(out_.to.frames)));
     }
     const PictureSize& wanted = family_.fits ? out_.trained : out_.to;
@@ -370,11 +390,6 @@ class Picture {
   PicturePlan& out_;
 };
 
-void write(detail::JsonWriter& out, const PictureSize& size) {
-  out.object().member("frames", size.frames).member("height", size.height);
-  out.member("width", size.width).end();
-}
-
 }  // namespace
 
 Expected<PictureSize> picture_size(std::string_view text) {
@@ -437,44 +452,6 @@ Expected<PicturePlan> extend_picture(const Model& model, const PictureOptions& o
   picture.say();
   picture.unknown();
   return out;
-}
-
-std::string to_json(const PicturePlan& plan) {
-  detail::JsonWriter out;
-  write(out.object().key("to"), plan.to);
-  write(out.key("trained"), plan.trained);
-  out.member("trained_by", plan.trained_by).key("axes").array();
-  for (const PictureAxis& axis : plan.axes)
-    out.object()
-        .member("name", axis.name)
-        .member("axis", axis.axis)
-        .member("trained", axis.trained)
-        .member("wanted", axis.wanted)
-        .member("factor", axis.factor)
-        .member("pairs", axis.pairs)
-        .member("turning", axis.turning)
-        .member("repeats", axis.repeats)
-        .end();
-  out.end().key("options").array();
-  for (const PictureOption& option : plan.options) {
-    out.object().member("name", option.name).key("unseen").array();
-    for (const auto& pairs : option.unseen) out.value(pairs);
-    out.end().key("frequencies").array();
-    for (const auto& radians : option.frequencies) out.value(radians);
-    out.end()
-        .member("fastest_pair", option.fastest_pair)
-        .member("middle_pair", option.middle_pair)
-        .member("magnitude", option.magnitude)
-        .end();
-  }
-  out.end().member("recommended", plan.recommended).member("rule", plan.rule);
-  out.member("reason", plan.reason);
-  out.member("source", plan.source.empty() ? std::nullopt : std::optional(plan.source));
-  out.key("said").array();
-  for (const auto& [tool, words] : plan.said)
-    out.object().member("tool", tool).member("words", words).end();
-  out.end().member("unknown", plan.unknown).end();
-  return std::move(out.text);
 }
 
 }  // namespace posenc

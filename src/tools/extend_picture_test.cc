@@ -102,9 +102,60 @@ TEST(ExtendPicture, OfCogVideoXTimeAloneGrows) {
   EXPECT_EQ(plan.axes[1].wanted, plan.axes[1].trained);
   EXPECT_EQ(plan.recommended, "riflex");
   EXPECT_EQ(std::get<Riflex>(option(plan, "riflex").scaling).pair, 2);
-  // 1.5 makes a token of other frames.
-  EXPECT_FALSE(extend_picture(read_config(config + R"(, "patch_size_t": 2})").value(),
-                              {.to = {97, 480, 720}}));
+}
+
+// 1.5: 41 frames of the latents in pairs, and rows and columns counted as they are.
+TEST(ExtendPicture, OfCogVideoX15ATokenIsOfTwoFrames) {
+  const auto model =
+      read_config(R"({"_class_name": "CogVideoXTransformer3DModel", "num_attention_heads": 48,
+          "attention_head_dim": 64, "num_layers": 42, "use_rotary_positional_embeddings": true,
+          "patch_size_t": 2})");
+  const auto plan = extend_picture(model.value(), {.to = {161, 768, 2048}}).value();
+  EXPECT_EQ(plan.axes[0].trained, 11);
+  EXPECT_EQ(plan.axes[0].wanted, 21);
+  EXPECT_EQ(plan.axes[2].wanted, 128);
+}
+
+TEST(ExtendPicture, OfWan22sSmallerModelATokenIs32PixelsWide) {
+  for (const char* config : {R"({"_class_name": "WanTransformer3DModel", "in_channels": 48})",
+                             R"({"_class_name": "WanModel", "in_dim": 48})"}) {
+    const auto plan = extend_picture(read_config(config).value(), {.to = {161, 704, 1280}}).value();
+    EXPECT_EQ(plan.trained, (PictureSize{121, 704, 1280})) << config;
+    EXPECT_EQ(plan.axes[0].wanted, 41) << config;
+    EXPECT_EQ(plan.axes[1].wanted, 22) << config;
+    EXPECT_EQ(plan.axes[2].wanted, 40) << config;
+  }
+  EXPECT_EQ(planned("WanTransformer3DModel", {.to = {81, 480, 832}})->axes[1].wanted, 30);
+}
+
+TEST(ExtendPicture, AFileThatSaysOneFrameAPatchIsPlanned) {
+  const auto model = read_config(
+      R"({"_class_name": "HunyuanVideoTransformer3DModel", "patch_size": 2, "patch_size_t": 1})");
+  const auto plan =
+      extend_picture(model.value(), {.to = {253, 720, 1280}, .trained = {129, 720, 1280}}).value();
+  EXPECT_EQ(plan.axes[0].wanted, 64);
+  EXPECT_EQ(std::get<Riflex>(option(plan, "riflex").scaling).pair, 4);
+}
+
+// 32 frames of the latents behind the first, 8/25 s each; 21 rows and 37 columns of 32 pixels.
+TEST(ExtendPicture, FractionsWithinTheirRangeMeetNothingNew) {
+  const auto plan = extend_fractions("LTXVideoTransformer3DModel", {.to = {257, 704, 1216}});
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->rule, "within_range");
+  EXPECT_DOUBLE_EQ(plan->axes[0].coordinate, 10.24);
+  EXPECT_EQ(plan->axes[0].range, 20);
+  EXPECT_EQ(plan->axes[1].coordinate, 672);
+  EXPECT_EQ(plan->axes[2].coordinate, 1184);
+  EXPECT_FALSE(extend_fractions("WanTransformer3DModel", {.to = {257, 704, 1216}}));
+}
+
+TEST(ExtendPicture, FractionsBeyondTheirRangeAreNamed) {
+  const auto plan = extend_fractions("LTXVideoTransformer3DModel", {.to = {601, 704, 1216}});
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->rule, "beyond_range");
+  EXPECT_TRUE(plan->reason.starts_with("time:")) << plan->reason;
+  ASSERT_EQ(plan->said.size(), 1u);
+  EXPECT_TRUE(plan->said.front()[1].starts_with("frame_rate 30")) << plan->said.front()[1];
 }
 
 TEST(ExtendPicture, RefusesWhatIsNoPicture) {

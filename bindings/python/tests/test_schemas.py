@@ -128,6 +128,10 @@ def test_extend_of_a_picture(size):
     check("extend-picture", printed("extend", "tests/data/doctor/flux-1-dev.json", "--to", size, "--json"))
 
 
+def test_extend_of_fractions():
+    check("extend-picture", printed("extend", "tests/data/doctor/ltx-video.json", "--to", "257x704x1216", "--json"))
+
+
 @pytest.mark.parametrize("name", models)
 def test_precision_and_extend(name):
     for schema, words in [("precision", ()), ("extend", ("--to", "131072")), ("extend", ("--to", "1M", "--train"))]:

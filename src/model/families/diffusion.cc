@@ -199,6 +199,10 @@ void read_diffusion(const Section& config, const Family& family) {
   // CogVideoX 1.5's, by which one token is of several frames, and its pipeline another.
   if (const Json* merged = config.raw("patch_size_t"); merged && !merged->is_null())
     note(notes, "patch_size_t", merged->text(), Origin::file, "patch_size_t");
+  if (picture.latents > 0)
+    if (const auto said = config.integer("in_channels in_dim", Range{.least = 1, .most = 65536});
+        said && said->value == picture.latents)
+      note(notes, "in_channels", std::to_string(said->value), Origin::file, said->key);
 
   if (rope) {
     rope->rope_theta = axial.rope_theta;

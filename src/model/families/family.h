@@ -214,6 +214,8 @@ struct FamilyPicture {
   std::string_view stretch_keys = {}, stretch = {};
   // axes rotate only where this key is true
   std::string_view only_with = {};
+  // channels of the latents by which a model is told whose VAE shrinks more; 0: none is known
+  std::int64_t latents = 0;
 };
 
 // Layers that are not alike.

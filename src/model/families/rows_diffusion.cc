@@ -87,10 +87,10 @@ constexpr Family diffusion[] = {
      .rope = {.theta = 10000}, .picture = {.keys = "axes_dim_rope", .dims = "32 32 32"}},
     {.types = "WanTransformer3DModel WanVACETransformer3DModel WanAnimateTransformer3DModel "
               "AnyFlowTransformer3DModel AnyFlowFARTransformer3DModel", .read = read_diffusion,
-     .sizes = {0, 40, 40, 0, 128}, .rope = {.theta = 10000}},
+     .sizes = {0, 40, 40, 0, 128}, .rope = {.theta = 10000}, .picture = {.latents = 48}},
     // The same, as the repository of Wan itself writes it: dim and num_heads.
     {.types = "WanModel", .read = read_diffusion, .sizes = {2048, 32, 16},
-     .rope = {.theta = 10000}},
+     .rope = {.theta = 10000}, .picture = {.latents = 48}},
     {.types = "SkyReelsV2Transformer3DModel", .read = read_diffusion, .sizes = {0, 32, 16, 0, 128},
      .rope = {.theta = 10000}},
     {.types = "WanAnimate2Transformer3DModel", .read = read_diffusion, .sizes = {5120, 40, 40},

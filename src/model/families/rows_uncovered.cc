@@ -131,7 +131,7 @@ constexpr Family uncovered[] = {
     {.types = "LTXVideoTransformer3DModel LTX2VideoTransformer3DModel "
               "SanaWMLTX2RefinerTransformer3DModel", .read = read_not_covered,
      .remark = "frequencies grow from π/2 to θ·π/2 over the whole width, at positions that are "
-               "fractions of 20 frames and of 2,048 pixels"},
+               "fractions of 20 seconds and of 2,048 pixels"},
     {.types = "MochiTransformer3DModel", .read = read_not_covered,
      .remark = "frequencies are learned for each head and axis, a tensor of the weights "
                "(pos_frequencies)"},
