@@ -5,8 +5,8 @@
 namespace posenc::detail {
 namespace {
 
-// What it has a class of its own for; the others run by transformers' code, where the version that is
-// installed beside it (4.51) knows them.
+// What it has a class of its own for; the others run by transformers' code, where the version that
+// is installed beside it (4.51) knows them.
 constexpr std::string_view tgi_families =
     "baichuan bloom cohere dbrx deepseek_v2 deepseek_v3 falcon galactica gemma gemma2 gemma3 "
     "gemma3_text gpt2 gpt_bigcode gpt_neox gptj granite idefics idefics2 idefics3 llama llama4 "

@@ -73,25 +73,14 @@ std::string type_of(const Section& whole, const Section& text) {
   return of_diffusers ? of_diffusers->value : std::string();
 }
 
-// Classes whose type is not their name in small letters.
-constexpr std::pair<std::string_view, std::string_view> types_of_classes[] = {
-    {"HunYuanDenseV1", "hunyuan_v1_dense"},
-    {"HunYuanMoEV1", "hunyuan_v1_moe"},
-    {"InternVLChat", "internvl_chat"},
-    {"MixFormerSequential", "mixformer-sequential"},
-    {"RW", "RefinedWebModel"},
-    {"RefinedWeb", "RefinedWeb"},
-    {"StableLMEpoch", "stablelm_epoch"},
-    {"Yi", "Yi"}};
-
 // "QWenLMHeadModel" is "qwen", "BailingMoeV2ForCausalLM" is "bailing_moe_v2".
 std::string type_of_class(std::string_view name) {
   for (const std::string_view end :
        {"ForCausalLM", "ForConditionalGeneration", "LMHeadModel", "ForSequenceClassification",
         "ForMaskedLM", "ForTokenClassification", "Model"})
     if (name.ends_with(end)) name.remove_suffix(end.size());
-  for (const auto& [short_name, type] : types_of_classes)
-    if (name == short_name) return std::string(type);
+  if (const std::string_view own = type_named_otherwise(name); !own.empty())
+    return std::string(own);
   const auto is_upper = [&](std::size_t at) {
     return at < name.size() && name[at] >= 'A' && name[at] <= 'Z';
   };

@@ -373,6 +373,9 @@ const Family* find_family(std::string_view model_type);  // null: not known
 
 // The family of a class whose files give the model_type of another one: Grok's say "git".
 std::string_view type_of_misnamed(std::string_view class_name);  // "": it is as the file says
+// Of a class without its ending ("StableLMEpoch") the type, where that is not its name in small
+// letters; else "".
+std::string_view type_named_otherwise(std::string_view class_name);
 
 // What an unknown family is read as: by Hugging Face's generic rule, or by what its file says
 // outright of its positions.
@@ -424,12 +427,12 @@ Reader read_m2m;
 Reader read_whisper;
 Reader read_vit;           // vision.cc
 Reader read_vision_alone;  // of a file whose other parts are not covered
-Reader read_detector;   // encoders of pictures' features that add sinusoids by axis: detectors.cc
-Reader read_prompts;    // what SAM makes of clicks, and where it is added: detectors.cc
-Reader read_resampler;  // learned queries that attend to a picture's features: resamplers.cc
-Reader read_sides;      // encoder and decoder of one build: parts.cc
-Reader read_parts;      // encoder and decoder with files of their own within the file
-Reader read_diffusion;  // diffusion.cc
+Reader read_detector;    // encoders of pictures' features that add sinusoids by axis: detectors.cc
+Reader read_prompts;     // what SAM makes of clicks, and where it is added: detectors.cc
+Reader read_resampler;   // learned queries that attend to a picture's features: resamplers.cc
+Reader read_sides;       // encoder and decoder of one build: parts.cc
+Reader read_parts;       // encoder and decoder with files of their own within the file
+Reader read_diffusion;   // diffusion.cc
 Reader read_recurrence;  // no layer attends: without_attention.cc
 Reader read_convolutions;
 Reader read_perceptrons;

@@ -62,6 +62,21 @@ std::string_view type_of_misnamed(std::string_view class_name) {
   return class_name == "Grok1ForCausalLM" ? "grok-1" : "";
 }
 
+std::string_view type_named_otherwise(std::string_view class_name) {
+  static constexpr std::pair<std::string_view, std::string_view> all[] = {
+      {"HunYuanDenseV1", "hunyuan_v1_dense"},
+      {"HunYuanMoEV1", "hunyuan_v1_moe"},
+      {"MixFormerSequential", "mixformer-sequential"},
+      {"RW", "RefinedWebModel"},
+      {"RefinedWeb", "RefinedWeb"},
+      {"StableLMEpoch", "stablelm_epoch"},
+      {"Yi", "Yi"},
+  };
+  const auto found =
+      std::ranges::find(all, class_name, &std::pair<std::string_view, std::string_view>::first);
+  return found == std::end(all) ? "" : found->second;
+}
+
 std::string_view inner_type(std::string_view outer) {
   const auto found = std::ranges::find(inner_types, outer, &Inner::outer);
   return found == std::end(inner_types) ? outer : found->inner;
