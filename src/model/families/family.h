@@ -140,6 +140,8 @@ struct FamilyRope {
   std::string_view stretch = {};
   // its own key for a factor of the base
   std::string_view ratio_key = {};
+  // its own word of YaRN multiplies cos and sin by 0.07 ln s + 1 (TeleChat 3)
+  bool flatter_yarn = false;
   // dynamic with alpha is NTK-aware (HunYuan)
   bool alpha = false;
   // ntk also divides every frequency by s^(2/d), over the base b·s (GTE)
@@ -422,12 +424,12 @@ Reader read_m2m;
 Reader read_whisper;
 Reader read_vit;           // vision.cc
 Reader read_vision_alone;  // of a file whose other parts are not covered
-Reader read_detector;   // encoders of pictures' features that add sinusoids by axis: detectors.cc
-Reader read_prompts;    // what SAM makes of clicks, and where it is added: detectors.cc
-Reader read_resampler;  // learned queries that attend to a picture's features: resamplers.cc
-Reader read_sides;      // encoder and decoder of one build: parts.cc
-Reader read_parts;      // encoder and decoder with files of their own within the file
-Reader read_diffusion;  // diffusion.cc
+Reader read_detector;    // encoders of pictures' features that add sinusoids by axis: detectors.cc
+Reader read_prompts;     // what SAM makes of clicks, and where it is added: detectors.cc
+Reader read_resampler;   // learned queries that attend to a picture's features: resamplers.cc
+Reader read_sides;       // encoder and decoder of one build: parts.cc
+Reader read_parts;       // encoder and decoder with files of their own within the file
+Reader read_diffusion;   // diffusion.cc
 Reader read_recurrence;  // no layer attends: without_attention.cc
 Reader read_convolutions;
 Reader read_perceptrons;
