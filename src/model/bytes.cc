@@ -41,11 +41,29 @@ OtherFile what_else(std::string_view text) {
 
 // By its keys.
 OtherFile what_else(const detail::Json& json) {
+  const auto word = [&](const char* key) -> std::string_view {
+    const detail::Json* value = json.find(key);
+    const auto* text = value ? value->get<std::string>() : nullptr;
+    return text ? std::string_view(*text) : std::string_view();
+  };
+  if (json.find("_diffusers_version") && word("_class_name").ends_with("Pipeline"))
+    return {"model_index.json of diffusers, which names the parts of a pipeline",
+            "give its folder transformer, or transformer/config.json within"};
+  if (json.find("_diffusers_version") && word("_class_name").ends_with("Scheduler"))
+    return {"the settings of a scheduler of noise", "give transformer/config.json of the pipeline"};
   if (json.find("model_type") || json.find("_class_name")) return {};
   const bool has_layers = json.find("num_hidden_layers") || json.find("hidden_size");
   if (!has_layers &&
       (json.find("added_tokens") || json.find("tokenizer_class") || json.find("vocab")))
     return {"a tokenizer's file", beside};
+  if (!has_layers && (json.find("image_processor_type") || json.find("feature_extractor_type") ||
+                      json.find("processor_class")))
+    return {"preprocessor_config.json, which says how pictures or sound are cut up", beside};
+  if (json.find("n_routed_experts") && json.find("dim") && json.find("n_layers"))
+    return {
+        "the configuration of an inference code of DeepSeek's own, whose class says what is not "
+        "in it",
+        "give the config.json that Hugging Face's classes read"};
   if (json.find("weight_map")) return {"an index of weights", beside};
   if (json.find("peft_type"))
     return {"the configuration of an adapter",
@@ -129,8 +147,18 @@ Expected<Model> detail::read_text_of_model(std::string_view text, std::string_vi
     return fail(name, "must describe a model", std::string(other.is), other.cure);
   const auto settings = litgpt_settings(text);
   POSENC_TRY(whole, settings ? Expected<Json>(*settings) : parse_json(text, name));
-  if (const auto config = whole.get<Json::Object>() ? from_other_names(whole) : std::nullopt)
-    return read_config_json(*config, name);
+  if (const auto config = whole.get<Json::Object>() ? from_other_names(whole) : std::nullopt) {
+    POSENC_TRY(model, read_config_json(*config, name));
+    if (!is_of_deepseek(whole)) return model;
+    // max_seq_len is the length of its table, and not of what was trained.
+    std::erase_if(model.warnings,
+                  [](const Warning& one) { return one.code == "factor_vs_lengths"; });
+    model.warnings.push_back(
+        {"family_remark",
+         "the configuration of DeepSeek's own inference code: what it does not say is the "
+         "default of its class ModelArgs (base 10000, YaRN by 40 of 4,096, max_seq_len 16,384)"});
+    return model;
+  }
   if (const auto config = of_tensorrt(whole)) return read_tensorrt(*config, name);
   // A draft as vLLM's speculators writes it: its layers have a configuration of their own.
   if (const Json* layers = whole.find("transformer_layer_config");

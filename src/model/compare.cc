@@ -32,6 +32,16 @@ std::int64_t reach(const Model& model) {
   return static_cast<std::int64_t>(std::min(furthest, 0x1p50));
 }
 
+std::int64_t widest_window(const Model& model) {
+  std::int64_t widest = 0;
+  for (const LayerGroup& group : model.groups) {
+    if (is_tower(group.stack) || !rope_of(group)) continue;
+    if (!group.window) return 0;
+    widest = std::max(widest, *group.window);
+  }
+  return widest;
+}
+
 const Rope* rope_of(const LayerGroup& group) {
   for (const Scheme& scheme : group.schemes)
     if (const Rope* rope = std::get_if<Rope>(&scheme)) return rope;

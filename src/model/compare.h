@@ -15,6 +15,9 @@ const Rope* rope_of(const LayerGroup& group);  // null: none of its schemes rota
 // The furthest length that a scaling of the model is made for: factor times trained length; 0 where
 // none says.
 std::int64_t reach(const Model& model);
+// How far back the layers that rotate look at most; 0 where one of them sees everything. Texts
+// beyond a length that is no shorter show no angle that it has not.
+std::int64_t widest_window(const Model& model);
 
 // By how much NTK-aware scaling stretches the context that a larger base of `now` means, layers
 // being as many as in `before`: s of b·s^(d/(d−2)); 1 where no base is larger.

@@ -392,8 +392,9 @@ Expected<Model> read_config_json(const Json& json, std::string_view name) {
   const auto outer = whole.word("model_type"), inner = model.word("model_type");
   read_text(reading, model, text);
   const auto by_class = whole.word("_class_name");
-  reading.model.family =
-      outer && (!by_class || by_class->value != reading.family) ? outer->value : reading.family;
+  const bool as_said = outer && (!by_class || by_class->value != reading.family) &&
+                       type_of_misnamed(first_class(whole)).empty();
+  reading.model.family = as_said ? outer->value : reading.family;
   if (const auto remark = outer_remark(reading.model.family); !remark.empty())
     reading.warn("family_remark", reading.model.family + ": " + std::string(remark));
   const auto dtype = text.word("torch_dtype dtype"), outer_dtype = whole.word("torch_dtype dtype");

@@ -1,5 +1,6 @@
 // Configurations of programs that have names of their own for what Hugging Face's files say:
-// OpenAI's Whisper (dims of its checkpoint), nanoGPT, and LitGPT, whose file is YAML.
+// OpenAI's Whisper (dims of its checkpoint), nanoGPT, DeepSeek's own inference, and LitGPT, whose
+// file is YAML.
 #pragma once
 
 #include <optional>
@@ -11,6 +12,10 @@ namespace posenc::detail {
 
 // The same in Hugging Face's words; nothing: it is none of these.
 std::optional<Json> from_other_names(const Json& whole);
+
+// Whether it is the configuration of DeepSeek's own inference code, which leaves to its class what
+// the scaling is.
+bool is_of_deepseek(const Json& whole);
 
 // LitGPT's model_config.yaml, as JSON of the same keys; nothing: it is another text.
 std::optional<Json> litgpt_settings(std::string_view text);

@@ -86,6 +86,51 @@ TEST(OtherNames, NanoGptIsGpt2) {
   EXPECT_FALSE(model_of(with(gpt, "\"bias\": false", "\"rope\": true")));
 }
 
+const std::string deepseek = R"({"vocab_size": 102400, "dim": 2048, "inter_dim": 10944,
+    "moe_inter_dim": 1408, "n_layers": 27, "n_dense_layers": 1, "n_heads": 16,
+    "n_routed_experts": 64, "n_shared_experts": 2, "n_activated_experts": 6, "q_lora_rank": 0,
+    "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128,
+    "mscale": 0.707})";
+
+TEST(OtherNames, DeepSeeksOwnFileHasItsClassesDefaults) {
+  const auto model = model_of(deepseek);
+  ASSERT_TRUE(model) << model.error().message();
+  EXPECT_EQ(model->family, "deepseek_v3");
+  EXPECT_EQ(model->context, 16384);
+  EXPECT_EQ(rope_of(*model).rope_theta, 10000);
+  EXPECT_EQ(rope_of(*model).pairing, Pairing::interleaved);
+  EXPECT_EQ(rope_of(*model).scaling, Scaling(Yarn{.factor = 40,
+                                                  .original_max_position_embeddings = 4096,
+                                                  .max_position_embeddings = 16384,
+                                                  .mscale = 0.707,
+                                                  .mscale_all_dim = 0.707,
+                                                  .scale_logits = true}));
+}
+
+TEST(OtherNames, DeepSeeksOwnFileOfAShortTableIsUnscaled) {
+  const auto model = model_of(with(deepseek, "\"dim\"", "\"max_seq_len\": 4096, \"dim\""));
+  ASSERT_TRUE(model) << model.error().message();
+  EXPECT_EQ(rope_of(*model).scaling, Scaling(Unscaled{}));
+}
+
+TEST(OtherNames, DeepSeeksOwnFilesOfAnotherKindAreNotMistrals) {
+  const auto model = model_of(with(deepseek, "kv_lora_rank", "o_lora_rank"));
+  ASSERT_FALSE(model);
+  EXPECT_TRUE(model.error().message().contains("DeepSeek's own")) << model.error().message();
+}
+
+TEST(OtherNames, FilesBesideAModelAreCalledByTheirName) {
+  const auto refusal = [](std::string_view text) {
+    const auto model = model_of(text);
+    return model ? std::string() : model.error().message();
+  };
+  EXPECT_TRUE(refusal(R"({"_class_name": "StableDiffusion3Pipeline", "_diffusers_version": "0.31",
+      "transformer": ["diffusers", "SD3Transformer2DModel"]})")
+                  .contains("transformer/config.json"));
+  EXPECT_TRUE(refusal(R"({"feature_extractor_type": "WhisperFeatureExtractor", "hop_length": 160})")
+                  .contains("preprocessor_config.json"));
+}
+
 TEST(OtherNames, AnotherYamlIsNone) { EXPECT_FALSE(model_of("n_embd: 768\nblock_size: 2048\n")); }
 
 }  // namespace

@@ -173,6 +173,7 @@ Expected<std::vector<Finding>> adapter_differences(const Model& base, std::strin
   std::vector<Finding> findings;
   const std::int64_t length = told.length;
   const auto& type = told.scaling;
+  if (length == 0 && told.packs_rows) return findings;
   if (length == 0) {
     findings.push_back(of_adapter(
         "adapter_length", Severity::note, {}, {},
@@ -199,9 +200,14 @@ Expected<std::vector<Finding>> adapter_differences(const Model& base, std::strin
   if (!type && told.whole) {
     findings.push_back(of_adapter(
         "training_beyond_context", Severity::warning, grouped(base.context), tokens,
-        "the weights are trained on texts longer than the model is made for, unscaled: angles that "
-        "it has never seen, which much training alone makes it learn; the configuration that is "
-        "saved still says " +
+        (told.prompt > 0 && told.prompt + told.answer == length
+             ? told.prompt_key + " " + grouped(told.prompt) + " + " + told.answer_key + " " +
+                   grouped(told.answer) + " = " + tokens + ": "
+             : "") +
+            "the weights are trained on texts longer than the model is made for, unscaled: angles "
+            "that "
+            "it has never seen, which much training alone makes it learn; the configuration that "
+            "is saved still says " +
             grouped(base.context),
         "set a scaling or a larger rope_theta in the config.json before training: posenc extend "
         "MODEL --to " +

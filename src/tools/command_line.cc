@@ -150,9 +150,13 @@ constexpr KnownFlag known_flags[] = {
     {"llama.cpp", "--grp-attn-n", "-gan"},
     {"llama.cpp", "--grp-attn-w", "-gaw"},
     {"llama.cpp", "--model-draft", "-md"},
+    {"llama.cpp", "--model-draft", "-hfd"},
+    {"llama.cpp", "--model-draft", "-hfrd"},
+    {"llama.cpp", "--model-draft", "--hf-repo-draft"},
     {"llama.cpp", "--ctx-size-draft", "-cd"},
     {"llama.cpp", "--context-shift", "", true},
     {"llama.cpp", "--predict", "-n"},
+    {"llama.cpp", "--predict", "--n-predict"},
     {"llama.cpp", "--rope-scaling", "LLAMA_ARG_ROPE_SCALING_TYPE"},  // variables
     {"llama.cpp", "--rope-scale", "LLAMA_ARG_ROPE_SCALE"},
     {"llama.cpp", "--rope-freq-base", "LLAMA_ARG_ROPE_FREQ_BASE"},

@@ -57,6 +57,23 @@ class Request {
                          .cure = std::move(cure)});
   }
 
+  // A length that the file does not promise, and no angle that training has not shown.
+  void beyond_by_windows(std::int64_t window, bool ends) {
+    const std::string asked = std::to_string(asked_);
+    const std::string longer = "max_position_embeddings " + asked + " in the config.json";
+    say("beyond_context", Severity::warning, grouped(told_.context), grouped(asked_),
+        std::string("more tokens than the file says") + (ends ? ": vLLM ends with an error" : "") +
+            "; no layer that rotates sees further back than " + grouped(window) +
+            " tokens (sliding_window), so that no scaling is wanted",
+        line_.engine == "vllm"
+            ? "VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 before the line, with --hf-overrides "
+              "'{\"max_position_embeddings\":" +
+                  asked + "}', which makes its table of cos and sin as long; a scaling would harm"
+        : line_.engine == "sglang"
+            ? "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 before the line, or " + longer
+            : longer + "; a scaling would harm");
+  }
+
   void beyond(std::int64_t reached) {
     const bool ends = line_.engine == "vllm" && !line_.find("--allow-longer");
     const bool overrules = line_.engine == "vllm" && !ends;
@@ -73,6 +90,9 @@ class Request {
                  "the table, which is bad text or an error of the GPU",
                  "--max-model-len 128000, or --config-format hf, whose config.json says how far "
                  "the model reaches");
+    if (const std::int64_t window = widest_window(told_);
+        window > 0 && window <= reached && told_.context > 0)
+      return beyond_by_windows(window, ends);
     say("beyond_context", Severity::warning, grouped(reached), grouped(asked_),
         ends ? "more tokens than the model is made for: vLLM ends with an error"
         : overrules

@@ -708,5 +708,35 @@ TEST(EngineCommand, WhatNoFlagAsksForIsTheEnginesReadingOfTheFile) {
   EXPECT_FALSE(at->message.contains("lose by it"));
 }
 
+TEST(EngineCommand, ALlamafileIsLlamaServerWithItsModel) {
+  EXPECT_EQ(by("llama-3-8b", "./Meta-Llama-3-8B.llamafile --server -c 32768").length, 32768);
+  EXPECT_FALSE(detail::read_command_line("chmod +x Meta-Llama-3-8B.llamafile"));
+}
+
+TEST(EngineCommand, NPredictIsNoMisspelledFlag) {
+  EXPECT_EQ(by("qwen3-8b", "llama-server -m m --n-predict 512 --ctx-size 8192").length, 8192);
+}
+
+// Whose every layer sees 32,768 tokens back.
+TEST(EngineCommand, WhereEveryLayerHasAWindowNoScalingIsWanted) {
+  const auto cure = [](const std::string& line, const char* window) {
+    const auto model = read_config(R"({"model_type": "mistral", "hidden_size": 4096,
+        "num_attention_heads": 32, "num_hidden_layers": 4, "max_position_embeddings": 32768,
+        "rope_theta": 100000000.0, "sliding_window": )" +
+                                   std::string(window) + "}");
+    const auto read = read_command(model.value_or(Model{}), line);
+    EXPECT_TRUE(read);
+    if (!read) return std::string();
+    const auto at = std::ranges::find(read->findings, "beyond_context", &Finding::code);
+    return at == read->findings.end() ? std::string() : at->cure;
+  };
+  const std::string vllm = "vllm serve M --max-model-len 65536",
+                    sglang = "python -m sglang.launch_server --model-path M --context-length 65536";
+  EXPECT_TRUE(cure(vllm, "32768").starts_with("VLLM_ALLOW_LONG_MAX_MODEL_LEN=1"));
+  EXPECT_TRUE(cure(sglang, "32768").starts_with("SGLANG_ALLOW_OVERWRITE"));
+  EXPECT_TRUE(cure(vllm, "null").starts_with("posenc extend"));
+  EXPECT_TRUE(cure(vllm, "65536").starts_with("posenc extend"));
+}
+
 }  // namespace
 }  // namespace posenc

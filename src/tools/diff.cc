@@ -101,7 +101,9 @@ class Differences {
     if (mine <= 0 || theirs <= 0 || mine == theirs) return;
     const bool alike = std::ranges::all_of(
         found_, [](const Finding& one) { return one.severity == Severity::note; });
-    const bool grew = theirs > mine && alike && rotates(b_);
+    const std::int64_t window = detail::widest_window(b_);
+    const bool shown = window > 0 && window <= mine;
+    const bool grew = theirs > mine && alike && rotates(b_) && !shown;
     if (asked_ > theirs && asked_ <= mine) {
       found_.push_back({.code = "context",
                         .severity = Severity::warning,

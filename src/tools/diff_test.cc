@@ -1,6 +1,7 @@
 // Two models, and what became of one: each slip here has been made by a program that people used.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -510,6 +511,22 @@ TEST(Diff, IndexersPairAndPick) {
   EXPECT_EQ(only(diff(glm(""), glm(R"(, "index_topk": 512)"))).code, "picked");
   EXPECT_EQ(only(diff(glm(""), glm(R"(, "rope_theta": 20000)"))).code, "rope_theta");
   EXPECT_EQ(only(diff(glm(""), glm(R"(, "indexer_types": ["full", "shared"])"))).code, "indexer");
+}
+
+TEST(Differences, ALongerPromiseOfWindowsShowsNoNewAngle) {
+  const auto severity = [](const char* window) {
+    const auto model = [&](const char* context) {
+      return *read_config(R"({"model_type": "mistral", "hidden_size": 512, "num_hidden_layers": 2,
+          "num_attention_heads": 8, "rope_theta": 1000000, "sliding_window": )" +
+                          std::string(window) + R"(, "max_position_embeddings": )" + context + "}");
+    };
+    const auto found = differences(model("4096"), model("16384"), 0);
+    const auto at = std::ranges::find(*found, "context", &Finding::code);
+    return at == found->end() ? Severity::error : at->severity;
+  };
+  EXPECT_EQ(severity("4096"), Severity::note);
+  EXPECT_EQ(severity("8192"), Severity::warning);
+  EXPECT_EQ(severity("null"), Severity::warning);
 }
 
 }  // namespace

@@ -70,12 +70,16 @@ class Doctor {
   Expected<void> engines_without_profile() {
     for (auto engine = engines_.begin(); engine != engines_.end();) {
       const auto known = find_engine(*engine);
-      const std::string name = engine->substr(0, engine->find('@'));
+      std::string name = engine->substr(0, engine->find('@'));
+      if (name == "mlc-llm" || name == "mlc") name = "mlc_llm";  // as it is called elsewhere
       if (known || !detail::is_known_without_profile(name)) {
         POSENC_CHECK(known);
         ++engine;
         continue;
       }
+      if (intent_)
+        for (Finding& finding : detail::known_of_program(name, intent(), options_.length))
+          add(std::move(finding), intent_->name, "", "", "by reports");
       add({.code = "program_unknown",
            .severity = Severity::note,
            .found = name,
@@ -509,7 +513,10 @@ class Doctor {
     constexpr double largest = 0x1p50, apart = 0.01;
     const bool bases = base && used && base->number > 1 && used->number > 1 &&
                        std::max(base->number, used->number) < largest;
-    const bool differ = bases && std::abs(base->number - used->number) > apart * base->number;
+    const bool by_itself = std::ranges::any_of(
+        log.remarks, [](const Finding& one) { return one.code == "stretched_by_engine"; });
+    const bool differ =
+        bases && !by_itself && std::abs(base->number - used->number) > apart * base->number;
     if (differ)
       add({.code = "rope_theta",
            .severity = used->number < base->number ? Severity::error : Severity::warning,
@@ -521,8 +528,6 @@ class Doctor {
                    "a model that was trained for it",
            .line = used->line},
           name, "", "", "told by the log");
-    const bool by_itself = std::ranges::any_of(
-        log.remarks, [](const Finding& one) { return one.code == "stretched_by_engine"; });
     const bool scaled = differ || by_itself || (scale && scale->number < 1);
     if (!trained || !runs || scaled || trained->number < 1 || runs->number <= trained->number ||
         runs->number > largest)
@@ -573,6 +578,7 @@ class Doctor {
     }
     if (told) add_all(detail::contradictions(*told), one.name, {}, "computed");
     if (!intent_) return need_model(one);
+    if (told && told->packs_rows) of_rows_packed(one);
     if (told && told->packs && std::ranges::any_of(intent().groups, [](const LayerGroup& group) {
           return group.mixer == Mixer::recurrence;
         }))
@@ -588,6 +594,24 @@ class Doctor {
     auto found = adapter_differences(intent(), one.text);
     if (!found) return cannot(one, found.error());
     add_all(*std::move(found), one.name, {}, "computed");
+  }
+
+  // Packed texts with pictures, to which a trainer gave positions of text.
+  void of_rows_packed(const Exhibit& one) {
+    const bool has_rows = std::ranges::any_of(intent().groups, [](const LayerGroup& group) {
+      const Rope* rope = is_tower(group.stack) ? nullptr : detail::rope_of(group);
+      return rope && !rope->mrope_section.empty();
+    });
+    if (!has_rows) return;
+    add({.code = "packing_ignored",
+         .severity = Severity::warning,
+         .found = "one row",
+         .message = "texts with pictures are packed, and this model's positions have three rows "
+                    "(M-RoPE): NeMo Automodel before July 2026 counts each packed text 0, 1, 2, … "
+                    "in one row, and pictures lose their rows and columns",
+         .cure = "update it, packed_sequence.pack_size: 0, or a post_tokenize_hook_fn that makes "
+                 "three rows; posenc check-positions looks at the ids that come out"},
+        one.name, "", "", "by reports");
   }
 
   void of_frequencies(Exhibit& one) {

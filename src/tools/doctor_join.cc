@@ -39,7 +39,10 @@ class Joined {
     }
     for (const Exhibit& one : out_.evidence) {
       if (one.kind == ExhibitKind::training) parts_of_ranks(one), lengths_of_settings(one);
-      if (one.kind == ExhibitKind::command) runs_with(one), runs_less(one);
+      if (one.kind == ExhibitKind::training) sum_of_settings(one);
+      if (one.kind == ExhibitKind::command || one.kind == ExhibitKind::training)
+        cut_by_trainer(one);
+      if (one.kind == ExhibitKind::command) draft_of_line(one), runs_with(one), runs_less(one);
       if (one.kind == ExhibitKind::log) covered_by(one);
     }
     if (!with("request_too_long")) return std::move(found_);
@@ -262,6 +265,97 @@ class Joined {
     }
   }
 
+  const Model* model() const {
+    const auto at = std::ranges::find_if(out_.evidence,
+                                         [](const Exhibit& one) { return one.model.has_value(); });
+    return at == out_.evidence.end() ? nullptr : &*at->model;
+  }
+
+  // llama.cpp's positions that do not follow, and a draft in the line.
+  void draft_of_line(const Exhibit& command) {
+    const auto line = read_command_line(command.text);
+    if (!line || line->engine != "llama.cpp") return;
+    const bool drafts = line->find("--model-draft") || command.text.contains("--spec-type") ||
+                        command.text.contains("mtp");
+    const bool shows =
+        command.text.contains("--image") || says("image slice") || says("for M-RoPE");
+    for (Diagnosed& one : out_.findings) {
+      Finding& finding = one.finding;
+      if (finding.code != "positions_not_consecutive" || !drafts ||
+          !finding.message.contains("Of three causes"))
+        continue;
+      finding.message =
+          std::string("llama.cpp stops: the line has a draft (-md, -hfd, MTP)") +
+          (shows ? ", and builds before May 2026 count a picture's tokens for its positions there, "
+                   "which are fewer under M-RoPE: what they cut from the cache is not what was "
+                   "guessed"
+                 : ", and what it left in the cache is not cut back before the next tokens");
+      finding.cure = std::string("update it; until then run without the draft") +
+                     (shows ? " where there are pictures" : "");
+    }
+  }
+
+  // verl stops at the sum of two settings, before anything is trained.
+  void sum_of_settings(const Exhibit& settings) {
+    const auto training = read_training(settings.text);
+    if (!training || training->prompt == 0) return;
+    const std::int64_t both = training->prompt + training->answer;
+    for (Diagnosed& one : out_.findings) {
+      Finding& finding = one.finding;
+      if (finding.code != "context_refused" || !finding.message.starts_with("verl stops")) continue;
+      const std::int64_t context = model() ? model()->context : 0;
+      if (context >= both) continue;
+      const std::string sum = training->prompt_key + " " + grouped(training->prompt) + " + " +
+                              training->answer_key + " " + grouped(training->answer) + " = " +
+                              grouped(both);
+      finding.expected = context > 0 ? grouped(context) : "";
+      finding.found = grouped(both);
+      finding.message = "verl stops: " + sum + " is more than the model's max_position_embeddings" +
+                        (context > 0 ? " " + grouped(context) : "");
+      const bool of_answer = training->answer >= training->prompt;
+      const std::int64_t other = of_answer ? training->prompt : training->answer;
+      const std::string key = of_answer ? training->answer_key : training->prompt_key;
+      finding.cure = (context > other ? key + " of at most " + std::to_string(context - other)
+                                      : "a smaller " + key + ", so that the two fit together") +
+                     "; or a model that reaches further, or posenc extend MODEL --to " +
+                     std::to_string(both) + " --train before training";
+      if (context > 0) drop("training_beyond_context");
+      return;
+    }
+  }
+
+  // The tokenizer's limit is one that the settings of a training gave it.
+  void cut_by_trainer(const Exhibit& settings) {
+    for (Diagnosed& one : out_.findings) {
+      Finding& finding = one.finding;
+      const auto limit = number_after(finding.expected, "");
+      if (finding.code != "tokenizer_limit" || !limit) continue;
+      for (const RoleTold& told_there : roles_in(settings.text)) {
+        constexpr std::string_view names[] = {"model_max_length", "model-max-length",
+                                              "max_seq_length",   "max_length",
+                                              "cutoff_len",       "sequence_len"};
+        if (told_there.number != *limit ||
+            std::ranges::find(names, told_there.key) == std::end(names))
+          continue;
+        const double context = model() ? static_cast<double>(model()->context) : 0;
+        finding.severity = Severity::warning;
+        finding.message =
+            finding.expected + " is " + told_there.key + " of " + settings.name +
+            ", which the trainer gives its tokenizer: a text of " + finding.found +
+            " tokens is cut there, and its end, often the answer, is not learned. No position is "
+            "wrong";
+        finding.cure = told_there.key + " above " + std::to_string(longest_text(finding)) +
+                       (context > *limit ? ", up to the " + told(context) + " of the model"
+                                         : ", as far as the model reaches (posenc explain MODEL)") +
+                       ", or leave such texts out";
+        return;
+      }
+    }
+  }
+  static std::int64_t longest_text(const Finding& finding) {
+    return std::llround(std::min(number_after(finding.found, "").value_or(0), 0x1p50));
+  }
+
   // Builds of other people's engines that hear other words.
   void of_forks() {
     for (Diagnosed& one : out_.findings) {
@@ -440,6 +534,31 @@ class Joined {
         "q8_0) or fewer layers on the GPU make room; tell clients the number that runs (/props)";
   }
 
+  // A line that has one slot shares nothing.
+  void of_one_slot(const CommandLine& line, Finding& finding) const {
+    const CommandFlag *all = line.find("--ctx-size"), *count = line.find("--parallel");
+    const double asked = all ? number_of_flag(*all).value_or(0) : 0,
+                 needed = number_after(finding.found, "").value_or(0);
+    const bool alone = count && number_of_flag(*count).value_or(0) == 1;
+    if (!alone || asked <= 0 || asked > 0x1p40 || needed > 0x1p40 ||
+        finding.code != "request_too_long")
+      return;
+    const Model* known = model();
+    const double reached = known ? static_cast<double>(std::max(known->context, reach(*known))) : 0;
+    finding.message = "the one slot has all of -c " + told(asked) +
+                      ", and the talk (instructions, history, files and answer) has grown past it";
+    const bool fits = reached > asked && needed <= reached;
+    finding.cure =
+        (fits ? "-c " + std::to_string(std::llround(reached)) + ", which is as far as the model " +
+                    "reaches" +
+                    (needed > asked ? " (at least " + std::to_string(std::llround(needed)) + ")"
+                                    : "")
+         : needed > asked ? "-c above " + std::to_string(std::llround(needed)) +
+                                ", as far as the model reaches (posenc explain MODEL)"
+                          : "a larger -c, as far as the model reaches (posenc explain MODEL)") +
+        "; or a client that keeps less: its context length at most what the server has, a new chat";
+  }
+
   // A limit below what the line asks for is none of the context: memory for keys is.
   // A scaling that the line has, and a refusal at the length that it does not lift.
   void lift_by_the_line() {
@@ -465,10 +584,12 @@ class Joined {
     const auto line = read_command_line(command.text);
     if (!line) return;
     if (line->engine == "llama.cpp") {
-      for (Diagnosed& one : out_.findings)
-        if (const auto limit = number_after(one.finding.expected, "");
-            one.finding.code == "request_too_long" && limit)
-          of_slots(*line, one.finding, *limit);
+      for (Diagnosed& one : out_.findings) {
+        if (one.finding.code != "request_too_long") continue;
+        const auto limit = number_after(one.finding.expected, "");
+        if (limit) of_slots(*line, one.finding, *limit);
+        of_one_slot(*line, one.finding);
+      }
       return;
     }
     double asked = 0;

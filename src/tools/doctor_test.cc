@@ -1118,5 +1118,102 @@ TEST(Doctor, JsonHasAMemberForEachQuestion) {
     EXPECT_TRUE(json.contains("\"" + std::string(key) + "\":")) << key;
 }
 
+// The position of a token that does not follow, and the line that started the server.
+TEST(Diagnose, ADraftInTheLineIsWhatPositionsDoNotFollow) {
+  const auto cure = [](const char* line) {
+    const Diagnosis found = diagnosed(
+        {text_exhibit("line", line),
+         text_exhibit("log",
+                      "init: the tokens have inconsistent sequence positions:\n"
+                      " for M-RoPE, it is required that the position satisfies: X < Y\n")});
+    const Finding* one = found_of(found, "positions_not_consecutive");
+    return one ? one->cure : "";
+  };
+  EXPECT_TRUE(cure("llama-server -m a.gguf --mmproj p.gguf -md d.gguf").contains("the draft"));
+  EXPECT_TRUE(cure("llama-server -m a.gguf --mmproj p.gguf").contains("-b and -ub"));
+}
+
+TEST(Diagnose, TheOnlySlotSharesNothing) {
+  const auto said = [](const std::string& line) {
+    const Diagnosis found = diagnosed(
+        {text_exhibit("line", line),
+         text_exhibit("log", "send_error: the request exceeds the available context size")});
+    const Finding* one = found_of(found, "request_too_long");
+    return one ? one->message + one->cure : "";
+  };
+  EXPECT_TRUE(said("llama-server -m m.gguf \\\n -c 8192 \\\n -np 1").contains("-c 8,192"));
+  EXPECT_TRUE(said("services:\n  l:\n    image: ghcr.io/ggml-org/llama.cpp:server\n    command:\n"
+                   "      - -c\n      - \"8192\"\n      - --parallel\n      - \"1\"\n")
+                  .contains("-c 8,192"));
+  EXPECT_TRUE(said("llama-server -m m.gguf -c 8192 -np 4").contains("shared among"));
+}
+
+TEST(Diagnose, VerlsSumIsToldWithoutItsModel) {
+  const Diagnosis found = diagnosed(
+      {text_exhibit("run",
+                    "python3 -m verl.trainer.main_ppo data.max_prompt_length=6000 "
+                    "data.max_response_length=2000"),
+       text_exhibit("log",
+                    "AssertionError: model context length should be greater than total sequence "
+                    "length")});
+  const Finding* sum = found_of(found, "context_refused");
+  ASSERT_TRUE(sum);
+  EXPECT_TRUE(sum->message.contains("6,000 + max_response_length 2,000 = 8,000"));
+  EXPECT_TRUE(sum->cure.starts_with("a smaller max_prompt_length")) << sum->cure;
+}
+
+TEST(Diagnose, ATokenizersLimitIsTheTrainersWhereItSetsOne) {
+  const auto severity = [](const char* settings) {
+    const Diagnosis found = diagnosed(
+        {text_exhibit("settings", settings),
+         text_exhibit("log",
+                      "Token indices sequence length is longer than the specified maximum "
+                      "sequence length for this model (5000 > 4096). Running")});
+    const Finding* one = found_of(found, "tokenizer_limit");
+    return one ? one->severity : Severity::error;
+  };
+  EXPECT_EQ(severity("deepspeed train.py --model_max_length 4096 --bf16 True"), Severity::warning);
+  EXPECT_EQ(severity("deepspeed train.py --model_max_length 8192 --bf16 True"), Severity::note);
+}
+
+TEST(Diagnose, PackedSamplesSeeEachOtherWithoutFlashAttention) {
+  const auto finds = [](const char* text) {
+    return found_of(diagnosed({text_exhibit("x", text)}), "packing_ignored") != nullptr;
+  };
+  EXPECT_TRUE(finds("args = SFTConfig(max_length=4096, packing=True)"));
+  EXPECT_TRUE(
+      finds("m = load(M, attn_implementation=\"flash_attention_2\")\n"
+            "args = SFTConfig(packing=True, packing_strategy=\"wrapped\")"));
+  EXPECT_FALSE(
+      finds("m = load(M, attn_implementation=\"flash_attention_2\")\n"
+            "t = SFTTrainer(model=m, packing=True)"));
+  EXPECT_FALSE(finds("args = SFTConfig(max_length=4096, packing=False)"));
+}
+
+TEST(Diagnose, APackOfTextAloneHasOneRowByRight) {
+  const auto finds = [](const char* model, const std::string& more) {
+    return found_of(
+               diagnosed({evidence_of(model), text_exhibit("x",
+                                                           "packed_sequence:\n  pack_size: 4096\n  "
+                                                           "pretokenize: true\n" +
+                                                               more)}),
+               "packing_ignored") != nullptr;
+  };
+  EXPECT_TRUE(finds("qwen2.5-vl-7b", ""));
+  EXPECT_FALSE(finds("qwen3-8b", ""));
+  EXPECT_FALSE(finds("qwen2.5-vl-7b", "dataset:\n  post_tokenize_hook_fn: my.rows\n"));
+}
+
+TEST(Diagnose, OfMlcLlmItSaysWhereTheListsChange) {
+  const auto message = [](const char* model) {
+    const Diagnosis found =
+        diagnosed({evidence_of(model)}, {.length = 9000, .engines = {"mlc_llm"}});
+    const Finding* one = found_of(found, "short_texts");
+    return one ? one->message : "";
+  };
+  EXPECT_TRUE(message("phi-4-mini").contains("texts of 9,000 want the long"));
+  EXPECT_EQ(message("qwen3-8b"), "");
+}
+
 }  // namespace
 }  // namespace posenc

@@ -56,7 +56,9 @@ void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine) {
   } else if (grave == out.findings.end()) {
     out.verdict = "Nothing wrong with position" + (length.empty() ? "" : " up to " + length);
     // What shows the fault may be just what could not be read.
-    if (const std::string unread = not_used(out); !unread.empty())
+    if (const Diagnosed* stretched = with(out, "stretched_by_engine"))
+      out.verdict = "Nothing wrong with position: " + stretched->finding.message;
+    else if (const std::string unread = not_used(out); !unread.empty())
       out.verdict += " in what could be read, which is not all: " + unread + " could not";
     else if (const Diagnosed* unknown = with(out, "engine_not_known"))
       out.verdict += " by posenc's own reading, and " + unknown->finding.message;

@@ -130,6 +130,10 @@ std::string arguments_on_lines(std::string_view text) {
   for (const std::string_view call : {"GRPOConfig(", "SFTConfig(", "DPOConfig(", "RLOOConfig("})
     if (const std::size_t at = text.find(call); at != text.npos)
       start = std::min(start, at + call.size());
+  // Of before TRL 0.13, or whose configuration is made elsewhere.
+  constexpr std::string_view trainer = "SFTTrainer(";
+  if (const std::size_t at = text.find(trainer); start == text.npos && at != text.npos)
+    start = at + trainer.size();
   if (start == text.npos || text.contains("Traceback")) return {};
   std::string lines = "\n";
   int depth = 0;
@@ -138,6 +142,12 @@ std::string arguments_on_lines(std::string_view text) {
     if (c == ')' || c == ']' || c == '}') --depth;
     if (depth < 0) break;
     lines += c == ',' && depth == 0 ? '\n' : c;
+  }
+  // How the model was loaded stands elsewhere.
+  constexpr std::string_view attention = "attn_implementation=";
+  if (const std::size_t at = text.find(attention); at != text.npos && !lines.contains(attention)) {
+    const std::string_view word = text.substr(at, 60);
+    lines += "\n" + std::string(word.substr(0, word.find_first_of(",)\n")));
   }
   return lines;
 }
@@ -291,7 +301,8 @@ Exhibit text_exhibit(std::string name, std::string text) {
               (training->serves ? "a command line" : "the settings of a training") +
                   (training->trainer.empty() ? "" : " of " + training->trainer));
   }
-  if (std::string call = arguments_on_lines(trimmed); detail::is_training(call)) {
+  if (std::string call = arguments_on_lines(trimmed);
+      detail::is_training(call) || call.contains("packing=True")) {
     text = std::move(call);
     return as(ExhibitKind::training, "the settings of a training, in Python");
   }

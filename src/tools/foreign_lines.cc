@@ -140,7 +140,41 @@ std::optional<Finding> pairs_of_deepseek_vl(const Model& model) {
                      "language_config"};
 }
 
+// MLC LLM handed its cache one of LongRoPE's two lists, whatever the text (mlc-llm#3375).
+std::optional<Finding> one_list_of_mlc(const Model& model, std::int64_t length) {
+  for (const LayerGroup& group : model.groups) {
+    const Rope* rope = is_tower(group.stack) ? nullptr : rope_of(group);
+    const auto* longrope = rope ? std::get_if<LongRope>(&rope->scaling) : nullptr;
+    if (!longrope) continue;
+    const std::int64_t trained = longrope->original_max_position_embeddings;
+    const std::string side = length == 0 ? ""
+                                         : ", so that texts of " + grouped(length) + " want the " +
+                                               (length > trained ? "long" : "short") + " ones";
+    return Finding{.code = "short_texts",
+                   .severity = Severity::warning,
+                   .found = "one list",
+                   .message =
+                       "MLC LLM before November 2025 took one of LongRoPE's two lists for "
+                       "all texts: the file has short factors up to " +
+                       grouped(trained) + " tokens and long ones beyond" + side +
+                       "; what a newer one takes is not known",
+                   .cure =
+                       "update MLC LLM and TVM, compile the model anew, and compare answers "
+                       "on both sides of " +
+                       grouped(trained) + " (posenc identify reads its tensors)"};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+std::vector<Finding> known_of_program(std::string_view word, const Model& model,
+                                      std::int64_t length) {
+  std::vector<Finding> found;
+  if (word == "mlc_llm")
+    if (auto lists = one_list_of_mlc(model, length)) found.push_back(*std::move(lists));
+  return found;
+}
 
 ForeignLine foreign_line(std::string_view line, const Model* model) {
   ForeignLine out;
@@ -159,6 +193,7 @@ ForeignLine foreign_line(std::string_view line, const Model* model) {
   const std::vector<RoleTold> roles = roles_in(line);
   out.judged = out.judged || !roles.empty();
   for (Finding& one : judge_roles(model, roles)) keep(std::move(one));
+  for (Finding& one : known_of_program(program.word, *model, 0)) keep(std::move(one));
   if (program.word == "mlx_vlm") {
     keep(scaling_of_pictures(*model));
     keep(base_of_gemma3(*model));

@@ -1,6 +1,7 @@
 // Command lines of programs that have no profile: what is known of position in them all the same.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -15,5 +16,10 @@ struct ForeignLine {
 // A length beyond what the model is made for, frames beyond those of its training, a scaling that
 // the program is known not to read. Without a model (null) what the line alone says.
 ForeignLine foreign_line(std::string_view line, const Model* model);
+
+// What is known of a program that is named alone, by its word in programs.cc, for texts of `length`
+// tokens; 0: nobody says.
+std::vector<Finding> known_of_program(std::string_view word, const Model& model,
+                                      std::int64_t length);
 
 }  // namespace posenc::detail

@@ -89,8 +89,10 @@ class LogDifferences {
     if (!rope) return;
     // Layers with a window may rotate by a base of their own, of which these lines do not tell.
     const bool others = group.window && bases_differ();
+    // koboldcpp's own, which its line says and nobody has to mend.
+    const bool as_meant = remark_of("stretched_by_engine") != nullptr;
     if (const LogSaid* base = used("base_used", "base");
-        base && !others && base->number > 1 && !is_of_a_layer(base->number))
+        base && !others && !as_meant && base->number > 1 && !is_of_a_layer(base->number))
       rope->rope_theta = base->number;
     if (const LogSaid* halves = log_.find("halves"))
       rope->pairing = halves->number == 1 ? Pairing::halves : Pairing::interleaved;
@@ -510,9 +512,36 @@ class LogDifferences {
     compare("kv_heads", first->geometry.kv_heads);
   }
 
+  const Finding* remark_of(std::string_view code) const {
+    const auto at = std::ranges::find(log_.remarks, code, &Finding::code);
+    return at == log_.remarks.end() ? nullptr : &*at;
+  }
+
+  // A key of the file's own that says less than the model is made for: whoever made the file wrote
+  // it, and engines serve no more.
+  bool shorter_by_key(const LogSaid& trained) {
+    const LogSaid* key = log_.find("context_key");
+    if (!key || trained.number >= static_cast<double>(model_.context)) return false;
+    findings_.push_back(
+        {.code = "context",
+         .severity = Severity::warning,
+         .expected = grouped(model_.context),
+         .found = grouped(std::llround(trained.number)),
+         .message = "the GGUF's own " + key->text +
+                    " is less than the model is made for: llama.cpp and Ollama serve no more than "
+                    "that, and the rotation is not touched",
+         .cure = "pull or download the model again, whose makers mend such files, or another GGUF; "
+                 "llama.cpp: --override-kv " +
+                 key->text + "=int:" + std::to_string(model_.context),
+         .line = trained.line});
+    return true;
+  }
+
   void context(const Model& told, std::int64_t length) {
     const LogSaid *trained = positive("context"), *asked = positive("n_ctx");
-    if (trained && model_.context > 0 && trained->number != static_cast<double>(model_.context))
+    const bool differs =
+        trained && model_.context > 0 && trained->number != static_cast<double>(model_.context);
+    if (differs && !shorter_by_key(*trained))
       findings_.push_back({.code = "context",
                            .severity = Severity::warning,
                            .expected = grouped(model_.context),
@@ -524,7 +553,8 @@ class LogDifferences {
     if (!asked || length > 0) return;
     const double made_for = static_cast<double>(std::max(model_.context, detail::reach(told)));
     if (multiplied_twice(*asked)) return;
-    if (made_for > 0 && asked->number > made_for)
+    const bool stretched = remark_of("stretched_by_engine") && asked->number > made_for;
+    if (made_for > 0 && asked->number > made_for && !stretched)
       findings_.push_back({.code = "beyond_context",
                            .severity = Severity::warning,
                            .expected = grouped(std::llround(made_for)),

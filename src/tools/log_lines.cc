@@ -219,6 +219,7 @@ class LogReader {
     }
     wrapped(whole);
     numbers_of_the_slot();
+    cause_of_positions(in_batches(whole), whole);
     ollama_.judge(log_);
     of_sequences();
     if (log_.known == 0)
@@ -269,6 +270,7 @@ class LogReader {
     // "14: FLOAT32    |        1 | qwen3.rope.freq_base = 1000000.0" of gguf-dump.
     if (const std::size_t bar = line.rfind(" | "); bar != line.npos && line.contains(" = "))
       key_of_gguf(": " + std::string(line.substr(bar + 3)));
+    plain_key_of_gguf(line);
     if (line.contains("update_slots") && line.contains(" n_past="))  // of ik_llama.cpp
       if (const auto rest = behind(" n_ctx=")) say("n_ctx", *rest);
     if (const auto rest = behind("Unknown RoPE type: "))
@@ -300,6 +302,7 @@ class LogReader {
     view_of_heads(line);
     scaling_without_code(line);
     null_dictionary(line);
+    dictionary_in_a_cache(line);
     ollama_.read(line, line_, log_);
     suspicious(line);
     consecutive(line);
@@ -444,6 +447,23 @@ class LogReader {
                     "file is right, and a scaling written into it would change the model"});
   }
 
+  // get_rope(…, rope_scaling) behind lru_cache, whose arguments must be hashable: a dictionary is
+  // none.
+  void dictionary_in_a_cache(std::string_view line) {
+    if (!line.contains("unhashable type: 'dict'")) return;
+    const auto of_rope = [](std::string_view text) {
+      return text.contains("get_rope") || text.contains("rope_scaling") ||
+             text.contains("rope_parameters") || text.contains("rotary_emb");
+    };
+    if (!of_rope(nearby_) && std::ranges::none_of(before_, of_rope)) return;
+    remark({.code = "transformers_mismatch",
+            .message = "the code keeps rotations by their arguments (lru_cache), of which "
+                       "rope_scaling is a dictionary now: transformers 5 makes one for every "
+                       "model, and of rope_type default it scales nothing; 4 has None there",
+            .cure = "pip install 'transformers<5', or a newer version of the program (nano-vllm); "
+                    "the file is right, unless it has a scaling, which this code does not take"});
+  }
+
   // raise ValueError(f"Unknown … {name}"), as a traceback quotes it.
   static bool is_source_of_an_error(std::string_view line) {
     const std::string_view text = trimmed(line);
@@ -506,7 +526,8 @@ class LogReader {
   void consecutive(std::string_view line) {
     const auto last = number_after(line, "for sequence 0 is X = "),
                next = number_after(line, "have a starting position of Y = ");
-    const bool of_draft = line.contains("ctx_dft") || line.contains("speculative batch");
+    const bool of_draft = line.contains("ctx_dft") || line.contains("speculative batch") ||
+                          line.contains("draft: llama_decode returned");
     if (!last && !next && !of_draft) return;
     const auto at = std::ranges::find(log_.remarks, "positions_not_consecutive", &Finding::code);
     if (at == log_.remarks.end()) return;
@@ -525,6 +546,59 @@ class LogReader {
     if (next) at->found = grouped(std::llround(std::min(*next, most)));
   }
 
+  // Pictures that are decoded in several batches, as the log counts them, and the tokens of one:
+  // "decoding image batch 2/3, n_tokens_batch = 512".
+  struct Batches {
+    double count = 0, tokens = 0;
+  };
+  static Batches in_batches(std::string_view text) {
+    constexpr std::string_view marker = "decoding image batch ";
+    Batches out;
+    for (std::size_t at = text.find(marker); at != text.npos; at = text.find(marker, at + 1)) {
+      const std::string_view line = text.substr(at, text.substr(at).find('\n'));
+      const auto count = number_after(line, "/");
+      if (!count || *count <= out.count || *count > 0x1p20) continue;
+      out.count = *count;
+      out.tokens = number_after(line, "n_tokens_batch = ").value_or(0);
+    }
+    return out;
+  }
+
+  // Tokens of the prompt before, as llama-server says it.
+  static bool reuses_a_cache(std::string_view text) {
+    if (text.contains("reusing chunk") || text.contains("restored context checkpoint")) return true;
+    constexpr std::string_view cached = "cached n_tokens = ";
+    for (std::size_t at = text.find(cached); at != text.npos; at = text.find(cached, at + 1))
+      if (number_after(text.substr(at), cached).value_or(0) > 0) return true;
+    return false;
+  }
+
+  // Which of the causes it is, where other lines tell.
+  void cause_of_positions(const Batches& batches, std::string_view text) {
+    const auto at = std::ranges::find(log_.remarks, "positions_not_consecutive", &Finding::code);
+    if (at == log_.remarks.end() || at->message.contains("the draft's context")) return;
+    // llama.cpp asks for Y = X + 1 where the model has one position a token.
+    const bool one_axis = text.contains("remain consecutive") && !text.contains("M-RoPE");
+    if (batches.count > 1) {
+      const double tokens = std::min(batches.count * batches.tokens, 0x1p40);
+      const std::string most = tokens > 0 ? std::to_string(std::llround(tokens)) : "LENGTH";
+      at->message = "llama.cpp stops within a picture, which " +
+                    grouped(std::llround(batches.count)) +
+                    " batches share: under M-RoPE its tokens have one position in time, so that "
+                    "the second batch begins where the first did, and builds before November 2025 "
+                    "take that for a fault";
+      at->cure = "update llama.cpp (LM Studio: its runtime); until then -b " + most + " -ub " +
+                 most + ", as many as the picture's tokens, or a smaller picture";
+    } else if (one_axis || reuses_a_cache(text)) {
+      at->message =
+          "llama.cpp stops: the new tokens do not follow the last cached position. The server "
+          "reused a cache that it could not cut back (recurrent layers, a sliding window, or "
+          "pictures under M-RoPE, which take fewer positions than tokens)";
+      at->cure =
+          "update it; until then start it without reuse: --cache-reuse 0 --no-cache-prompt, -np 1";
+    }
+  }
+
   // "  10:   llama.rope.freq_base f32 = 500000.000000"
   void key_of_gguf(std::string_view text) {
     const std::size_t colon = text.find(':'), equals = text.find(" = ");
@@ -533,6 +607,29 @@ class LogReader {
     const std::string_view key = name.substr(0, name.find(' '));
     for (const LogName& one : key_endings)
       if (key.ends_with(one.printed)) say(one.what, trimmed(text.substr(equals + 3)));
+  }
+
+  // "gemma3.context_length    131072", as `ollama show -v`, its library and people write it.
+  void plain_key_of_gguf(std::string_view line) {
+    const std::string_view text = trimmed(line);
+    const std::size_t end = text.find_first_of(" \t:=\"");
+    constexpr std::size_t longest_key = 80;
+    if (end == text.npos || end == 0 || end > longest_key) return;
+    const std::string_view key = text.substr(0, end);
+    const std::size_t value = text.find_first_not_of(" \t:=\"", end);
+    if (value == text.npos || !std::string_view("0123456789").contains(text[value])) return;
+    // In front stands an architecture; settings of programs have keys that end alike.
+    const std::string_view arch = key.substr(0, key.find('.'));
+    constexpr std::string_view others[] = {"model",  "llm",     "engine", "server", "config",
+                                           "client", "trainer", "data",   "vllm",   "rollout"};
+    if (std::ranges::find(others, arch) != std::end(others)) return;
+    for (const LogName& one : key_endings) {
+      if (arch.empty() || key.substr(arch.size()) != one.printed) continue;
+      std::string digits(text.substr(value));
+      std::erase(digits, ',');
+      say(one.what, digits);
+      if (one.what == "context") log_.said["context_key"] = {0, printable(key), line_};
+    }
   }
 
   void dict(std::string_view line, std::string_view name) {

@@ -29,6 +29,16 @@ constexpr std::string_view extend = "posenc extend MODEL --to LENGTH plans a lon
                                "load it with a Context Length above that (the model's load "
                                "settings, or lms load MODEL --context-length LENGTH)";
 
+constexpr std::string_view no_whole_factor =
+    "transformers before 4.43 takes no whole number for the factor, and stops";
+constexpr std::string_view
+    dictionary_of_five =
+        "code for transformers 4 takes any rope_scaling for a scaling, and transformers 5 gives "
+        "every model a dictionary there: of rope_type default it scales nothing",
+    update_the_program =
+        "pip install 'transformers<5', or a newer version of the program (nano-vllm, mini-sglang); "
+        "the file is right";
+
 constexpr std::string_view
     older_rope_function =
         "the model's own code (trust_remote_code), or a library, was written for another "
@@ -36,6 +46,25 @@ constexpr std::string_view
         "ones read them of the configuration",
     take_its_transformers =
         "take the transformers that the model's card names, or a newer revision of its code";
+
+constexpr std::string_view
+    of_openvino =
+        "OpenVINO compiles a model for an NPU with room for prompts up to MAX_PROMPT_LEN, "
+        "1,024 where nobody sets it: no limit of the model",
+    room_of_openvino =
+        "MAX_PROMPT_LEN above the prompt, a property of the pipeline (plugin_config of OpenVINO "
+        "Model Server, whose versions before model_server#3703 do not hand it on), or a smaller "
+        "picture";
+
+constexpr std::string_view
+    not_consecutive =
+        "llama.cpp stops: the new tokens do not follow the last cached position. Of three causes, "
+        "in this order: pictures under M-RoPE that several batches share (the log then says image "
+        "batch 2/3), a draft (-md, -hfd, MTP) that counts a picture's tokens for its positions, a "
+        "cache that was reused and could not be cut back (recurrent layers, a sliding window)",
+    make_consecutive =
+        "update it; until then -b and -ub of at least a picture's tokens, no draft, or no reuse: "
+        "--cache-reuse 0 --no-cache-prompt, -np 1";
 
 // The first that a line has counts.
 constexpr Message messages[] = {
@@ -71,13 +100,28 @@ constexpr Message messages[] = {
      "the "
      "factor, other engines by the lengths",
      "posenc lint FILE says which of the three is wrong"},
+    {"'s factor field must be a float > 1", "", "transformers_too_old", error, no_whole_factor,
+     "write it with a point in rope_scaling"},
     {"'s factor field must be a float", "", "factor_spelling", note,
-     "a factor written as 4 instead of 4.0: the same number, and a warning of transformers alone",
+     "a whole number where transformers means one with a point: the same number, and a warning of "
+     "transformers alone",
      ""},
+    {"model context length should be greater than total sequence length", "", "context_refused",
+     error,
+     "verl stops: the longest prompt and the longest answer together are more than the model's "
+     "max_position_embeddings",
+     "lower max_response_length or max_prompt_length until both fit together; beyond that posenc "
+     "extend MODEL --to LENGTH --train"},
+    {"assert rope_scaling is None", "", "transformers_mismatch", error, dictionary_of_five,
+     update_the_program},
     {"run out of tokens", "", "request_too_long", warning,
      "prompt and answer have come to session_len: a talk that grows is refused from there on",
      "--session-len up to what the model reaches (posenc explain MODEL), or a client that leaves "
      "older messages out"},
+    {"may only process input embeddings up to", "tokens. ", "prompt_limit", warning, of_openvino,
+     room_of_openvino, "embeddings up to "},
+    {"may only process prompts up to", "tokens. ", "prompt_limit", warning, of_openvino,
+     room_of_openvino, "prompts up to "},
     {"Unsupported property MAX_PROMPT_LEN by CPU plugin", "", "engine_too_old", error,
      "MAX_PROMPT_LEN is of the NPU, and this OpenVINO GenAI hands it to the parts of the model "
      "that "
@@ -482,6 +526,20 @@ constexpr Message messages[] = {
      "a request was longer than what SGLang was started for", longer, "context length of "},
     {"exceeds the maximum allowed length", "Input length (", "request_too_long", warning,
      "a request was longer than what SGLang was started for", longer, "allowed length ("},
+    {"should not exceed max_num_tokens", "prompt length (", "prompt_limit", warning,
+     "max_num_tokens is what TensorRT-LLM computes at once, and without chunked prefill a prompt "
+     "must fit into it whole: no limit of the model, and max_tokens has no part in it",
+     "max_num_tokens above the prompt (LLM(max_num_tokens=…), trtllm-serve --max_num_tokens), or "
+     "enable_chunked_prefill: true",
+     "max_num_tokens ("},
+    {"cannot be greater than model context_length", "max_length (", "prompt_limit", error,
+     "ONNX Runtime GenAI: max_length counts prompt and answer together, and is more than "
+     "context_length of genai_config.json",
+     "max_length (what is set for it, or the prompt and the answer asked for) at most LIMIT; a "
+     "larger context_length where the export and the model (posenc explain MODEL) reach further",
+     "context_length ("},
+    {"exceed context limit: ", "", "request_too_long", warning,
+     "prompt and answer count together, and the server takes fewer", longer},
     {"should not exceed max_seq_len", "prompt length (", "request_too_long", warning,
      "prompt and answer are longer than what TensorRT-LLM was built or started for",
      "--max_seq_len LENGTH", "max_seq_len ("},
@@ -584,15 +642,9 @@ constexpr Message messages[] = {
      "llama.cpp refuses the file: rope.dimension_count is not the size of a head",
      "convert it anew", "expected "},
     {"sequence positions remain consecutive", "", "positions_not_consecutive", error,
-     "llama.cpp stops: the new tokens do not follow the last cached position. The server reused a "
-     "cache that it could not cut back (recurrent layers, a sliding window, or pictures under "
-     "M-RoPE, which take fewer positions than tokens)",
-     "update it; until then start it without reuse: --cache-reuse 0 --no-cache-prompt, -np 1"},
-    {"inconsistent sequence positions", "", "positions_not_consecutive", error,
-     "llama.cpp stops: the new tokens do not follow the last cached position. The server reused a "
-     "cache that it could not cut back (recurrent layers, a sliding window, or pictures under "
-     "M-RoPE, which take fewer positions than tokens)",
-     "update it; until then start it without reuse: --cache-reuse 0 --no-cache-prompt, -np 1"},
+     not_consecutive, make_consecutive},
+    {"inconsistent sequence positions", "", "positions_not_consecutive", error, not_consecutive,
+     make_consecutive},
     {"failed to find free space in the KV cache", "", "context_full", warning,
      "the cache is full: prompts and answers of all slots have more tokens than -c together",
      longer},
@@ -643,8 +695,10 @@ constexpr Message messages[] = {
      "texts in pieces that fit, truncate: true, or a model made for more (nomic-embed-text, "
      "bge-m3); options.num_ctx helps up to the file's context alone"},
     {"Automatic RoPE Scaling: Using (", "base:", "stretched_by_engine", note,
-     "koboldcpp raised the base by itself, as --contextsize is beyond what the file is made for",
-     "--ropeconfig SCALE BASE sets a scaling that the model was trained with"},
+     "koboldcpp raised the base by itself (NTK-aware), as --contextsize is beyond what the file is "
+     "made for: texts reach further, and short ones lose a little",
+     "--contextsize as the file has it, where that is not wanted; --ropeconfig SCALE BASE sets a "
+     "scaling that the model was trained with"},
     {"\"prompt_eval_count\":", "prompt_eval_count\":", "prompt_counted", note,
      "so many tokens of the prompt were evaluated: Ollama counts neither what its cache held of "
      "the "
@@ -757,6 +811,31 @@ void of_old_words(Finding& finding, std::string_view line) {
       "is the same rotation";
 }
 
+// "must be a float > 1, got 8": a whole number, or one that is too small.
+void of_factor(Finding& finding, std::string_view line) {
+  constexpr std::string_view got = ", got ";
+  const std::size_t at = line.find(got);
+  if (at == line.npos) return;
+  const std::string_view value = line.substr(at + got.size());
+  finding.found = printable(value.substr(0, value.find_first_of(" \"'\n\r")), 20);
+  const bool is_whole =
+      !finding.found.empty() && finding.found.find_first_not_of("0123456789") == std::string::npos;
+  const bool stops = finding.severity == error || line.contains("ValueError");
+  if (!is_whole) {
+    finding.code = "factor_vs_lengths";
+    finding.severity = stops ? error : warning;
+    finding.message = "transformers takes a factor of more than 1, and the file has another";
+    finding.cure = "the factor is the new length over the trained one: posenc lint FILE";
+  } else if (stops) {
+    finding.code = "transformers_too_old";
+    finding.severity = error;
+    finding.message = no_whole_factor;
+    finding.cure = "write " + finding.found +
+                   ".0 in rope_scaling, which is the same number, or pip install -U transformers "
+                   "(4.43 or later)";
+  }
+}
+
 // The number that ends just before `behind`.
 std::optional<double> number_before(std::string_view line, std::string_view behind) {
   const std::size_t end = line.find(behind);
@@ -772,7 +851,10 @@ std::optional<double> number_before(std::string_view line, std::string_view behi
 // What a refusal says of the prompt and of the answer that the client asks for: OpenAI's words and
 // those of older vLLM, vLLM's since 2026, SGLang's.
 void of_prompt_and_answer(Finding& finding, std::string_view line, std::string_view limit) {
-  const auto most = number_after(line, limit);
+  auto most = number_after(line, limit);
+  // "174167 + 64000 > 200000", of Anthropic.
+  constexpr std::string_view sum = "context limit: ";
+  if (const std::size_t at = line.find(sum); at != line.npos) line.remove_prefix(at);
   auto prompt = number_before(line, " in the messages"),
        answer = number_before(line, " in the completion");
   if (!prompt || !answer)
@@ -780,10 +862,16 @@ void of_prompt_and_answer(Finding& finding, std::string_view line, std::string_v
   if (!prompt || !answer)
     prompt = number_before(line, " tokens from the input messages"),
     answer = number_before(line, " tokens for the completion");
-  if (!prompt || !answer || !most || *most > 0x1p50) return;
+  if (line.starts_with(sum)) {
+    prompt = number_after(line, sum), answer = number_after(line, " + "),
+    most = number_after(line, " > ");
+  }
+  if (!prompt || !answer || !most || *most > 0x1p50 || *prompt + *answer > 0x1p50) return;
   constexpr std::string_view owner =
       "; a server of your own can be started for more tokens, one of a provider cannot";
   const auto told = [](double number) { return grouped(std::llround(number)); };
+  if (finding.expected.empty())
+    finding.expected = told(*most), finding.found = told(*prompt + *answer);
   if (*prompt >= *most) {
     finding.message = "the messages alone have " + told(*prompt) +
                       " tokens, more than the server takes; the answer has no part in it";
@@ -865,17 +953,25 @@ std::optional<Finding> message_of(std::string_view line) {
     if (const auto rows = number_after(line.substr(line.rfind('<')), "<"); rows && *rows < 0x1p50)
       finding.found = grouped(std::llround(*rows));
   if (finding.code == "transformers_too_old") of_old_words(finding, line);
+  if (const std::size_t at = finding.cure.find("LIMIT"); at != finding.cure.npos)
+    if (const auto most = number_after(line, known->limit); most && *most < 0x1p50)
+      finding.cure.replace(at, std::string_view("LIMIT").size(),
+                           std::to_string(std::llround(*most)));
   if (finding.code == "context_refused" && line.contains("derived context_length"))
     of_derived(finding, line);
   if (finding.code == "answer_shortened") of_answer(finding, line, known->limit);
   if (finding.code == "request_too_long") of_prompt_and_answer(finding, line, known->limit);
   if (finding.code == "scaling_by_length") {
     if (!finding.found.empty()) finding.found = "factor " + finding.found;
+  } else if (finding.code == "stretched_by_engine") {
+    if (const auto base = number_after(line, known->number))
+      finding.found = "base " + number_text(*base);
   } else if (finding.code == "axes_sum") {
     of_axes(finding, number_after(line, known->number).value_or(0));
-  } else if (known->limit.empty() && !finding.found.empty()) {
+  } else if (known->limit.empty() && finding.expected.empty() && !finding.found.empty()) {
     finding.found += " tokens";
   }
+  if (line.contains("'s factor field must be")) of_factor(finding, line);
   return finding;
 }
 

@@ -848,5 +848,106 @@ TEST(LogDifferences, BesideAModelAnErrorOfATableHasItsLength) {
                   .message.contains("4,096 tokens"));
 }
 
+// What llama.cpp prints where a new token does not follow, with M-RoPE's words.
+const char* const not_behind =
+    "init: the tokens of sequence 0 in the input batch have inconsistent sequence positions:\n"
+    " - the last position stored in the memory module for sequence 0 is X = 40\n"
+    " - the tokens for sequence 0 in the input batch have a starting position of Y = 40\n"
+    " for M-RoPE, it is required that the position satisfies: X < Y\n";
+
+TEST(LogDifferences, PositionsThatDoNotFollowHaveCandidatesWhereNothingTells) {
+  const auto found = beside("qwen2.5-vl-7b", not_behind);
+  EXPECT_TRUE(with(found, "positions_not_consecutive").message.contains("Of three causes"));
+}
+
+TEST(LogDifferences, PositionsOfAPictureInBatchesAskForALargerBatch) {
+  const std::string log =
+      "decoding image batch 1/4, n_tokens_batch = 256\n"
+      "decoding image batch 2/4, n_tokens_batch = 256\n";
+  const Finding found =
+      with(beside("qwen2.5-vl-7b", log + not_behind), "positions_not_consecutive");
+  EXPECT_TRUE(found.message.contains("which 4 batches share")) << found.message;
+  EXPECT_TRUE(found.cure.contains("-b 1024 -ub 1024")) << found.cure;
+}
+
+TEST(LogDifferences, PositionsBehindAWholePictureAreOfAnotherCause) {
+  const auto found =
+      beside("qwen2.5-vl-7b",
+             std::string("decoding image batch 1/1, n_tokens_batch = 256\n") + not_behind);
+  EXPECT_TRUE(with(found, "positions_not_consecutive").message.contains("Of three causes"));
+}
+
+TEST(LogDifferences, PositionsBehindAReusedCacheAreOfItsReuse) {
+  const auto found = beside("qwen2.5-vl-7b",
+                            std::string("slot update_slots: cached n_tokens = 39\n") + not_behind);
+  EXPECT_TRUE(with(found, "positions_not_consecutive").cure.contains("--cache-reuse 0"));
+}
+
+TEST(LogDifferences, AWholeFactorStopsAnOldTransformers) {
+  const auto told = [](const char* line) { return beside("llama-2-7b", line); };
+  const Finding stops =
+      with(told("ValueError: `rope_scaling`'s factor field must be a float > 1, got 16"),
+           "transformers_too_old");
+  EXPECT_EQ(stops.found, "16");
+  EXPECT_TRUE(stops.cure.starts_with("write 16.0")) << stops.cure;
+  EXPECT_EQ(
+      with(told("`rope_scaling`'s factor field must be a float >= 1, got 16"), "factor_spelling")
+          .severity,
+      Severity::note);
+  EXPECT_EQ(with(told("ValueError: `rope_scaling`'s factor field must be a float > 1, got 0.5"),
+                 "factor_vs_lengths")
+                .found,
+            "0.5");
+}
+
+TEST(LogDifferences, ABaseThatKoboldcppRaisedIsMeant) {
+  const auto found = beside("llama-2-13b",
+                            "print_info: n_ctx_train      = 4096\n"
+                            "Automatic RoPE Scaling: Using (scale:1.000, base:32000.0).\n"
+                            "llama_new_context_with_model: n_ctx      = 8192\n"
+                            "llama_new_context_with_model: freq_base  = 32000.0\n");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(with(found, "stretched_by_engine").found, "base 32000");
+}
+
+TEST(LogDifferences, LimitsOfAPromptAreNoneOfTheModel) {
+  const auto limit = [](const char* line) {
+    return with(beside("qwen3-8b", line), "prompt_limit").expected;
+  };
+  EXPECT_EQ(limit("The sum of prompt length (2100.0), query length (0) should not exceed "
+                  "max_num_tokens (2048)"),
+            "2,048");
+  EXPECT_EQ(limit("Static Stateful LLM pipeline may only process prompts up to 1024 tokens. "
+                  "Set the \"MAX_PROMPT_LEN\" config option to increase the limit."),
+            "1,024");
+  EXPECT_EQ(limit("max_length (8200) cannot be greater than model context_length (8192)"), "8,192");
+}
+
+TEST(LogDifferences, APromptAndAnAnswerOfAnthropicAreToldApart) {
+  const auto found = detail::message_of(
+      "1 > 0: input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->expected, "200,000");
+  EXPECT_EQ(found->found, "222,000");
+  EXPECT_TRUE(found->cure.contains("at most 10000")) << found->cure;
+}
+
+TEST(LogDifferences, ADictionaryThatACacheRefusesIsOfTransformers5) {
+  EXPECT_TRUE(with(beside("qwen3-8b",
+                          "    self.rotary_emb = get_rope(self.head_dim, rope_scaling)\n"
+                          "TypeError: unhashable type: 'dict'\n"),
+                   "transformers_mismatch")
+                  .cure.contains("transformers<5"));
+  for (const Finding& one : beside("qwen3-8b", "cache[args]\nTypeError: unhashable type: 'dict'\n"))
+    EXPECT_NE(one.code, "transformers_mismatch");
+}
+
+TEST(LogDifferences, KeysOfAFileMaySayLessThanTheModelIsMadeFor) {
+  for (const char* line : {"qwen3.context_length    8192", "qwen3.context_length = 8192",
+                           "qwen3.context_length: 8,192"})
+    EXPECT_EQ(with(beside("qwen3-8b", line), "context").found, "8,192") << line;
+  EXPECT_TRUE(beside("qwen3-8b", "qwen3.context_length    40960").empty());
+}
+
 }  // namespace
 }  // namespace posenc

@@ -169,6 +169,9 @@ std::string_view core_of(std::string_view word, bool is_module) {
   word = word.substr(word.find_last_of('/') + 1);
   word = word.substr(0, word.find_first_of(":@"));
   if (word.ends_with(".exe")) word.remove_suffix(4);
+  // A model and its server in one file.
+  constexpr std::string_view in_one = ".llamafile";
+  if (word.ends_with(in_one)) return word.substr(word.size() - in_one.size() + 1);
   if (word == "mlx_lm.lora") return word;
   // Its builds have names of their own: koboldcpp-linux-x64, koboldcpp_rocm, koboldcpp.py.
   if (word.starts_with("koboldcpp")) return word.substr(0, std::string_view("koboldcpp").size());
@@ -216,6 +219,7 @@ std::optional<StartedProgram> started_program(std::span<const std::string> words
     if (is_value) continue;
     const std::string_view next = i + 1 < words.size() ? std::string_view(words[i + 1]) : "";
     const bool is_flag = next.starts_with('-') && next != "-";  // "lmdeploy - ERROR - …" is a log
+    if (word.ends_with(".llamafile") && !is_flag) continue;     // chmod +x M.llamafile
     if (program->is_package && is_plain && !is_flag && !is_subcommand(next)) continue;
     return StartedProgram{program, i + 1};
   }

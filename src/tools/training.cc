@@ -72,6 +72,21 @@ bool is_serving(std::string_view command) {
   return std::ranges::find(known, command) != std::end(known);
 }
 
+// NeMo Automodel's packs of texts that were made before; and TRL's in Python, which tells samples
+// apart where attention is flash attention and the strategy is not that of before (wrapped).
+void read_packing(const Settings& settings, Training& out) {
+  const std::string* size = settings.find("packed_sequence.pack_size");
+  const std::string *before = settings.find("packed_sequence.pretokenize"),
+                    *packs = settings.find("packing");
+  out.packs_rows = size && *size != "0" && before && *before == "true" &&
+                   !settings.find("post_tokenize_hook_fn", true);
+  const std::string *strategy = settings.find("packing_strategy", true),
+                    *attention = settings.find("attn_implementation", true);
+  const bool wraps = strategy && *strategy == "wrapped",
+             is_flash = attention && attention->contains("flash");
+  out.packs_blind = packs && *packs == "True" && (wraps || !is_flash);
+}
+
 bool is_dict_key(std::string_view key) { return key == "rope_scaling" || key == "rope_parameters"; }
 
 Expected<void> read_override(const Settings& settings, Training& out) {
@@ -127,6 +142,7 @@ Expected<Training> read_training(std::string_view text) {
   out.fuses_parts = fuses && *fuses == "true" && ranks && *ranks != "1" && *ranks != "0";
   out.ring_of_batches = ring && ring->contains("batch_ring");
   out.packs = packs && *packs == "true";
+  read_packing(settings, out);
   if (const std::string* word = settings.find("rope_scaling")) out.scaling = printable(*word, 60);
   for (const char* key : {"finetuning_type", "train_type", "tuner_type"})
     if (const std::string* kind = settings.find(key))
@@ -195,6 +211,17 @@ std::vector<Finding> contradictions(const Training& training) {
              "rope_fusion rotates each rank's part of a text (cp_size above 1) as if it began "
              "at 0: the loss is wrong, without an error",
          .cure = "rope_fusion: false, or cp_size: 1"});
+  if (training.packs_blind)
+    findings.push_back(
+        {.code = "packing_ignored",
+         .severity = Severity::warning,
+         .message = "packing joins samples in one row, and unless the model is loaded with flash "
+                    "attention (or by packing_strategy wrapped, TRL's only one before 0.18) the "
+                    "mask is plain causal: a sample sees those before it, and its positions go on "
+                    "from theirs",
+         .cure = "attn_implementation=\"flash_attention_2\" where the model is loaded, with "
+                 "packing_strategy=\"bfd\" (TRL 0.20 or later), by which position_ids begin at 0 "
+                 "with each sample; or packing=False"});
   if (training.ring_of_batches)
     findings.push_back(
         {.code = "packing_ignored",
@@ -215,7 +242,7 @@ bool is_training(std::string_view text) {
     return std::ranges::find(at_the_top, key) != std::end(at_the_top) ||
            std::ranges::find(within, key) != std::end(within) || key == "max_prompt_length" ||
            key == "max_prompt_tokens" || is_dict_key(one.parent()) || key == "rope_fusion" ||
-           key == "sequence_parallel_size";
+           key == "sequence_parallel_size" || one.path == "packed_sequence.pack_size";
   });
 }
 

@@ -24,6 +24,8 @@ struct Training {
   bool fuses_parts = false;        // NeMo Automodel: one rotation for all, on parts of a text
   bool drops_scaling = false;      // to the engine that generates in a training
   bool packs = false;              // several texts in a row
+  bool packs_rows = false;         // and pictures in them, by a trainer that counts one row
+  bool packs_blind = false;        // TRL's packing, and nothing tells attention where texts begin
   bool ring_of_batches = false;    // axolotl's ring of ranks that knows no bounds of packed texts
   std::optional<std::string> scaling = {};  // a word: LLaMA-Factory's and ms-swift's rope_scaling
   std::optional<Json> override_dict = {};   // a scaling that is put into the configuration

@@ -140,6 +140,8 @@ struct FamilyRope {
   std::string_view stretch = {};
   // its own key for a factor of the base
   std::string_view ratio_key = {};
+  // its own word of YaRN multiplies cos and sin by 0.07 ln s + 1 (TeleChat 3)
+  bool flatter_yarn = false;
   // dynamic with alpha is NTK-aware (HunYuan)
   bool alpha = false;
   // ntk also divides every frequency by s^(2/d), over the base b·s (GTE)

@@ -51,7 +51,8 @@ void lint_factors(Reading& reading, const Family& family, const Scaling& scaling
     warn("betas_reversed",
          "beta_fast " + number_text(*fast) + " is below beta_slow " + number_text(*slow));
   }
-  if (const auto given = value("attention_factor"); given && !is_computed_anyway(scaling, *given)) {
+  const auto given = value("attention_factor");
+  if (given && !family.rope.flatter_yarn && !is_computed_anyway(scaling, *given)) {
     warn("attention_factor_given", "attention_factor " + number_text(*given) +
                                        " replaces the one " + type +
                                        " would compute; some engines ignore the key");

@@ -107,6 +107,9 @@ class RopeReader {
     type_key_ = said->key;
     if (said->value == "xdrope" && family_.rope.alpha)
       return "dynamic";  // with alpha, as HunYuan's
+    // "telechat3-yarn"
+    flatter_ = family_.rope.flatter_yarn && said->value.ends_with("-yarn");
+    if (flatter_) return "yarn";
     if (said->value != "mrope") return said->value;
     if (!p.has("mrope_section")) {
       reading_.refuse(p.where("mrope_section"), "is missing: the type is mrope", "",
@@ -153,6 +156,11 @@ class RopeReader {
     }
     read_mscales();
     Yarn* yarn = std::get_if<Yarn>(&rope_.scaling);
+    if (yarn && flatter_ && yarn->factor && !yarn->attention_factor) {
+      yarn->attention_factor = 0.07 * std::log(std::max(*yarn->factor, 1.0)) + 1;
+      note(notes_, "attention_factor", number_text(*yarn->attention_factor), Origin::family,
+           "rule of " + reading_.family + ": 0.07 ln s + 1");
+    }
     if (yarn && family_.attention.scale_logits && yarn->mscale_all_dim.value_or(0) != 0) {
       yarn->scale_logits = true;
       note(notes_, "scale_logits", "true", Origin::family, "rule of " + reading_.family);
@@ -713,6 +721,7 @@ class RopeReader {
   RopeParameters parameters_;
   Rope rope_;
   bool base_from_default_ = false;
+  bool flatter_ = false;            // the type is the family's own word of YaRN
   std::string type_key_;            // where the type was said; "" if nowhere
   std::vector<std::string> given_;  // the scaling's fields that have been set
 };

@@ -59,6 +59,7 @@ constexpr Inner inner_types[] = {
 }  // namespace
 
 std::string_view type_of_misnamed(std::string_view class_name) {
+  if (class_name == "BailingMoeV2ForCausalLM") return "bailing_moe_v2";
   return class_name == "Grok1ForCausalLM" ? "grok-1" : "";
 }
 

@@ -113,6 +113,11 @@ constexpr Family remote[] = {
      .remark = "telechat: beyond the trained length (training_seqlen, base_seqlen) its own code "
                "stretches the base in steps and scales cos and sin; the plan is that of texts up "
                "to it"},
+    {.types = "telechat3", .context = 2048, .sizes = {6144, 64, 48, 0, 128}, .own_code = true,
+     .rope = {.theta = 1e6, .flatter_yarn = true}},
+    {.types = "bailing_moe bailing_moe_v2", .context = 16 * K, .own_code = true,
+     .rope = {.theta = 10000},
+     .slice = {.partial_keys = partial_factor, .reads_rotary_dim = true}},
     {.types = "phi3small", .context = 8192, .sizes = {4096, 32, 32, 8}, .own_code = true,
      .rope = {.theta = 1e6, .theta_keys = "rope_embedding_base", .original = 8192},
      .attention = {.logits = divided_by_width},

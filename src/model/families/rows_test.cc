@@ -709,5 +709,34 @@ TEST(FamilyRows, GemmasSoundsSeeTwelveFramesBefore) {
   EXPECT_FALSE(ahead.groups.at(0).causal);
 }
 
+// vLLM's class of its word of YaRN: 0.07 ln s + 1.
+TEST(RowsRemote, TeleChat3sYarnIsFlatter) {
+  const auto model = [](const char* type) {
+    return small_model("telechat3", R"("head_dim": 64, "rope_theta": 1000000,
+        "rope_scaling": {"rope_type": ")" +
+                                        std::string(type) + R"(", "factor": 4,
+        "original_max_position_embeddings": 1024})");
+  };
+  const auto factor = [](const Model& read) {
+    return std::get<Yarn>(std::get<Rope>(read.groups.front().schemes.front()).scaling)
+        .attention_factor;
+  };
+  ASSERT_TRUE(factor(model("telechat3-yarn")));
+  EXPECT_NEAR(*factor(model("telechat3-yarn")), 0.07 * std::log(4.0) + 1, 1e-12);
+  EXPECT_FALSE(rows_warn(model("telechat3-yarn"), "attention_factor_given"));
+  EXPECT_FALSE(factor(model("yarn")));
+}
+
+// Both are published as bailing_moe, and the class tells them apart.
+TEST(RowsRemote, Ling2IsToldByItsClass) {
+  const Model ling = small_model("bailing_moe", R"("architectures": ["BailingMoeV2ForCausalLM"],
+      "head_dim": 64, "rope_theta": 600000, "partial_rotary_factor": 0.5)");
+  EXPECT_EQ(ling.family, "bailing_moe_v2");
+  const auto plan = compile(ling.groups.front());
+  ASSERT_TRUE(plan && plan->rotate);
+  EXPECT_EQ(plan->rotate->slice.rotary_dim, 32);
+  EXPECT_EQ(small_model("bailing_moe", R"("rope_theta": 600000)").family, "bailing_moe");
+}
+
 }  // namespace
 }  // namespace posenc
