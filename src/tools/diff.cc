@@ -160,9 +160,10 @@ class Differences {
     bool told = false;
     const bool drafts = is_draft();
     for (Finding& finding : found_) {
-      told = told || !finding.cure.empty() || finding.severity == Severity::error;
+      told = told || !finding.cure.empty();
       finding.cure.clear();
-      if (finding.severity == Severity::error) finding.severity = Severity::warning;
+      // A draft of its own few layers was trained with a rotation of its own.
+      if (drafts && finding.severity == Severity::error) finding.severity = Severity::warning;
       if (finding.code != "context" || !drafts || b_.context >= a_.context) continue;
       finding.severity = Severity::error;
       finding.message = "the second has the layers of a draft: beyond " + grouped(b_.context) +
@@ -438,12 +439,13 @@ class Differences {
               .message = "tokens of pictures and videos have a position on each axis, which the "
                          "model with fewer axes does not see",
               .cure = "use both for text alone"});
+    const std::string beside = other_width ? "" : " beside the channels that rotate";
     if (!nearly(rope->rope_theta, theirs->rope_theta))
       differ({.code = "rope_theta",
               .position = 1,
               .expected = number_text(rope->rope_theta),
               .found = number_text(theirs->rope_theta),
-              .message = "the base differs beside the channels that rotate",
+              .message = "the base differs" + beside,
               .cure = cure_of_base(*rope)});
     const std::string scaling = scaling_or_none(*rope), their_scaling = scaling_or_none(*theirs);
     if (scaling == their_scaling) return;
@@ -451,7 +453,7 @@ class Differences {
             .position = 1,
             .expected = scaling,
             .found = their_scaling,
-            .message = "the scaling differs beside the channels that rotate",
+            .message = "the scaling differs" + beside,
             .cure = cure_of_scaling(*rope, *theirs)});
   }
 

@@ -11,6 +11,7 @@
 #include "posenc/pictures.h"
 #include "src/core/try.h"
 #include "src/explain/text.h"
+#include "src/text/number.h"
 
 namespace posenc {
 namespace {
@@ -85,8 +86,7 @@ constexpr PictureFamily picture_families[] = {
 std::int64_t said_of_tokens(const Model& model, std::string_view field, std::int64_t usual) {
   for (const LayerGroup& group : model.groups)
     for (const Provenance& one : group.provenance)
-      if (one.field == field)
-        std::from_chars(one.value.data(), one.value.data() + one.value.size(), usual);
+      if (one.field == field) usual = detail::whole_number(one.value).value_or(usual);
   return usual;
 }
 

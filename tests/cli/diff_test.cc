@@ -21,7 +21,7 @@ TEST_F(DiffCommand, ExitsWithZeroWhereBothAreAlike) {
 TEST_F(DiffCommand, ExitsWithOneWhereTheyDiffer) {
   const Outcome other = posenc("diff gemma-3-4b llama-3.1-8b");
   EXPECT_EQ(other.code, 1);
-  EXPECT_TRUE(has(other.out, "rotary_dim")) << other.out;
+  EXPECT_TRUE(has(other.out, "head_dim    256 → 128")) << other.out;
 }
 
 TEST_F(DiffCommand, TwoModelsInOneEngineAreComparedAsItRunsEach) {
