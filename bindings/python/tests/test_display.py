@@ -55,7 +55,7 @@ PAGES = {
     "diff of plans": (
         lambda np: posenc.model(LLAMA).plan().same_as(posenc.plan(posenc.Rope(), head_dim=128)), "table", "frequency",
     ),
-    "lint": (lambda np: posenc.lint("deepseek-v3"), "table", "code"),
+    "lint": (lambda np: posenc.lint("qwen2.5-7b-yarn4"), "table", "code"),
     "translate": (lambda np: posenc.translate(LLAMA, "vllm"), "pre", "rope"),
     "extend": (lambda np: posenc.extend(LLAMA, 262144), "pre", "262"),
     "extend by training": (lambda np: posenc.extend(LLAMA, 262144, trained=131072, training=True), "pre", "262"),
