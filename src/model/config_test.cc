@@ -81,13 +81,6 @@ TEST(Config, AFlatScalingIsToldTheNestedForm) {
   EXPECT_FALSE(warns(model, "unread_key"));
 }
 
-TEST(Config, AClassThatIsNotKnownIsNoType) {
-  const std::string error = config_error(
-      R"({"architectures": ["NobodysForCausalLM"], "hidden_size": 64, "num_hidden_layers": 2})");
-  EXPECT_NE(error.find("NobodysForCausalLM"), std::string::npos) << error;
-  EXPECT_EQ(error.find("nobodys"), std::string::npos) << error;
-}
-
 TEST(Config, AWholeRealIsACount) { EXPECT_EQ(config_error(small(R"("head_dim": 64.0)")), ""); }
 
 TEST(Config, NegativeSizesAreRefused) {
