@@ -223,9 +223,14 @@ void lint_unasked(const Section& config, bool own_code) {
         for (const char* field : {"factor", "alpha", "original_max_position_embeddings"})
           if (const auto number = number_of(rope->scaling, field)) held.push_back(*number);
       }
-  if (const Json *type = config.raw("rope_scaling_type"),
-      *factor = config.raw("rope_scaling_factor");
-      type && factor && !config.has("rope_scaling rope_parameters"))
+  // raw() would count them among the keys that were read.
+  const auto member = [&](std::string_view wanted) -> const Json* {
+    for (const auto& [key, value] : config.members())
+      if (key == wanted) return &value;
+    return nullptr;
+  };
+  if (const Json *type = member("rope_scaling_type"), *factor = member("rope_scaling_factor");
+      type && factor && !member("rope_scaling") && !member("rope_parameters"))
     reading.warn(
         "foreign_name",
         config.where("rope_scaling_type") +
