@@ -76,6 +76,7 @@ check() {
 }
 
 step tools tools
+step page page  # before the tests, which open it where it is
 step test make test
 step python make python
 step npm make npm
@@ -83,7 +84,6 @@ other_language rust cargo "posenc-$version.crate"
 other_language go go "posenc-go-$version.zip"
 step wheels make wheels
 step deb make deb
-step page page
 step sources sources
 step sbom sbom
 step check check
