@@ -163,10 +163,6 @@ struct TableField {
 template <class Owner, class T>
 TableField(std::string_view, T Owner::*, std::string_view) -> TableField<Owner, T>;
 
-namespace detail {
-std::vector<std::string_view> split(std::string_view spaced);  // into words
-}
-
 // A field's value outside its struct; monostate is null (an optional field left to its rule).
 using FieldValue =
     std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<double>>;

@@ -28,8 +28,17 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace detail
 
 std::string printable(std::string_view text, std::size_t longest) {
+  const auto is_plain = [](char byte) { return byte >= 0x20 && byte < 0x7F; };
   std::string shown;
   while (!text.empty()) {
+    // Most texts are plain ASCII, and are taken in long pieces.
+    const auto* const other = std::ranges::find_if_not(text, is_plain);
+    const auto plain = static_cast<std::size_t>(other - text.begin());
+    if (shown.size() + plain > longest)
+      return shown.append(text.substr(0, longest - shown.size())) + "...";
+    shown.append(text.substr(0, plain));
+    text.remove_prefix(plain);
+    if (text.empty()) break;
     const std::size_t length = detail::character_length(text);
     const std::string_view next = length == 0 ? "\uFFFD"
                                   : detail::is_control(text.substr(0, length))

@@ -92,58 +92,73 @@ class NumberCheck {
  public:
   template <PlanPart T>
   static Expected<void> of(std::string_view path, const T& part) {
-    NumberCheck check;
-    check.part(std::string(path), part);
+    NumberCheck check(path);
+    check.members(part);
     return std::move(check.ok_);
   }
 
  private:
+  explicit NumberCheck(std::string_view path) : path_(path) {}
+
   template <PlanPart T>
-  void part(const std::string& path, const T& part) {
+  void members(const T& part) {
     each_member(part, [&](const auto& row, const auto& value) {
-      if (ok_) any(row.inlined ? path : path + "." + std::string(row.name), row, value);
+      if (!ok_) return;
+      if (row.inlined)
+        any(row, value);
+      else
+        within(".", row.name, [&] { any(row, value); });
     });
   }
+  // `check` of what stands one step further down the path.
+  void within(std::string_view sign, std::string_view name, const auto& check) {
+    const std::size_t here = path_.size();
+    path_.append(sign).append(name);
+    check();
+    path_.resize(here);
+  }
+
   template <PlanPart T>
-  void any(const std::string& path, const auto&, const T& value) {
-    part(path, value);
+  void any(const auto&, const T& value) {
+    members(value);
   }
   template <class T>
     requires std::is_arithmetic_v<T>
-  void any(const std::string& path, const auto& row, T value) {
-    if constexpr (!std::same_as<T, bool>) number(path, row.range, static_cast<double>(value), "");
+  void any(const auto& row, T value) {
+    if constexpr (!std::same_as<T, bool>) number(row.range, static_cast<double>(value), "");
   }
   template <class T>
-  void any(const std::string& path, const auto& row, const std::vector<T>& list) {
+  void any(const auto& row, const std::vector<T>& list) {
     for (std::size_t i = 0; i < list.size() && ok_; ++i) {
       if constexpr (PlanPart<T>)
-        part(path + "[" + std::to_string(i) + "]", list[i]);
+        within("[", std::to_string(i) + "]", [&] { members(list[i]); });
       else if constexpr (std::is_arithmetic_v<T>)
         if (const auto value = static_cast<double>(list[i]); !row.range.contains(value))
-          number(path, row.range, value, " at index " + std::to_string(i));
+          number(row.range, value, " at index " + std::to_string(i));
     }
   }
   template <class T>
-  void any(const std::string& path, const auto& row, const std::optional<T>& value) {
-    if (value) any(path, row, *value);
+  void any(const auto& row, const std::optional<T>& value) {
+    if (value) any(row, *value);
   }
   template <class... T>
-  void any(const std::string& path, const auto&, const std::variant<T...>& value) {
-    std::visit([&](const auto& kind) { part(path + "." + std::string(kind.name), kind); }, value);
+  void any(const auto&, const std::variant<T...>& value) {
+    std::visit([&](const auto& kind) { within(".", kind.name, [&] { members(kind); }); }, value);
   }
-  void any(const std::string&, const auto&, const Table&) {}
-  void any(const std::string&, const auto&, const RowList&) {}
+  void any(const auto&, const Table&) {}
+  void any(const auto&, const RowList&) {}
   template <class T>
     requires std::is_enum_v<T>
-  void any(const std::string&, const auto&, T) {}
+  void any(const auto&, T) {}
 
-  void number(const std::string& path, const Range& range, double value, const std::string& at) {
+  void number(const Range& range, double value, const std::string& at) {
     if (range.contains(value)) return;
     const bool finite = std::isfinite(value);
-    ok_ = fail("plan", path + " " + (finite ? rule_of(range) : "must be finite"),
+    ok_ = fail("plan", path_ + " " + (finite ? rule_of(range) : "must be finite"),
                number_text(value) + at, mend);
   }
 
+  std::string path_;  // of what is checked now: one text, since plans are checked at each compile
   Expected<void> ok_ = {};
 };
 

@@ -14,19 +14,16 @@
 #include "src/engines/typed.h"
 #include "src/scalings/scaling.h"
 #include "src/text/json.h"
+#include "src/text/words.h"
 
 namespace posenc {
 namespace {
 
+using detail::contains_word;
 using detail::EngineProfile;
 
-bool has_word(std::string_view words, std::string_view word) {
-  const auto list = detail::split(words);
-  return std::ranges::find(list, word) != list.end();
-}
-
 bool is_called(const Engine& engine, std::string_view name) {
-  return engine.name == name || has_word(engine.aliases, name);
+  return engine.name == name || contains_word(engine.aliases, name);
 }
 
 // "5" and "5.24" are versions of 5.24.0.
@@ -71,7 +68,7 @@ std::string engine_names() {
 
 bool has_class(const EngineProfile& profile, std::string_view family) {
   if (profile.families.empty() || family.empty()) return true;
-  return has_word(profile.families, family) != has_word(profile.families, "-");
+  return contains_word(profile.families, family) != contains_word(profile.families, "-");
 }
 
 FileFormat format_of(const Model& model) {
@@ -93,28 +90,29 @@ std::vector<Engine> engines() {
 
 Expected<Engine> find_engine(std::string_view name) {
   POSENC_TRY(profile, detail::find_profile(name));
-  return profile.engine;
+  return profile->engine;
 }
 
 Expected<EngineReading> read_as(const Model& model, std::string_view engine, std::int64_t length) {
   if (length < 0) return fail("engine", "length must be 0 or more", std::to_string(length));
   POSENC_TRY(profile, detail::find_profile(engine));
-  EngineReading out{.engine = profile.engine, .model = model};
+  EngineReading out{.engine = profile->engine, .model = model};
   const std::string asked(engine.substr(std::min(engine.find('@'), engine.size() - 1) + 1));
-  if (engine.contains('@') && !is_version(profile.engine.version, asked)) {
-    if (holds_for(profile.engine, version_of(asked).value_or(Version{})))
+  if (engine.contains('@') && !is_version(profile->engine.version, asked)) {
+    if (holds_for(profile->engine, version_of(asked).value_or(Version{})))
       out.asked_version = asked;
     else
-      out.notes.push_back({EngineNote::Kind::approximated, "no profile of " + asked + ": that of " +
-                                                               std::string(profile.engine.version) +
-                                                               " stands for it"});
+      out.notes.push_back({EngineNote::Kind::approximated,
+                           "no profile of " + asked + ": that of " +
+                               std::string(profile->engine.version) + " stands for it"});
   }
-  if (const std::string_view format = name(format_of(model)); !has_word(profile.formats, format)) {
-    out.refused = std::string(profile.engine.title) + " reads no " + std::string(format);
+  if (const std::string_view format = name(format_of(model));
+      !contains_word(profile->formats, format)) {
+    out.refused = std::string(profile->engine.title) + " reads no " + std::string(format);
     out.reads_format = false;
     return out;
   }
-  out.has_class = has_class(profile, model.family);
+  out.has_class = has_class(*profile, model.family);
   for (LayerGroup& group : out.model.groups) {
     for (Scheme& scheme : group.schemes) {
       Rope* rope = std::get_if<Rope>(&scheme);
@@ -122,7 +120,7 @@ Expected<EngineReading> read_as(const Model& model, std::string_view engine, std
       detail::EngineRope reading(model, length, group, *rope, out);
       if (!detail::engines_have(rope->scaling))
         reading.refuse("it knows no " + std::string(info(rope->scaling).name) + " scaling");
-      profile.read(reading);
+      profile->read(reading);
     }
   }
   if (!out.refused.empty()) out.model = model;
@@ -131,26 +129,26 @@ Expected<EngineReading> read_as(const Model& model, std::string_view engine, std
 
 namespace detail {
 
-Expected<EngineProfile> find_profile(std::string_view asked) {
+Expected<const EngineProfile*> find_profile(std::string_view asked) {
   const std::size_t at = asked.find('@');
   const std::string_view name = asked.substr(0, at);
-  std::vector<EngineProfile> known;
+  std::vector<const EngineProfile*> known;
   for (const EngineProfile& profile : engine_profiles())
-    if (is_called(profile.engine, name)) known.push_back(profile);
+    if (is_called(profile.engine, name)) known.push_back(&profile);
   if (!known.empty() && at == asked.npos) return known.front();
   // A program reads files as the engine within it does: LM Studio as llama.cpp.
   if (const TypedTarget* program = known.empty() ? find_typed(name) : nullptr)
     return find_profile(program->engine);
   const std::string_view wanted = at == asked.npos ? "" : asked.substr(at + 1);
-  for (const EngineProfile& profile : known)
-    if (is_version(profile.engine.version, wanted)) return profile;
+  for (const EngineProfile* profile : known)
+    if (is_version(profile->engine.version, wanted)) return profile;
   const auto version = version_of(wanted);
   if (!known.empty() && version) {
-    for (const EngineProfile& profile : known)
-      if (holds_for(profile.engine, *version)) return profile;
+    for (const EngineProfile* profile : known)
+      if (holds_for(profile->engine, *version)) return profile;
     // Of the same first number, or the newest of all.
-    for (const EngineProfile& profile : known)
-      if (version_of(profile.engine.version).value_or(Version{})[0] == (*version)[0])
+    for (const EngineProfile* profile : known)
+      if (version_of(profile->engine.version).value_or(Version{})[0] == (*version)[0])
         return profile;
     return known.front();
   }
@@ -183,7 +181,7 @@ std::span<const EngineProfile> engine_profiles() {
 FileFormat EngineRope::format() const { return format_of(model); }
 
 bool EngineRope::model_is(std::string_view families) const {
-  return has_word(families, model.family);
+  return contains_word(families, model.family);
 }
 
 bool EngineRope::is_new_spelling(std::string_view field) const {

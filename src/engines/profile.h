@@ -98,7 +98,7 @@ struct EngineProfile {
   std::string_view families = {};
 };
 std::span<const EngineProfile> engine_profiles();
-Expected<EngineProfile> find_profile(std::string_view asked);
+Expected<const EngineProfile*> find_profile(std::string_view asked);
 extern const EngineProfile transformers_profile, transformers5_12_profile, transformers4_profile,
     vllm_profile, sglang_profile, llama_cpp_profile, ollama_profile, mlx_lm_profile,
     exllamav2_profile, exllamav3_profile, onnxruntime_genai_profile, tensorrt_llm_profile,

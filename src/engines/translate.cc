@@ -193,8 +193,8 @@ Expected<Translation> in_words(const Model& model, std::string_view engine, std:
     return out;
   }
   POSENC_TRY(profile, detail::find_profile(reader));
-  out.engine = profile.engine;
-  const Spelling spelling = is_format ? format->spelling : profile.spelling;
+  out.engine = profile->engine;
+  const Spelling spelling = is_format ? format->spelling : profile->spelling;
   // What is told stands in a file of this format.
   const FileFormat said_in = is_format                         ? format->format
                              : spelling == Spelling::gguf_keys ? FileFormat::gguf
@@ -250,7 +250,7 @@ Expected<Translation> translate(const Model& model, std::string_view engine, std
   POSENC_TRY(out, in_words(model, typed ? typed->engine : engine, length));
   if (typed) {
     detail::type_in(*typed, model, out);
-    return out;
+    return std::move(out);
   }
   const std::int64_t made_for = std::max(model.context, detail::reach(model));
   if (made_for > 0 && length > made_for)

@@ -10,6 +10,7 @@
 #include "src/explain/text.h"
 #include "src/model/compare.h"
 #include "src/scalings/scaling.h"
+#include "src/text/words.h"
 
 namespace posenc::detail {
 namespace {
@@ -98,8 +99,7 @@ std::span<const TypedTarget> typed_targets() { return targets; }
 
 const TypedTarget* find_typed(std::string_view name) {
   const auto* at = std::ranges::find_if(targets, [&](const TypedTarget& one) {
-    const auto aliases = split(one.program.aliases);
-    return one.program.name == name || std::ranges::find(aliases, name) != aliases.end();
+    return one.program.name == name || contains_word(one.program.aliases, name);
   });
   return at == std::end(targets) ? nullptr : at;
 }

@@ -137,7 +137,7 @@ Expected<Model> read_tensorrt(const detail::Json& config, std::string_view name)
   POSENC_TRY(model, detail::read_config_json(config, name));
   // Nobody writes Hugging Face's keys into it.
   std::erase_if(model.warnings, [](const Warning& one) { return one.code == "type_from_class"; });
-  return model;
+  return std::move(model);
 }
 
 }  // namespace
@@ -149,7 +149,7 @@ Expected<Model> detail::read_text_of_model(std::string_view text, std::string_vi
   POSENC_TRY(whole, settings ? Expected<Json>(*settings) : parse_json(text, name));
   if (const auto config = whole.get<Json::Object>() ? from_other_names(whole) : std::nullopt) {
     POSENC_TRY(model, read_config_json(*config, name));
-    if (!is_of_deepseek(whole)) return model;
+    if (!is_of_deepseek(whole)) return std::move(model);
     // max_seq_len is the length of its table, and not of what was trained.
     std::erase_if(model.warnings,
                   [](const Warning& one) { return one.code == "factor_vs_lengths"; });

@@ -13,6 +13,7 @@
 #include "posenc/schemes.h"
 #include "src/core/try.h"
 #include "src/schemes/reflection.h"
+#include "src/text/words.h"
 
 namespace posenc {
 namespace {
@@ -357,6 +358,7 @@ struct Spot {
 
 std::vector<Spot> spots(const About& about, void* object) {
   std::vector<Spot> all;
+  all.reserve(about.rows.size());
   for (const Row& row : about.rows) {
     void* const member = row.member(object);
     all.push_back({&row, member});
@@ -403,7 +405,9 @@ Expected<bool> set_if_named(Variant& object, std::string_view name, const FieldV
 
 Expected<void> check_fields(const About& about, void* object) {
   for (const auto& [row, member, chosen, choice, word] : spots(about, object))
-    if (chosen) POSENC_CHECK(checked(where(about.name, row->name), *row, load(*row, member)));
+    if (chosen)
+      if (FieldValue value = load(*row, member); !checked(row->name, *row, value))
+        return std::unexpected(checked(where(about.name, row->name), *row, value).error());
   return {};
 }
 
@@ -421,8 +425,8 @@ std::vector<FieldSetting> settings_of(const About& about, void* object) {
 }
 
 SchemeInfo describe(const About& about, void* defaults) {
-  SchemeInfo info{about.name, detail::split(about.aliases), about.title, about.formula, about.paper,
-                  {}};
+  SchemeInfo info{
+      about.name, detail::split(about.aliases).list(), about.title, about.formula, about.paper, {}};
   for (const auto& [row, member, chosen, choice, word] : spots(about, defaults)) {
     const std::string doc = (word.empty() ? "" : std::string(word) + ": ") + std::string(row->doc);
     const auto known = std::ranges::find(info.fields, row->name, &FieldInfo::name);
@@ -436,7 +440,7 @@ SchemeInfo describe(const About& about, void* defaults) {
                              doc,
                              row->range,
                              row->unit,
-                             detail::split(row->aliases),
+                             detail::split(row->aliases).list(),
                              {row->choice.words.begin(), row->choice.words.end()},
                              row->required,
                              row->optional,
@@ -461,7 +465,7 @@ std::vector<SchemeInfo> describe_all() {
 template <class Variant>
 Expected<Variant> make(std::string_view what, std::string_view name) {
   for (Variant& defaults : defaults_of(Variant{}))
-    if (named(about(defaults).name, detail::split(about(defaults).aliases), name))
+    if (about(defaults).name == name || detail::contains_word(about(defaults).aliases, name))
       return std::move(defaults);
   std::vector<std::string_view> known;
   known.reserve(abouts<Variant>.size());
@@ -545,16 +549,6 @@ const FieldInfo* find_field(const SchemeInfo& of, std::string_view spelling) {
   for (const FieldInfo& field : of.fields)
     if (named(field.name, field.aliases, spelling)) return &field;
   return nullptr;
-}
-
-std::vector<std::string_view> detail::split(std::string_view spaced) {
-  std::vector<std::string_view> result;
-  while (!spaced.empty()) {
-    const std::size_t end = std::min(spaced.find(' '), spaced.size());
-    if (end > 0) result.push_back(spaced.substr(0, end));
-    spaced.remove_prefix(std::min(end + 1, spaced.size()));
-  }
-  return result;
 }
 
 std::span<const SchemeInfo> all_schemes() {

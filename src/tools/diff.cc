@@ -78,15 +78,10 @@ class Differences {
              .expected = std::to_string(count),
              .found = std::to_string(others),
              .message = "the number of layers differs; those that both have are compared"});
-      std::map<std::pair<const LayerGroup*, const LayerGroup*>, std::vector<std::int64_t>> pairs;
-      for (std::int64_t i = 0; i < std::min(count, others); ++i) {
-        const LayerGroup *a = find_group(a_, i, stack), *b = find_group(b_, i, stack);
-        if (a != nullptr && b != nullptr) pairs[{a, b}].push_back(i);
-      }
-      for (const auto& [groups, layers] : pairs) {
-        stack_ = stack, layers_ = &layers;
-        compare(*groups.first, *groups.second);
-      }
+      if (grouped_alike_)
+        compare_in_order(stack);
+      else
+        compare_by_layer(stack, std::min(count, others));
     }
     contexts();
     if (!could_be_one_model()) as_two_models();
@@ -95,6 +90,31 @@ class Differences {
   }
 
  private:
+  // What an engine makes of a model has the model's own groups.
+  static bool are_grouped_alike(const Model& a, const Model& b) {
+    return std::ranges::equal(a.groups, b.groups, [](const LayerGroup& one, const LayerGroup& two) {
+      return one.stack == two.stack && one.layers == two.layers;
+    });
+  }
+  void compare_in_order(Stack stack) {
+    for (std::size_t i = 0; i < a_.groups.size(); ++i) {
+      if (a_.groups[i].stack != stack) continue;
+      stack_ = stack, layers_ = &a_.groups[i].layers;
+      compare(a_.groups[i], b_.groups[i]);
+    }
+  }
+  void compare_by_layer(Stack stack, std::int64_t count) {
+    std::map<std::pair<const LayerGroup*, const LayerGroup*>, std::vector<std::int64_t>> pairs;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const LayerGroup *a = find_group(a_, i, stack), *b = find_group(b_, i, stack);
+      if (a != nullptr && b != nullptr) pairs[{a, b}].push_back(i);
+    }
+    for (const auto& [groups, layers] : pairs) {
+      stack_ = stack, layers_ = &layers;
+      compare(*groups.first, *groups.second);
+    }
+  }
+
   // A longer promise needs a rotation that was made for it.
   void contexts() {
     const std::int64_t mine = a_.context, theirs = b_.context;
@@ -519,6 +539,7 @@ class Differences {
 
   const Model &a_, &b_;
   const std::int64_t length_, asked_;  // told for; 0: nobody asked for a length
+  const bool grouped_alike_ = are_grouped_alike(a_, b_);
   Stack stack_ = Stack::text;
   const std::vector<std::int64_t>* layers_ = nullptr;
   std::vector<Finding> found_;
@@ -619,7 +640,7 @@ Expected<EngineDifferences> engine_differences(const Model& model, std::string_v
     if (std::ranges::none_of(left, [](const Finding& one) { return one.code == "rope_factors"; }))
       finding.cure = "start it for " + std::to_string(trained) + " tokens where no text is longer";
   }
-  return out;
+  return std::move(out);
 }
 
 Expected<EngineDifferences> engine_differences(const Model& expected, const Model& found,

@@ -12,6 +12,7 @@
 #include "src/core/try.h"
 #include "src/explain/text.h"
 #include "src/text/number.h"
+#include "src/text/words.h"
 
 namespace posenc {
 namespace {
@@ -94,8 +95,7 @@ const PictureFamily* picture_family(const Model& model) {
   const std::int64_t merged = said_of_tokens(model, "patch_size_t", 1),
                      latents = said_of_tokens(model, "in_channels", 0);
   const auto* at = std::ranges::find_if(picture_families, [&](const PictureFamily& family) {
-    const auto names = detail::split(family.classes);
-    return std::ranges::find(names, model.family) != names.end() && family.merged == merged &&
+    return detail::contains_word(family.classes, model.family) && family.merged == merged &&
            (family.latents == 0 || family.latents == latents);
   });
   return at == std::end(picture_families) ? nullptr : at;

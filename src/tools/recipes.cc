@@ -4,6 +4,7 @@
 
 #include "posenc/fields.h"
 #include "src/model/compare.h"
+#include "src/text/words.h"
 
 namespace posenc::detail {
 namespace {
@@ -32,9 +33,8 @@ const Recipe* recipe_of(const Model& model) {
     if (const Rope* one = rope_of(group); one && !rope && group.stack == Stack::text) rope = one;
   if (!rope) return nullptr;
   const auto* at = std::ranges::find_if(recipes, [&](const Recipe& recipe) {
-    const auto families = split(recipe.families);
     return recipe.context == model.context && recipe.base == rope->rope_theta &&
-           std::ranges::find(families, model.family) != families.end();
+           contains_word(recipe.families, model.family);
   });
   return at == std::end(recipes) ? nullptr : at;
 }

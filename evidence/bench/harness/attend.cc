@@ -21,6 +21,7 @@
 #include "posenc/gradients.h"
 #include "posenc/schemes.h"
 #include "src/core/try.h"
+#include "src/text/words.h"
 
 namespace posenc {
 namespace {
@@ -48,7 +49,7 @@ Table random_table(std::int64_t rows, std::int64_t columns) {
 
 // "rope distance_map=rerope": a name, then fields.
 Expected<Scheme> scheme_of(std::string_view text) {
-  const std::vector<std::string_view> words = detail::split(text);
+  const std::vector<std::string_view> words = detail::split(text).list();
   Expected<Scheme> scheme = make_scheme(words.empty() ? text : words[0]);
   if (!scheme || words.empty()) return scheme;
   POSENC_TRY(fields, written_fields("bench attend", std::span(words).subspan(1)));

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <string>
 
+#include "src/text/words.h"
+
 namespace posenc::lab {
 namespace {
 
@@ -270,10 +272,6 @@ std::vector<Cell> sweep_of(const Preset& preset) {
   return cells;
 }
 
-bool has(std::string_view list, std::string_view word) {
-  return std::ranges::count(detail::split(list), word) > 0;
-}
-
 }  // namespace
 
 std::span<const Preset> presets() {
@@ -355,8 +353,8 @@ Expected<std::vector<Cell>> cells_of(const Preset& preset, std::string_view expe
   // Seeds outermost: whoever stops early has fewer seeds of everything.
   for (std::int64_t seed = 1; seed <= preset.seeds; ++seed) {
     for (const Arm& arm : arms)
-      if ((experiment.empty() || arm.experiment == experiment) && has(arm.presets, preset.name) &&
-          (arm.seeds == 0 || seed <= arm.seeds))
+      if ((experiment.empty() || arm.experiment == experiment) &&
+          detail::contains_word(arm.presets, preset.name) && (arm.seeds == 0 || seed <= arm.seeds))
         cells.push_back(cell_of(preset, arm, static_cast<std::uint64_t>(seed)));
   }
   return cells;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "src/core/try.h"
+#include "src/text/words.h"
 
 namespace posenc::lab {
 namespace {
@@ -127,7 +128,7 @@ std::vector<double> exponentials(const Parameter& parameter) {
 }  // namespace
 
 Expected<AnyScheme> parse_scheme(std::string_view text) {
-  const std::vector<std::string_view> words = detail::split(text);
+  const std::vector<std::string_view> words = detail::split(text).list();
   if (words.empty()) return fail("scheme", "must begin with a name", "nothing", "write nope");
   AnyScheme made;
   if (ContentRope::is_name(words[0])) {

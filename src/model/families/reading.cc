@@ -30,11 +30,6 @@ bool is_word(std::string_view text) { return text == printable(text, 200); }
 
 }  // namespace
 
-bool contains_word(std::string_view words, std::string_view word) {
-  const auto list = split(words);
-  return std::ranges::find(list, word) != list.end();
-}
-
 void note(ProvenanceList& notes, std::string_view field, std::string_view value, Origin origin,
           std::string_view detail) {
   notes.push_back({std::string(field), printable(value), origin, printable(detail)});

@@ -13,6 +13,7 @@
 
 #include "posenc/model.h"
 #include "src/text/json.h"
+#include "src/text/words.h"
 
 namespace posenc::detail {
 
@@ -99,8 +100,6 @@ class Section {
   const Json* object_;
   std::string path_;
 };
-
-bool contains_word(std::string_view words, std::string_view word);  // "a b c" has "b"
 
 void note(ProvenanceList& notes, std::string_view field, std::string_view value, Origin origin,
           std::string_view detail);
