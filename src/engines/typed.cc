@@ -7,10 +7,10 @@
 #include <string>
 #include <variant>
 
+#include "src/core/words.h"
 #include "src/explain/text.h"
 #include "src/model/compare.h"
 #include "src/scalings/scaling.h"
-#include "src/text/words.h"
 
 namespace posenc::detail {
 namespace {

@@ -12,8 +12,8 @@
 #include "posenc/content.h"
 #include "posenc/schemes.h"
 #include "src/core/try.h"
+#include "src/core/words.h"
 #include "src/schemes/reflection.h"
-#include "src/text/words.h"
 
 namespace posenc {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "posenc/pictures.h"
 #include "src/core/try.h"
+#include "src/core/words.h"
 #include "src/explain/text.h"
 #include "src/text/number.h"
-#include "src/text/words.h"
 
 namespace posenc {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "posenc/fields.h"
+#include "src/core/words.h"
 #include "src/model/compare.h"
-#include "src/text/words.h"
 
 namespace posenc::detail {
 namespace {

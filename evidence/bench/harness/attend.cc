@@ -21,7 +21,7 @@
 #include "posenc/gradients.h"
 #include "posenc/schemes.h"
 #include "src/core/try.h"
-#include "src/text/words.h"
+#include "src/core/words.h"
 
 namespace posenc {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string>
 
-#include "src/text/words.h"
+#include "src/core/words.h"
 
 namespace posenc::lab {
 namespace {

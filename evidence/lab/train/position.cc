@@ -6,7 +6,7 @@
 #include <string>
 
 #include "src/core/try.h"
-#include "src/text/words.h"
+#include "src/core/words.h"
 
 namespace posenc::lab {
 namespace {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "posenc/model.h"
+#include "src/core/words.h"
 #include "src/text/json.h"
-#include "src/text/words.h"
 
 namespace posenc::detail {
 
