@@ -40,6 +40,7 @@ struct VersionFault {
   std::string_view from, below;  // "0.11.0" has it, and "0.22.0" no longer
   std::string_view what, cure;
   std::string_view report;  // "vllm-project/vllm#43770"
+  bool slight = false;      // log-probabilities show it, text hardly
 };
 // The faults of a version ("vllm@0.19.1") that concern a model; none where no version is named.
 std::vector<VersionFault> version_faults(const Model& model, std::string_view engine);

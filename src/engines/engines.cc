@@ -10,11 +10,12 @@
 #include <vector>
 
 #include "src/core/try.h"
+#include "src/core/words.h"
 #include "src/engines/profile.h"
 #include "src/engines/typed.h"
 #include "src/scalings/scaling.h"
 #include "src/text/json.h"
-#include "src/text/words.h"
+#include "src/text/number.h"
 
 namespace posenc {
 namespace {
@@ -32,12 +33,19 @@ bool is_version(std::string_view version, std::string_view asked) {
          (version.size() == asked.size() || version[asked.size()] == '.');
 }
 
-// 0.4.4.post2, 0.19.2rc1 and 2.6.0+cu124 count as the release that they belong to.
+// 0.4.4.post2, 0.19.2rc1 and 2.6.0+cu124 count as the release that they belong to; b7380 is a build
+// of llama.cpp.
 using Version = std::array<int, 3>;
 std::optional<Version> version_of(std::string_view text) {
+  Version version{};
+  if (text.starts_with('b')) {
+    const auto build = detail::whole_number(text.substr(1));
+    if (!build || *build <= 0 || *build > 1'000'000) return std::nullopt;
+    version[2] = static_cast<int>(*build);
+    return version;
+  }
   text = text.substr(0, text.find_first_not_of("0123456789."));
   if (text.ends_with('.')) text.remove_suffix(1);
-  Version version{};
   for (int& part : version) {
     const char* const end = text.data() + text.size();
     const auto [rest, wrong] = std::from_chars(text.data(), end, part);

@@ -30,6 +30,35 @@ bool slides_beside_scaled(const Model& model) {
 
 bool is_ling2(const Model& model) { return model.family == "bailing_moe_v2"; }
 
+template <class Told>
+bool any_rope(const Model& model, const Told& told) {
+  return std::ranges::any_of(model.groups, [&](const LayerGroup& group) {
+    return std::ranges::any_of(group.schemes, [&](const Scheme& scheme) {
+      const auto* rope = std::get_if<Rope>(&scheme);
+      return rope && told(*rope);
+    });
+  });
+}
+
+bool is_yarn_between_pairs(const Model& model) {
+  return any_rope(model, [](const Rope& rope) {
+    const auto* yarn = std::get_if<Yarn>(&rope.scaling);
+    return yarn && !yarn->truncate;
+  });
+}
+
+bool is_scaled_gemma3(const Model& model) {
+  return model.family.starts_with("gemma3") && slides_beside_scaled(model);
+}
+
+constexpr std::string_view factor_of_gemma3 =
+    "this version gives Gemma 3's scaling factor to the wrong layers: those that see everything "
+    "want the "
+    "file's 8, those that slide none; text turns into nonsense, of the QAT files most of all";
+constexpr std::string_view rounds_yarn =
+    "truncate false is not read: the ends of YaRN's ramp are rounded to whole pairs, so that some "
+    "pairs rotate a little otherwise (log-probabilities differ, text hardly)";
+
 struct Row {
   VersionFault fault;
   bool (*concerns)(const Model& model);
@@ -75,12 +104,8 @@ constexpr Row rows[] = {
       "pip install -U vllm (0.11.1 or later), or --max-model-len of the original length",
       "vllm-project/vllm#19489"},
      [](const Model& model) {
-       return std::ranges::any_of(model.groups, [](const LayerGroup& group) {
-         return std::ranges::any_of(group.schemes, [](const Scheme& scheme) {
-           const auto* rope = std::get_if<Rope>(&scheme);
-           return rope && std::holds_alternative<LongRope>(rope->scaling);
-         });
-       });
+       return any_rope(
+           model, [](const Rope& rope) { return std::holds_alternative<LongRope>(rope.scaling); });
      }},
     {{"sglang", "0.4.4", "0.4.5",
       "this version runs Gemma 3 without its window: texts longer than that come out as nonsense",
@@ -117,6 +142,34 @@ constexpr Row rows[] = {
      [](const Model& model) {
        return model.family == "laguna" && says(model, "attention_factor");
      }},
+    {{"llama.cpp", "b7371", "b7381",
+      "these builds multiply cos and sin by a wrong factor of YaRN for models whose GGUF has no "
+      "rope.scaling.yarn_log_multiplier, such as gpt-oss: answers get worse at any length",
+      "a newer llama.cpp, or b7370", "ggml-org/llama.cpp#18004"},
+     [](const Model& model) {
+       return any_rope(model, [](const Rope& rope) {
+         const auto* yarn = std::get_if<Yarn>(&rope.scaling);
+         return yarn && !yarn->mscale_all_dim;
+       });
+     }},
+    {{"vllm", "0.10.1", "0.11.1", rounds_yarn, "pip install -U vllm", "vllm-project/vllm#27722",
+      true},
+     is_yarn_between_pairs},
+    {{"sglang", "0.5.0", "0.5.6", rounds_yarn, "pip install -U sglang (0.5.6 or later)",
+      "sgl-project/sglang#14270", true},
+     is_yarn_between_pairs},
+    {{"vllm", "0.24.0", "0.24.1",
+      "where every layer sees all tokens and the file gives a sliding_window all the same, this "
+      "version gives each layer that window: what is further back is not seen",
+      "pip install -U vllm, or --hf-overrides '{\"sliding_window\": null}'",
+      "vllm-project/vllm#49795"},
+     [](const Model& model) { return model.family == "vaultgemma"; }},
+    {{"ollama", "0.12.0", "0.12.1", factor_of_gemma3, "update Ollama (0.12.1 or later)",
+      "ollama/ollama#12360"},
+     is_scaled_gemma3},
+    {{"ollama", "0.13.3", "0.13.4", factor_of_gemma3, "update Ollama (0.13.4 or later)",
+      "ollama/ollama#13444"},
+     is_scaled_gemma3},
 };
 
 }  // namespace

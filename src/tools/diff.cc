@@ -523,7 +523,27 @@ class Differences {
       finding.found = list_at(*other, *file, length);
     }
     finding.cure = cure_of_scaling(*rope, *theirs);
+    if (differ_by_rounding(*rope, *theirs)) {
+      finding.severity = Severity::warning;
+      finding.expected = rounding_text(*rope);
+      finding.found = rounding_text(*theirs);
+      finding.message += "; engines of both kinds are in everyday use";
+      finding.cure = "write truncate into rope_scaling as the first model has it";
+    }
     differ(std::move(finding));
+  }
+
+  // YaRN's ramp ends at whole pairs, or between two.
+  static bool differ_by_rounding(const Rope& rope, const Rope& theirs) {
+    const auto *yarn = std::get_if<Yarn>(&rope.scaling),
+               *other = std::get_if<Yarn>(&theirs.scaling);
+    if (!yarn || !other || yarn->truncate == other->truncate) return false;
+    Yarn alike = *other;
+    alike.truncate = yarn->truncate;
+    return alike == *yarn;
+  }
+  static std::string rounding_text(const Rope& rope) {
+    return std::get<Yarn>(rope.scaling).truncate ? "truncate true" : "truncate false";
   }
 
   std::string cure_of_scaling(const Rope& rope, const Rope& theirs) const {

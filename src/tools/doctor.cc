@@ -84,7 +84,7 @@ class Doctor {
            .severity = Severity::note,
            .found = name,
            .message = "posenc has no profile of it: what is said here holds whatever the engine",
-           .cure = "posenc engines lists those that have one"},
+           .cure = "posenc diff FILE --engines all shows those that have one"},
           "", "", "", "read");
       engine = engines_.erase(engine);
     }
@@ -191,6 +191,9 @@ class Doctor {
       add(std::move(one.finding), intent_->name, one.engine, one.version, std::move(one.sure));
     if (auto unneeded = runs_ ? std::nullopt : detail::scaling_unneeded(intent(), options_.length))
       add(*std::move(unneeded), intent_->name, "", "", "by the model's card");
+    const bool judged = intent().origin.starts_with("published");
+    if (auto raised = judged ? std::nullopt : detail::raised_context(intent()))
+      add(*std::move(raised), intent_->name, "", "", "by published files");
     // What a line's own engine fixes is no matter of the file.
     std::vector<std::string> engines = engines_;
     for (const Exhibit* command : commands_)

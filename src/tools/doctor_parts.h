@@ -46,6 +46,8 @@ Finding shorter_draft(std::int64_t target, std::int64_t draft);
 
 // YaRN of the file, where texts of `length` tokens need none; 0: nobody says a length.
 std::optional<Finding> scaling_unneeded(const Model& model, std::int64_t length);
+// A plain rotation that promises more tokens than the published models which are built alike.
+std::optional<Finding> raised_context(const Model& model);
 // A scaling alone, as somebody pasted it.
 void as_somebody_wrote(const Model& model, std::vector<Finding>& found);
 

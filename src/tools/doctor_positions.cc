@@ -1,7 +1,10 @@
 // Position ids as a program printed them: where they jump, and what stands on a grid.
 #include <algorithm>
+#include <bit>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/explain/text.h"
@@ -104,6 +107,46 @@ std::string of_jumps(const Ids& row, std::string_view name) {
   return text;
 }
 
+// The steps between numbers of so many bits: 8 in bfloat16, 11 in float16.
+std::int64_t step_at(std::int64_t id, int bits) {
+  const int width = std::bit_width(static_cast<std::uint64_t>(id));
+  return width > bits ? std::int64_t{1} << (width - bits) : 1;
+}
+
+// Positions that were numbers of 16 bits: beyond the first few all are multiples of a step, and some
+// stand still.
+std::optional<Finding> of_rounding(const std::vector<Ids>& rows) {
+  for (const auto& [bits, dtype] : {std::pair{8, "bfloat16"}, std::pair{11, "float16"}}) {
+    std::int64_t above = 0, still = 0, least = 0, most = 0;
+    bool all = true;
+    for (const Ids& row : rows)
+      for (std::size_t i = 0; i < row.size() && all; ++i) {
+        const std::int64_t step = row[i] > 0 ? step_at(row[i], bits) : 1;
+        all = row[i] >= 0 && row[i] % step == 0;
+        if (step == 1) continue;
+        ++above;
+        still += i > 0 && row[i] == row[i - 1];
+        least = least == 0 ? row[i] : std::min(least, row[i]);
+        most = std::max(most, row[i]);
+      }
+    constexpr std::int64_t enough = 8;
+    if (!all || above < enough || 2 * still < above) continue;
+    const auto steps = [&](std::int64_t id) {
+      return "at " + grouped(id) + " by steps of " + std::to_string(step_at(id, bits));
+    };
+    return Finding{
+        .code = "positions_rounded",
+        .message = "the positions were rounded to " + std::string(dtype) + ": they go on " +
+                   steps(least) +
+                   (step_at(most, bits) > step_at(least, bits) ? ", " + steps(most) : "") +
+                   ", so that neighbours share a rotation",
+        .cure =
+            "keep positions as integers, and make angles in float32 outside of autocast: "
+            "torch.autocast(..., enabled=False) around inv_freq times positions"};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Finding> printed_positions(std::string_view text) {
@@ -111,6 +154,7 @@ std::optional<Finding> printed_positions(std::string_view text) {
   if (text.size() > longest || !in_small_letters(text).contains("position")) return std::nullopt;
   const std::vector<Ids> rows = printed_rows(text);
   if (rows.empty()) return std::nullopt;
+  if (auto rounded = of_rounding(rows)) return rounded;
   Finding out{.code = "positions_printed", .severity = Severity::note};
   if (rows.size() == 3) out.message = of_pictures(rows);
   if (!out.message.empty()) {

@@ -26,6 +26,8 @@ std::vector<std::string> versions_in(std::span<const Exhibit> evidence,
       const auto log = read_log(one.text);
       if (const auto* told = log ? log->find("vllm_version") : nullptr)
         all.push_back("vllm@" + told->text);
+      if (const auto* told = log ? log->find("llama_build") : nullptr)
+        all.push_back("llama.cpp@" + told->text);
     }
   }
   return all;
@@ -96,6 +98,7 @@ std::vector<Diagnosed> told_by_versions(const Model& model, std::span<const Exhi
                     .version = version_of(version),
                     .sure = "by a report"};
       out.finding = {.code = "version_fault",
+                     .severity = fault.slight ? Severity::warning : Severity::error,
                      .expected = std::string(fault.below) + " or later",
                      .found = version_of(version),
                      .message = std::string(fault.what) + " (" + std::string(fault.report) + ")",

@@ -374,6 +374,7 @@ class LogDifferences {
     for (Finding& one : findings_) {
       if (one.code != "key_missing") continue;
       if (one.message.contains("the base of rope_parameters")) of_missing_base(one);
+      if (one.message.starts_with("code that wants the base at the top")) of_base_at_top(one);
       if (!one.message.contains("trained length")) continue;
       if (!is_scaled()) {
         one.code = "transformers_mismatch";
@@ -406,6 +407,18 @@ class LogDifferences {
       const Rope* rope = detail::rope_of(group);
       return rope && !is_tower(group.stack) && !std::holds_alternative<Unscaled>(rope->scaling);
     });
+  }
+
+  void of_base_at_top(Finding& one) const {
+    const Rope* rope = first_rope();
+    if (!rope) return;
+    const std::string base = number_text(rope->rope_theta);
+    one.found = "rope_parameters";
+    one.message = "the file keeps rope_theta " + base +
+                  " in rope_parameters, as transformers 5 writes it, and this code wants it at the "
+                  "top of the file";
+    one.cure = "write \"rope_theta\": " + base +
+               " at the top of the config.json too, or update the program";
   }
 
   // Where the file has the base that a reader misses.

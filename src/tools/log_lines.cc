@@ -715,6 +715,14 @@ class LogReader {
         log_.said["vllm_version"] = {
             0, std::string(rest.substr(0, rest.find_first_not_of("0123456789."))), line_};
       }
+    // "build: 7380 (36c258ee9) with AppleClang", "version: 7380 (36c258ee9)"
+    for (const char* const before : {"build: ", "version: "})
+      if (const std::size_t at = line.find(before); at != line.npos) {
+        const std::string_view build = line.substr(at + std::string_view(before).size());
+        const std::size_t digits = build.find_first_not_of("0123456789");
+        if (digits >= 4 && digits <= 6 && build.substr(digits).starts_with(" ("))
+          log_.said["llama_build"] = {0, "b" + std::string(build.substr(0, digits)), line_};
+      }
     constexpr std::string_view length = "Using max model len ";
     if (const std::size_t at = line.find(length); at != line.npos) {
       // Said of the model first, and then of its draft, before that is cut to the model's.

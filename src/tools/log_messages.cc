@@ -160,6 +160,12 @@ constexpr Message messages[] = {
      "at its top, as files before transformers 5 do",
      "where something overrides the file, write rope_theta beside rope_type (posenc translate FILE "
      "--to ENGINE); else the file is right: posenc doctor FILE LOG says which of them it is"},
+    {"required positional argument: 'rope_theta'", "", "key_missing", error,
+     "code that wants the base at the top of the file, and a file that keeps it in "
+     "rope_parameters, "
+     "as transformers 5 writes it",
+     "write rope_theta at the top of the config.json too, with the value that rope_parameters has, "
+     "or update the program"},
     {"KeyError: 'type'", "", "key_missing", error,
      "code that reads rope_scaling by its old key type, and a file that says rope_type",
      "update the engine; until then type may stand beside rope_type with the same word, where that "

@@ -105,8 +105,10 @@ constexpr Program programs[] = {
      .engine_flag = "--model-engine"},
     {.word = "optimum-cli",
      .title = "Optimum",
-     .advice = "an export is for one length (--max_seq_len), and takes prompts up to the sliding "
-               "window of the model; longer ones go in pieces"},
+     .advice = "export executorch is for one length (--max_seq_len), and takes prompts up to the "
+               "sliding window; export openvino of LongRoPE (Phi 3, 4) kept the short list at any "
+               "length before optimum-intel#1504: stay within original_max_position_embeddings, or "
+               "update and export again"},
     {.word = "pretrain_vlm.py",
      .title = "Megatron-LM's pretrain_vlm.py",
      .advice = "it does not hand --rotary-base on: the base is 10000 whatever the flag says, so a "
