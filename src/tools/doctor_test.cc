@@ -275,7 +275,7 @@ TEST(Doctor, PrintedFrequenciesAreComparedAsFarAsTheirDigitsGo) {
   EXPECT_NE(found_of(off, "inv_freq"), nullptr);
 }
 
-// model.to(bfloat16) casts buffers too.
+// model.to(torch.bfloat16) casts buffers too.
 TEST(Doctor, FrequenciesThatWereCastAreNamed) {
   const auto cast = [](const char* name, double (*kept)(double)) {
     std::string text = "inv_freq = [";
@@ -312,6 +312,23 @@ TEST(Doctor, TheNumbersOfPromptsAreNoFrequencies) {
     const Diagnosis found = diagnosed({evidence_of("qwen3-8b"), text_exhibit("pasted", pasted)});
     EXPECT_NE(found_of(found, "inv_freq_agrees"), nullptr) << pasted;
   }
+}
+
+TEST(Doctor, ANumberUnderItsOwnNameIsNoFrequency) {
+  const Diagnosis found = diagnosed(
+      {evidence_of("qwen3-8b"),
+       text_exhibit("printed", "rope_type: default\ninv_freq: " + printed_frequencies(1e6, 64) +
+                                   "\nattention_factor: 1.0\n")});
+  EXPECT_NE(found_of(found, "inv_freq_agrees"), nullptr);
+}
+
+// Its layers with a window and those without are scaled alike.
+TEST(Doctor, FrequenciesThatDifferNameTheLayersOfAllKinds) {
+  const Diagnosis found = diagnosed(
+      {evidence_of("gpt-oss-20b"), text_exhibit("inv_freq", printed_frequencies(150000, 32))});
+  const Finding* off = found_of(found, "inv_freq");
+  ASSERT_NE(off, nullptr);
+  EXPECT_EQ(off->layers.size(), 24u);
 }
 
 TEST(Doctor, FrequenciesThatNobodyFilledAreTold) {
