@@ -305,9 +305,7 @@ class Joined {
       if (finding.code != "context_refused" || !finding.message.starts_with("verl stops")) continue;
       const std::int64_t context = model() ? model()->context : 0;
       if (context >= both) continue;
-      const std::string sum = training->prompt_key + " " + grouped(training->prompt) + " + " +
-                              training->answer_key + " " + grouped(training->answer) + " = " +
-                              grouped(both);
+      const std::string sum = training->sum_text() + " = " + grouped(both);
       finding.expected = context > 0 ? grouped(context) : "";
       finding.found = grouped(both);
       finding.message = "verl stops: " + sum + " is more than the model's max_position_embeddings" +
@@ -331,11 +329,10 @@ class Joined {
       const auto limit = number_after(finding.expected, "");
       if (finding.code != "tokenizer_limit" || !limit) continue;
       for (const RoleTold& told_there : roles_in(settings.text)) {
-        constexpr std::string_view names[] = {"model_max_length", "model-max-length",
-                                              "max_seq_length",   "max_length",
-                                              "cutoff_len",       "sequence_len"};
+        std::string key = told_there.key;
+        std::ranges::replace(key, '-', '_');
         if (told_there.number != *limit ||
-            std::ranges::find(names, told_there.key) == std::end(names))
+            std::ranges::find(length_keys, key) == std::end(length_keys))
           continue;
         const double context = model() ? static_cast<double>(model()->context) : 0;
         finding.severity = Severity::warning;
@@ -559,7 +556,6 @@ class Joined {
         "; or a client that keeps less: its context length at most what the server has, a new chat";
   }
 
-  // A limit below what the line asks for is none of the context: memory for keys is.
   // A scaling that the line has, and a refusal at the length that it does not lift.
   void lift_by_the_line() {
     const auto kept = std::ranges::find_if(out_.findings, [](const Diagnosed& one) {
@@ -580,6 +576,7 @@ class Joined {
     }
   }
 
+  // A limit below what the line asks for is none of the context: memory for keys is.
   void limit_of_line(const Exhibit& command) {
     const auto line = read_command_line(command.text);
     if (!line) return;
@@ -664,11 +661,13 @@ class Joined {
 
   static std::vector<RoleTold> answers_and_lengths(std::string_view text) {
     std::vector<RoleTold> all;
-    for (const char* key : {"max_completion_length", "max_response_length", "max_prompt_length",
-                            "cutoff_len", "max_length", "max_seq_length", "sequence_len"})
+    const auto take = [&](std::string_view key) {
       if (const auto number = number_after(text, std::string(key) + ": ");
           number && *number > 1 && *number < 0x1p40)
-        all.push_back({.role = Role::length, .key = key, .number = *number});
+        all.push_back({.role = Role::length, .key = std::string(key), .number = *number});
+    };
+    for (const auto& [prompt, answer] : prompt_and_answer_keys) take(answer), take(prompt);
+    for (const std::string_view key : length_keys) take(key);
     return all;
   }
 
@@ -720,9 +719,8 @@ class Joined {
         continue;
       }
       const bool of_trl = training->answer_key == "max_completion_length";
-      finding.message = both + " is " + training->prompt_key + " " + grouped(training->prompt) +
-                        " + " + training->answer_key + " " + grouped(training->answer) + " of " +
-                        settings.name + ", and the prompt alone had " + finding.found +
+      finding.message = both + " is " + training->sum_text() + " of " + settings.name +
+                        ", and the prompt alone had " + finding.found +
                         (pictures ? ": a picture's tokens count as well" : "");
       finding.cure =
           "raise " + training->prompt_key + " above " + finding.found +

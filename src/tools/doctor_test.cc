@@ -1207,6 +1207,24 @@ TEST(Diagnose, PackedSamplesSeeEachOtherWithoutFlashAttention) {
   EXPECT_FALSE(finds("args = SFTConfig(max_length=4096, packing=False)"));
 }
 
+TEST(Diagnose, AnAttentionIsReadHoweverPythonSetsIt) {
+  const auto finds = [](const std::string& attention) {
+    return found_of(
+               diagnosed({text_exhibit("x", attention + "\nargs = SFTConfig(packing=True)\n")}),
+               "packing_ignored") != nullptr;
+  };
+  EXPECT_FALSE(finds(R"(how = {"attn_implementation": "flash_attention_2"})"));
+  EXPECT_FALSE(finds(R"(how['attn_implementation'] = 'flash_attention_2')"));
+  EXPECT_FALSE(finds(R"(attn_implementation = "flash_attention_2")"));
+  EXPECT_TRUE(finds(R"(attn_implementation = "sdpa")"));
+}
+
+TEST(Diagnose, PackingOfAYamlIsAnotherTrainers) {
+  EXPECT_EQ(found_of(diagnosed({text_exhibit("x", "cutoff_len: 2048\npacking: True\n")}),
+                     "packing_ignored"),
+            nullptr);
+}
+
 TEST(Diagnose, APackOfTextAloneHasOneRowByRight) {
   const auto finds = [](const char* model, const std::string& more) {
     return found_of(

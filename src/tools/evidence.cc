@@ -125,6 +125,18 @@ std::optional<std::string> lone_scaling(std::string_view text) {
   return line;
 }
 
+// The attention that Python code loads a model with, as an argument, a key of a dictionary or a
+// variable has it; "": none.
+std::string attention_of(std::string_view text) {
+  constexpr std::string_view name = "attn_implementation", between = "\"' ]:=\t",
+                             ends = "\"' ,)}\r\n";
+  const std::size_t at = text.find(name);
+  if (at == text.npos) return {};
+  const std::string_view rest = text.substr(at + name.size(), 80);
+  const std::size_t first = std::min(rest.find_first_not_of(between), rest.size());
+  return std::string(rest.substr(first, rest.substr(first).find_first_of(ends)));
+}
+
 // A trainer's arguments as Python calls it, each on a line of its own; "": no such call.
 std::string arguments_on_lines(std::string_view text) {
   std::size_t start = text.npos;
@@ -136,7 +148,7 @@ std::string arguments_on_lines(std::string_view text) {
   if (const std::size_t at = text.find(trainer); start == text.npos && at != text.npos)
     start = at + trainer.size();
   if (start == text.npos || text.contains("Traceback")) return {};
-  std::string lines = "\n";
+  std::string lines = "\n" + std::string(detail::called_in_python) + "\n";
   int depth = 0;
   for (const char c : text.substr(start)) {
     if (c == '(' || c == '[' || c == '{') ++depth;
@@ -144,13 +156,10 @@ std::string arguments_on_lines(std::string_view text) {
     if (depth < 0) break;
     lines += c == ',' && depth == 0 ? '\n' : c;
   }
-  // How the model was loaded stands elsewhere.
-  constexpr std::string_view attention = "attn_implementation=";
-  if (const std::size_t at = text.find(attention); at != text.npos && !lines.contains(attention)) {
-    const std::string_view word = text.substr(at, 60);
-    lines += "\n" + std::string(word.substr(0, word.find_first_of(",)\n")));
-  }
-  return lines;
+  // How the model was loaded may stand elsewhere.
+  std::string attention = attention_of(lines);
+  if (attention.empty()) attention = attention_of(text);
+  return attention.empty() ? lines : lines + "\nattn_implementation=" + attention;
 }
 
 bool is_of_a_model(std::string_view text) {
