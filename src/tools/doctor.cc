@@ -513,8 +513,7 @@ class Doctor {
     constexpr double largest = 0x1p50, apart = 0.01;
     const bool bases = base && used && base->number > 1 && used->number > 1 &&
                        std::max(base->number, used->number) < largest;
-    const bool by_itself = std::ranges::any_of(
-        log.remarks, [](const Finding& one) { return one.code == "stretched_by_engine"; });
+    const bool by_itself = log.remark_of("stretched_by_engine") != nullptr;
     const bool differ =
         bases && !by_itself && std::abs(base->number - used->number) > apart * base->number;
     if (differ)

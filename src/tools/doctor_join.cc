@@ -271,19 +271,28 @@ class Joined {
     return at == out_.evidence.end() ? nullptr : &*at->model;
   }
 
+  // --mtp, or a value that begins so; a folder may be called smtp.
+  static bool has_word_mtp(std::string_view line) {
+    for (const std::string_view word : {"--mtp", " mtp", "=mtp", "\"mtp", "'mtp"})
+      if (line.contains(word)) return true;
+    return false;
+  }
+
   // llama.cpp's positions that do not follow, and a draft in the line.
   void draft_of_line(const Exhibit& command) {
     const auto line = read_command_line(command.text);
     if (!line || line->engine != "llama.cpp") return;
     const bool drafts = line->find("--model-draft") || command.text.contains("--spec-type") ||
-                        command.text.contains("mtp");
-    const bool shows =
+                        has_word_mtp(command.text);
+    const bool with_pictures =
         command.text.contains("--image") || says("image slice") || says("for M-RoPE");
     for (Diagnosed& one : out_.findings) {
       Finding& finding = one.finding;
-      if (finding.code != "positions_not_consecutive" || !drafts ||
-          !finding.message.contains("Of three causes"))
-        continue;
+      if (finding.code != "positions_not_consecutive") continue;
+      if (finding.message.starts_with(positions_of_a_draft)) one_slot_for_a_draft(*line, finding);
+      const bool one_axis = finding.message.ends_with(of_two_causes),
+                 shows = with_pictures && !one_axis;
+      if (!drafts || !(one_axis || finding.message.ends_with(of_three_causes))) continue;
       finding.message =
           std::string("llama.cpp stops: the line has a draft (-md, -hfd, MTP)") +
           (shows ? ", and builds before May 2026 count a picture's tokens for its positions there, "
@@ -295,6 +304,13 @@ class Joined {
     }
   }
 
+  // Slots that share a draft's context mix their tokens there.
+  static void one_slot_for_a_draft(const CommandLine& line, Finding& finding) {
+    const CommandFlag* slots = line.find("--parallel");
+    if (slots && number_of_flag(*slots).value_or(1) > 1 && !finding.cure.contains("-np 1"))
+      finding.cure += "; or -np 1, with which no other slot shares the draft's context";
+  }
+
   // verl stops at the sum of two settings, before anything is trained.
   void sum_of_settings(const Exhibit& settings) {
     const auto training = read_training(settings.text);
@@ -302,7 +318,7 @@ class Joined {
     const std::int64_t both = training->prompt + training->answer;
     for (Diagnosed& one : out_.findings) {
       Finding& finding = one.finding;
-      if (finding.code != "context_refused" || !finding.message.starts_with("verl stops")) continue;
+      if (finding.code != "context_refused" || finding.message != sum_beyond_context) continue;
       const std::int64_t context = model() ? model()->context : 0;
       if (context >= both) continue;
       const std::string sum = training->sum_text() + " = " + grouped(both);
