@@ -238,11 +238,12 @@ class Joined {
                                    "arguments': it runs what the model's config.json says",
                         .cure = "drop it; write a scaling into a copy of the config.json (posenc "
                                 "extend MODEL --to LENGTH)"});
-      std::erase_if(out_.findings, [](const Diagnosed& asked) {
-        return asked.finding.message.contains("as these settings ask");
-      });
-      break;  // --rope-scale is within --rope-scaling
     }
+    const bool refuses = std::ranges::find(found_, "flag_refused", &Finding::code) != found_.end();
+    if (refuses)
+      std::erase_if(out_.findings, [](const Diagnosed& asked) {
+        return asked.finding.message.starts_with(as_settings_ask);
+      });
     if (!command.text.contains("--max-kv-size")) return;
     found_.push_back({.code = "flag_refused",
                       .severity = Severity::error,

@@ -1150,6 +1150,58 @@ TEST(Diagnose, ADraftInTheLineIsWhatPositionsDoNotFollow) {
   EXPECT_TRUE(cure("llama-server -m a.gguf --mmproj p.gguf").contains("-b and -ub"));
 }
 
+// "Y = X + 1" is asked of models that have one position a token.
+TEST(Diagnose, ADraftInTheLineIsToldOfAModelOfTextsAsWell) {
+  const auto message = [](const char* line) {
+    const Diagnosis found = diagnosed(
+        {text_exhibit("line", line),
+         text_exhibit(
+             "log",
+             "init: the tokens have inconsistent sequence positions:\n"
+             " it is required that the sequence positions remain consecutive: Y = X + 1\n")});
+    const Finding* one = found_of(found, "positions_not_consecutive");
+    return one ? one->message : "";
+  };
+  EXPECT_TRUE(message("llama-server -m a.gguf -md d.gguf").contains("the line has a draft"));
+  EXPECT_TRUE(message("llama-server -m /srv/smtp/a.gguf").contains("Of two causes"));
+}
+
+TEST(Diagnose, SlotsThatShareADraftAreToldToBeOne) {
+  const Diagnosis found =
+      diagnosed({text_exhibit("line", "llama-server -m a.gguf --parallel 2 --spec-type mtp"),
+                 text_exhibit("log",
+                              "init: the tokens have inconsistent sequence positions:\n"
+                              "draft: llama_decode returned -1\n")});
+  const Finding* one = found_of(found, "positions_not_consecutive");
+  ASSERT_NE(one, nullptr);
+  EXPECT_TRUE(one->cure.contains("-np 1")) << one->cure;
+}
+
+TEST(Diagnose, EachFlagThatMlxsServerRefusesIsNamed) {
+  const Diagnosis found = diagnosed(
+      {evidence_of("qwen3-8b"),
+       text_exhibit("line", "mlx_lm.server --model m --rope-scaling yarn --ctx-size 65536")});
+  std::vector<std::string> flags;
+  for (const Diagnosed& one : found.findings)
+    if (one.finding.code == "flag_refused") flags.push_back(one.finding.found);
+  EXPECT_EQ(flags, (std::vector<std::string>{"--rope-scaling", "--ctx-size"}));
+}
+
+TEST(Diagnose, AProgramWithoutAProfileIsKnownWithEitherHyphen) {
+  const Diagnosis found = diagnosed({evidence_of("qwen3-8b")}, {.engines = {"mlx-vlm"}});
+  const Finding* one = found_of(found, "program_unknown");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->found, "mlx_vlm");
+}
+
+TEST(Diagnose, ABaseThatTheEngineRaisedHidesNoFileThatCouldNotBeRead) {
+  const Diagnosis found = diagnosed({evidence_of("llama-2-7b"),
+                                     text_exhibit("line", "koboldcpp m.gguf --contextsize 8192"),
+                                     text_exhibit("error.log", "Traceback: boom")});
+  ASSERT_NE(found_of(found, "stretched_by_engine"), nullptr);
+  EXPECT_TRUE(found.verdict.contains("error.log could not")) << found.verdict;
+}
+
 TEST(Diagnose, TheOnlySlotSharesNothing) {
   const auto said = [](const std::string& line) {
     const Diagnosis found = diagnosed(
