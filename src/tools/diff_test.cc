@@ -474,8 +474,8 @@ TEST(EngineDifferences, AVersionHasTheProfileThatHoldsForIt) {
 }
 
 TEST(EngineDifferences, AnEngineWithoutAClassIsSaidToHaveNone) {
-  const Model longcat = read(R"({"model_type": "qwen3_next", "num_hidden_layers": 4})");
-  const auto found = engine_differences(longcat, "tgi", 0);
+  const Model model = read(R"({"model_type": "qwen3_next", "num_hidden_layers": 4})");
+  const auto found = engine_differences(model, "tgi", 0);
   ASSERT_TRUE(found) << found.error().message();
   ASSERT_EQ(found->findings.size(), 1U);
   EXPECT_EQ(found->findings.front().code, "no_class");
