@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,11 @@ namespace {
 // Of sides, not of tokens: "4096x4096".
 bool is_picture(std::string_view text) {
   return text.find_first_of("xX") != text.npos || text.find("×") != text.npos;
+}
+
+// "" where nothing stands between the quotes, or none do.
+std::string unquoted(std::string_view text) {
+  return text.size() > 2 ? std::string(text.substr(1, text.size() - 2)) : std::string();
 }
 
 Run define_extend(CLI::App& app) {
@@ -77,17 +83,16 @@ Run define_extend(CLI::App& app) {
         options.trained = trained;
       }
       // A class that is refused is named between quotes.
-      const std::string type = read ? "" : read.error().got;
+      const std::string type = read ? "" : unquoted(read.error().got);
       std::optional<PicturePlan> fractions;
-      if (type.size() > 2) fractions = extend_fractions(type.substr(1, type.size() - 2), options);
+      if (!type.empty()) fractions = extend_fractions(type, options);
       if (!read && !fractions) return std::unexpected(read.error());
       const auto plan =
           fractions ? Expected<PicturePlan>(*std::move(fractions)) : extend_picture(*read, options);
       if (!plan) return std::unexpected(plan.error());
       write_out("{}", flags->json
                           ? to_json(*plan) + "\n"
-                          : picture_page(read ? read->name : type.substr(1, type.size() - 2), *plan,
-                                         terminal(no_color(app))));
+                          : picture_page(read ? read->name : type, *plan, terminal(no_color(app))));
       return 0;
     }
     POSENC_TRY(model, std::move(read));

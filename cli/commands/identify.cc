@@ -206,8 +206,10 @@ Run define_identify(CLI::App& app) {
                  "The model's file or name: what is found is compared with it")
       ->type_name("MODEL");
   app.add_option("--layer", options->layer,
-                 "Layer of the model that a tensor without a number in its name is of")
-      ->check(CLI::NonNegativeNumber);
+                 "Layer of the model that a tensor without a number in its name is of; default: 0; "
+                 "of a table any")
+      ->check(CLI::NonNegativeNumber)
+      ->default_str("");
   app.add_option("--part", options->part,
                  "Whose queries or keys they are: attention, or indexer, what picks the keys; "
                  "default: as their width tells")

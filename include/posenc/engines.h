@@ -74,8 +74,8 @@ struct EngineReading {
   Model model = {};  // what it computes, pairs of channels as the file's own weights have them
   std::string refused = {};  // why it does not run the file; `model` is then as given
   bool reads_format = true;  // false: it reads no file of this kind, and is refused for that
-  // false: this version has no class for the model's family; `model` is what its other classes would
-  // compute, as a later version may. True where nobody has looked.
+  // false: this version has no class for the model's family; `model` is what its other classes
+  // would compute, as a later version may. True where nobody has looked.
   bool has_class = true;
   std::vector<EngineNote> notes = {};
   // Rows of the table of cosines and sines that it makes beforehand: later positions have none.

@@ -57,13 +57,20 @@ std::optional<Version> version_of(std::string_view text) {
   return std::nullopt;
 }
 
-// Whether the profile was read for a version that has none of its own: it holds from `since` on, and
-// for repairs of its own version (5.16.1 of 5.16.0).
+bool has_newer_profile(const Engine& engine) {
+  return std::ranges::any_of(detail::engine_profiles(), [&](const EngineProfile& other) {
+    return other.engine.name == engine.name && is_before(engine.version, other.engine.version);
+  });
+}
+
+// Whether the profile was read for a version that has none of its own: it holds from `since` on,
+// and for repairs of its own version (5.16.1 of 5.16.0). Behind the newest profile nobody has
+// looked: SGLang and llama-cpp-python count releases there.
 bool holds_for(const Engine& engine, const Version& asked) {
   const auto from = version_of(engine.since.empty() ? engine.version : engine.since);
   const auto to = version_of(engine.version);
   const bool repairs = to && asked[0] == (*to)[0] && asked[1] == (*to)[1];
-  return from && to && *from <= asked && (asked <= *to || repairs);
+  return from && to && *from <= asked && (asked <= *to || (repairs && has_newer_profile(engine)));
 }
 
 std::string engine_names() {
@@ -252,6 +259,10 @@ std::string EngineRope::key(std::string_view field) const {
 
 void EngineRope::scale_logits(double by) { group_.logits.multiplier *= by; }
 
+bool EngineRope::has_temperature() const {
+  return group_.logits.temperature != Logits{}.temperature;
+}
+
 void EngineRope::lose_temperature() {
   group_.logits.temperature = Logits{}.temperature;
   group_.logits.beta = Logits{}.beta;
@@ -437,10 +448,16 @@ void lose_scaling(EngineRope& rope, std::string_view why) {
 
 void lose_growth_of_qwen(EngineRope& rope) {
   if (!rope.model_is("qwen")) return;
+  const bool base = rope.stated("use_dynamic_ntk") != "false", logits = rope.has_temperature();
+  if (!base && !logits) return;
   rope.lose_temperature();
-  rope.lost(
-      "use_dynamic_ntk and use_logn_attn are read by the model's own code alone: beyond seq_length "
-      "neither the base nor the logits grow");
+  rope.lost(std::string(base && logits ? "use_dynamic_ntk and use_logn_attn are"
+                        : base         ? "use_dynamic_ntk is"
+                                       : "use_logn_attn is") +
+            " read by the model's own code alone: beyond seq_length " +
+            (base && logits ? "neither the base nor the logits grow"
+             : base         ? "the base does not grow"
+                            : "the logits do not grow"));
 }
 
 void round_tables(EngineRope& rope) {

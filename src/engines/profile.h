@@ -66,6 +66,7 @@ class EngineRope {
   // The factor on cos and sin, as the scheme has it so far; 1 where it does not compile.
   double amplitude() const;
   void scale_logits(double by);
+  bool has_temperature() const;  // logits that grow with the length
   void lose_temperature();
 
  private:
@@ -106,8 +107,8 @@ extern const EngineProfile transformers_profile, transformers5_12_profile, trans
 
 // --- What several engines do alike --------------------------------------------------------------
 
-// Of Qwen's first models the base that grows beyond seq_length, and the logits' growth there
-// (use_logn_attn), are their own code's alone.
+// Qwen 1's growing base and logits (use_dynamic_ntk, use_logn_attn) exist only in the model's own
+// code.
 void lose_growth_of_qwen(EngineRope& rope);
 // What transformers 5 refuses when it reads a configuration, and with it all who read by it.
 void refuse_with_transformers(EngineRope& rope);

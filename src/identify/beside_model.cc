@@ -9,6 +9,7 @@
 
 #include "posenc/features.h"
 #include "posenc/identify.h"
+#include "src/core/pair_frequencies.h"
 #include "src/core/try.h"
 #include "src/explain/text.h"
 #include "src/identify/axes.h"
@@ -19,19 +20,7 @@
 namespace posenc {
 namespace {
 
-using detail::shown;
-
-// Frequencies of a plan's pairs; of several axes each pair has one.
-std::vector<double> frequencies_of(const Rotate& rotate) {
-  std::vector<double> list;
-  for (std::int64_t r = 0; r < rotate.pairs(); ++r) {
-    double sum = 0;
-    for (std::int64_t axis = 0; axis < rotate.frequencies.axes; ++axis)
-      sum += rotate.at(0, axis, r);
-    list.push_back(sum);
-  }
-  return list;
-}
+using detail::frequencies_of, detail::shown;
 
 // What a plan's frequencies would be, had some slip been made.
 using Slip = std::function<double(double frequency, std::int64_t pair)>;

@@ -1,6 +1,7 @@
 // Tables of cosines and sines beside the model that they should be of: whichever layers rotate by
 // them.
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,6 +24,64 @@ std::string as_the_file_says(const LayerGroup& group) {
   return text;
 }
 
+// What the kinds of layers say of a table.
+struct Beside {
+  std::vector<std::int64_t> right = {};              // layers that rotate by it
+  std::string says = {};                             // of the first kind of them, its file
+  std::optional<std::vector<Finding>> nearest = {};  // of the kind that differs least
+  bool fits = false;                                 // that kind has as many pairs as the table
+  std::optional<Error> error = {};
+};
+
+void keep_nearest(std::vector<Finding> findings, Beside& out) {
+  // Layers that have the table's base are nearer to it than those that have not.
+  const bool nearer = out.fits && out.nearest->front().code == "rope_theta" &&
+                      findings.front().code != "rope_theta";
+  if (!std::exchange(out.fits, true) || nearer) out.nearest = std::move(findings);
+}
+
+// Whether layers that rotate by this plan rotate by the table.
+bool rotates_by(const Identified& found, const Model& model, const LayerGroup& group,
+                const Rotate& planned, Beside& out) {
+  if (2 * planned.pairs() != found.dim) {
+    if (!out.nearest)
+      out.nearest = {{.code = "rotary_dim",
+                      .layers = group.layers,
+                      .expected = std::to_string(planned.pairs()) + " pairs",
+                      .found = std::to_string(found.dim / 2) + " pairs",
+                      .message = "the table is of other pairs than those that the model rotates",
+                      .cure = "make it for the model's rotary_dim"}};
+    return false;
+  }
+  // Which channels a table rotates it does not say.
+  Rotate rotate = planned;
+  rotate.slice.pairing = found.pairing;
+  rotate.slice.first_dim = 0;
+  rotate.slice.blocks = found.blocks;
+  std::vector<Finding> findings = detail::beside_plan(found, model, group, rotate, false);
+  if (findings.empty()) return true;
+  keep_nearest(std::move(findings), out);
+  return false;
+}
+
+void of_group(const Identified& found, const Model& model, const LayerGroup& group,
+              std::int64_t length, Beside& out) {
+  const std::int64_t lengths[] = {0, length};
+  for (const std::int64_t compiled_for : std::span(lengths).first(length > 0 ? 2 : 1)) {
+    const Expected<Plan> plan = compile(group, compiled_for);
+    const Expected<void> takes =
+        plan ? check_takes(rooms::identify, *plan) : std::unexpected(plan.error());
+    if (!takes) {
+      out.error = takes.error();
+      continue;
+    }
+    if (!plan->rotate || !rotates_by(found, model, group, *plan->rotate, out)) continue;
+    out.right.insert(out.right.end(), group.layers.begin(), group.layers.end());
+    if (out.says.empty()) out.says = as_the_file_says(group);
+    return;
+  }
+}
+
 }  // namespace
 
 Expected<std::vector<Finding>> beside_model(const IdentifiedTable& table, const Model& model,
@@ -32,55 +91,22 @@ Expected<std::vector<Finding>> beside_model(const IdentifiedTable& table, const 
   const LayerGroup* const one = detail::group_of(model, layer);
   if (layer >= 0 && !one)
     return fail("identify", "the model has a layer of that number", std::to_string(layer));
-  std::vector<std::int64_t> right;
-  std::string says;
-  std::optional<std::vector<Finding>> nearest;
-  std::optional<Error> error;
-  bool fits = false;  // `nearest` is of as many pairs as the table
+  Beside out;
   for (const LayerGroup& group : model.groups) {
     // Of a model of texts with pictures the text's layers.
     if (one && (layer >= 0 ? &group != one : group.stack != one->stack)) continue;
-    for (const std::int64_t compiled_for : {std::int64_t{0}, length}) {
-      const Expected<Plan> plan = compile(group, compiled_for);
-      if (!plan || !check_takes(rooms::identify, *plan)) {
-        error = plan ? check_takes(rooms::identify, *plan).error() : plan.error();
-        continue;
-      }
-      if (!plan->rotate) continue;
-      if (2 * plan->rotate->pairs() != found.dim) {
-        if (nearest) continue;
-        nearest = {{.code = "rotary_dim",
-                    .layers = group.layers,
-                    .expected = std::to_string(plan->rotate->pairs()) + " pairs",
-                    .found = std::to_string(found.dim / 2) + " pairs",
-                    .message = "the table is of other pairs than those that the model rotates",
-                    .cure = "make it for the model's rotary_dim"}};
-        continue;
-      }
-      // Which channels a table rotates it does not say.
-      Rotate rotate = *plan->rotate;
-      rotate.slice.pairing = found.pairing;
-      rotate.slice.first_dim = 0;
-      rotate.slice.blocks = found.blocks;
-      std::vector<Finding> findings = detail::beside_plan(found, model, group, rotate, false);
-      if (findings.empty()) {
-        right.insert(right.end(), group.layers.begin(), group.layers.end());
-        if (says.empty()) says = as_the_file_says(group);
-        break;
-      }
-      if (!std::exchange(fits, true)) nearest = std::move(findings);
-    }
+    of_group(found, model, group, length, out);
   }
   // A table whose angles were rounded is not all that the model asks for.
   const std::string what = only_notes(found.findings) ? "the table is" : "base and scaling are";
-  if (!right.empty())
+  if (!out.right.empty())
     return std::vector<Finding>{{.code = "table_agrees",
                                  .severity = Severity::note,
-                                 .layers = std::move(right),
+                                 .layers = std::move(out.right),
                                  .message = what + " what " + model.name + " asks for" +
-                                            (says.empty() ? "" : ": " + says)}};
-  if (nearest) return *std::move(nearest);
-  if (error) return std::unexpected(*error);
+                                            (out.says.empty() ? "" : ": " + out.says)}};
+  if (out.nearest) return *std::move(out.nearest);
+  if (out.error) return std::unexpected(*out.error);
   return std::vector<Finding>{{.code = "scheme",
                                .expected = "none",
                                .found = "a rotation",

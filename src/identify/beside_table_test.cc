@@ -66,6 +66,14 @@ TEST(TableBesideModel, AnotherModelsIsNot) {
   EXPECT_EQ(code(cos_sin_of(ladder(5e5, 1, 64), 64), "llama-3.1-8b"), "rope_scaling");
 }
 
+// Of its layers those with a window come first, whose base is 10000.
+TEST(TableBesideModel, LayersOfTheTablesBaseAreNearest) {
+  const auto findings = beside_model(cos_sin_of(ladder(1e6, 1, 128), 128), published("gemma-3-4b"));
+  ASSERT_TRUE(findings) << findings.error().message();
+  ASSERT_FALSE(findings->empty());
+  EXPECT_EQ(findings->front().code, "rope_scaling");
+}
+
 // A scaling of the same name reads alike without its numbers.
 TEST(TableBesideModel, TwoFactorsOfOneScalingAreToldApart) {
   const Rope rope{.rope_theta = 5e5,

@@ -80,13 +80,6 @@ double rounding_of(const std::vector<double>& numbers) { return rounding(kept_ty
 
 }  // namespace
 
-double kept_as(DType type, double number) {
-  const auto value = static_cast<float>(number);
-  if (type == DType::bf16) return bfloat16_to_float(float_to_bfloat16(value));
-  if (type == DType::f16) return half_to_float(float_to_half(value));
-  return type == DType::f32 ? value : number;
-}
-
 DType kept_type(const std::vector<double>& numbers) {
   for (const DType type : {DType::bf16, DType::f16})
     if (std::ranges::all_of(numbers, [&](double x) { return kept_as(type, x) == x; })) return type;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "posenc/identify.h"
+#include "src/core/kept_as.h"
 
 namespace posenc::detail {
 
@@ -31,8 +32,6 @@ struct Dump {
 
 Expected<Dump> read_dump(const RotationDump& from);
 
-// A number as a type holds it.
-double kept_as(DType type, double number);
 // The narrowest type that holds all of them, and half of its last digit.
 DType kept_type(const std::vector<double>& numbers);
 double rounding(DType type);

@@ -58,11 +58,11 @@ OtherFile what_else(const detail::Json& json) {
     return {"a tokenizer's file", beside};
   if (!has_layers && (json.find("image_processor_type") || json.find("feature_extractor_type") ||
                       json.find("processor_class")))
-    return {"preprocessor_config.json, which says how pictures or sound are cut up", beside};
+    return {"a processor's settings (preprocessor_config.json, processor_config.json)", beside};
   if (json.find("n_routed_experts") && json.find("dim") && json.find("n_layers"))
     return {
-        "the configuration of an inference code of DeepSeek's own, whose class says what is not "
-        "in it",
+        "a configuration of DeepSeek's own inference code, whose class has the defaults of what "
+        "the file leaves out",
         "give the config.json that Hugging Face's classes read"};
   if (json.find("weight_map")) return {"an index of weights", beside};
   if (json.find("peft_type"))

@@ -42,6 +42,12 @@ std::int64_t widest_window(const Model& model) {
   return widest;
 }
 
+bool is_draft_of(const Model& target, const Model& model) {
+  constexpr std::int64_t fewer = 4;
+  const std::int64_t whole = layers_of(target, Stack::text), own = layers_of(model, Stack::text);
+  return own > 0 && fewer * own <= whole;
+}
+
 const Rope* rope_of(const LayerGroup& group) {
   for (const Scheme& scheme : group.schemes)
     if (const Rope* rope = std::get_if<Rope>(&scheme)) return rope;

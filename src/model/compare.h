@@ -11,12 +11,14 @@
 namespace posenc::detail {
 
 std::int64_t layers_of(const Model& model, Stack stack);
+// Whether a model has so few layers beside a whole one as the drafts of EAGLE, MTP and DFlash.
+bool is_draft_of(const Model& target, const Model& model);
 const Rope* rope_of(const LayerGroup& group);  // null: none of its schemes rotates
 // The furthest length that a scaling of the model is made for: factor times trained length; 0 where
 // none says.
 std::int64_t reach(const Model& model);
 // How far back the layers that rotate look at most; 0 where one of them sees everything. Texts
-// beyond a length that is no shorter show no angle that it has not.
+// beyond a trained length at least this wide show no new angle.
 std::int64_t widest_window(const Model& model);
 
 // By how much NTK-aware scaling stretches the context that a larger base of `now` means, layers

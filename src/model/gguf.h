@@ -68,6 +68,7 @@ struct Architecture {
 };
 
 const Architecture* find_architecture(std::string_view name);  // null: not known
+std::span<const Architecture> all_architectures();
 
 // --- what llama.cpp reads: gguf_keys.cc ----------------------------------------------------------
 

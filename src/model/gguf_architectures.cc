@@ -442,4 +442,6 @@ const Architecture* find_architecture(std::string_view name) {
   return found == std::end(architectures) ? nullptr : found;
 }
 
+std::span<const Architecture> all_architectures() { return architectures; }
+
 }  // namespace posenc::detail

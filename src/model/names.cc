@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <ranges>
 #include <string_view>
@@ -169,8 +170,26 @@ std::string name_cure(const std::string& name) {
 
 std::string architecture_of(std::string_view family) {
   std::string name(family);
-  std::erase(name, '_');
-  return find_architecture(name) ? name : "";
+  if (name.ends_with("_text")) name.resize(name.size() - std::string_view("_text").size());
+  std::string together = name, hyphened = name;
+  std::erase(together, '_');
+  std::ranges::replace(hyphened, '_', '-');
+  for (const std::string& one : {together, hyphened, name})
+    if (is_architecture(one)) return one;
+  // Called otherwise: by one name alone, or by one that begins alike (deepseek2, not mistral4).
+  std::vector<std::string_view> called, alike;
+  const std::string_view letters = family.substr(0, family.find_first_of("_0123456789"));
+  for (const Architecture& row : all_architectures())
+    if (row.family == family)
+      for (const auto word : std::views::split(row.names, ' '))
+        called.emplace_back(word.begin(), word.end());
+  std::ranges::copy_if(called, std::back_inserter(alike),
+                       [&](std::string_view one) { return one.starts_with(letters); });
+  return called.size() == 1  ? std::string(called.front())
+         : alike.size() == 1 ? std::string(alike.front())
+                             : "";
 }
+
+bool is_architecture(std::string_view name) { return find_architecture(name) != nullptr; }
 
 }  // namespace posenc::detail

@@ -28,8 +28,10 @@ std::optional<Named> model_named_in(std::string_view text);
 // fetches it.
 std::string name_cure(const std::string& name);
 
-// What llama.cpp calls a family of Hugging Face's: "qwen3moe" of "qwen3_moe"; empty where it is not
-// known.
+// What llama.cpp calls a family of Hugging Face's: "qwen3moe" of "qwen3_moe", "deepseek2" of
+// "deepseek_v3"; empty where it is not known.
 std::string architecture_of(std::string_view family);
+// Whether llama.cpp calls an architecture so, which stands before the keys of its files.
+bool is_architecture(std::string_view name);
 
 }  // namespace posenc::detail

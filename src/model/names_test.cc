@@ -12,6 +12,7 @@ namespace posenc {
 namespace {
 namespace names {
 
+using detail::architecture_of;
 using detail::model_named_in;
 using detail::name_like;
 
@@ -61,6 +62,15 @@ TEST(Names, ADraftIsNotTheModel) {
 
 TEST(Names, OllamasNameIsTheModelThatWasTunedForChats) {
   EXPECT_EQ(named("ollama run qwen3-vl:8b"), "qwen3-vl-8b-instruct");
+}
+
+TEST(Names, LlamaCppCallsAFamilyOtherwise) {
+  EXPECT_EQ(architecture_of("qwen3_moe"), "qwen3moe");
+  EXPECT_EQ(architecture_of("gpt_oss"), "gpt-oss");
+  EXPECT_EQ(architecture_of("gemma3_text"), "gemma3");
+  EXPECT_EQ(architecture_of("cohere"), "command-r");
+  EXPECT_EQ(architecture_of("deepseek_v3"), "deepseek2");  // and not mistral4
+  EXPECT_EQ(architecture_of("no_family"), "");
 }
 
 TEST(PublishedModels, AreReadableAndStandInNoOtherList) {

@@ -129,6 +129,7 @@ TEST(OtherNames, FilesBesideAModelAreCalledByTheirName) {
                   .contains("transformer/config.json"));
   EXPECT_TRUE(refusal(R"({"feature_extractor_type": "WhisperFeatureExtractor", "hop_length": 160})")
                   .contains("preprocessor_config.json"));
+  EXPECT_TRUE(refusal(R"({"processor_class": "Qwen2VLProcessor"})").contains(" processor_config"));
 }
 
 TEST(OtherNames, AnotherYamlIsNone) { EXPECT_FALSE(model_of("n_embd: 768\nblock_size: 2048\n")); }

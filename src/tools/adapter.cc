@@ -146,6 +146,30 @@ std::vector<Finding> served(const Model& base, const detail::Training& told) {
           std::to_string(told.length) + " --engine transformers")};
 }
 
+// Texts beyond the base's context, and no scaling.
+Finding unscaled(const Model& base, const detail::Training& told) {
+  const std::string tokens = grouped(told.length);
+  if (!told.whole)
+    return of_adapter(
+        "adapter_base_context", Severity::error, grouped(base.context), tokens,
+        "the adapter was trained on texts longer than the base is made for, and no scaling is "
+        "recorded: its weights have learned angles that the base's never saw, unscaled",
+        "serve it without a scaling, at the length it was trained on; a scaling would give it "
+        "other angles");
+  return of_adapter(
+      "training_beyond_context", Severity::warning, grouped(base.context), tokens,
+      (told.prompt > 0 && told.prompt + told.answer == told.length
+           ? told.sum_text() + " = " + tokens + ": "
+           : "") +
+          "the weights are trained on texts longer than the model is made for, unscaled: angles "
+          "that it has never seen, which much training alone makes it learn; the configuration "
+          "that is saved still says " +
+          grouped(base.context),
+      "set a scaling or a larger rope_theta in the config.json before training: posenc extend "
+      "MODEL --to " +
+          std::to_string(told.length) + " --train");
+}
+
 }  // namespace
 
 Expected<TrainerReading> read_trainer(const Model& base, std::string_view settings) {
@@ -197,30 +221,8 @@ Expected<std::vector<Finding>> adapter_differences(const Model& base, std::strin
     findings.push_back(by_unsloth(base, length));
     return findings;
   }
-  if (!type && told.whole) {
-    findings.push_back(of_adapter(
-        "training_beyond_context", Severity::warning, grouped(base.context), tokens,
-        (told.prompt > 0 && told.prompt + told.answer == length
-             ? told.prompt_key + " " + grouped(told.prompt) + " + " + told.answer_key + " " +
-                   grouped(told.answer) + " = " + tokens + ": "
-             : "") +
-            "the weights are trained on texts longer than the model is made for, unscaled: angles "
-            "that "
-            "it has never seen, which much training alone makes it learn; the configuration that "
-            "is saved still says " +
-            grouped(base.context),
-        "set a scaling or a larger rope_theta in the config.json before training: posenc extend "
-        "MODEL --to " +
-            std::to_string(length) + " --train"));
-    return findings;
-  }
   if (!type) {
-    findings.push_back(of_adapter(
-        "adapter_base_context", Severity::error, grouped(base.context), tokens,
-        "the adapter was trained on texts longer than the base is made for, and no scaling is "
-        "recorded: its weights have learned angles that the base's never saw, unscaled",
-        "serve it without a scaling, at the length it was trained on; a scaling would give it "
-        "other angles"));
+    findings.push_back(unscaled(base, told));
     return findings;
   }
   POSENC_TRY(trained, as_trained(base, *type, length, findings));

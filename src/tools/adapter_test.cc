@@ -99,6 +99,19 @@ TEST(Training, ARingThatKnowsNoBoundsIsToldOfPackedTexts) {
   EXPECT_EQ(detail::contradictions(*told).at(0).code, "packing_ignored");
 }
 
+TEST(Training, AFlashAttentionThatOldTrlHandsNoPositionsToIsToldWithItsVersion) {
+  const auto cure = [](const std::string& attention) {
+    const auto told =
+        detail::read_training("packing: true\nattn_implementation: " + attention + "\n");
+    const auto found = told ? detail::contradictions(*told) : std::vector<Finding>{};
+    return found.empty() ? "" : found.front().cure;
+  };
+  EXPECT_TRUE(cure("flash_attention_3").starts_with("TRL 0.22 or later"));
+  EXPECT_TRUE(cure("kernels-community/vllm-flash-attn3").starts_with("TRL 0.21 or later"));
+  EXPECT_TRUE(cure("kernels-community/flash-attn").starts_with("TRL 0.24 or later"));
+  EXPECT_EQ(cure("flash_attention_2"), "");
+}
+
 TEST(Training, ArgumentsOfPythonEndAtACommaAndNamesAreNoNumbers) {
   const auto told = detail::read_training(
       "max_seq_length = 65536\nmodel = load(\n    max_seq_length = max_seq_length,\n"

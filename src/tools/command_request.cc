@@ -61,15 +61,16 @@ class Request {
   void beyond_by_windows(std::int64_t window, bool ends) {
     const std::string asked = std::to_string(asked_);
     const std::string longer = "max_position_embeddings " + asked + " in the config.json";
+    const bool allowed = line_.find("--allow-longer");  // the variable stands there already
     say("beyond_context", Severity::warning, grouped(told_.context), grouped(asked_),
         std::string("more tokens than the file says") + (ends ? ": vLLM ends with an error" : "") +
             "; no layer that rotates sees further back than " + grouped(window) +
             " tokens (sliding_window), so that no scaling is wanted",
         line_.engine == "vllm"
-            ? "VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 before the line, with --hf-overrides "
-              "'{\"max_position_embeddings\":" +
-                  asked + "}', which makes its table of cos and sin as long; a scaling would harm"
-        : line_.engine == "sglang"
+            ? std::string(allowed ? "" : "VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 before the line, with ") +
+                  "--hf-overrides '{\"max_position_embeddings\":" + asked +
+                  "}', which makes its table of cos and sin as long; a scaling would harm"
+        : line_.engine == "sglang" && !allowed
             ? "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 before the line, or " + longer
             : longer + "; a scaling would harm");
   }
@@ -121,7 +122,8 @@ class Request {
     return fail("command", flag->name + " must be a whole number", flag->value, "write it as 4");
   }
 
-  // With one cache for all slots -c counts the cells of all, and each slot ends where the model does.
+  // With one cache for all slots -c counts the cells of all, and each slot ends where the model
+  // does.
   Expected<void> share_cells(std::int64_t slots) {
     const std::int64_t reached = std::max(file_.context, reach(told_));
     if (reached <= 0 || asked_ <= reached || asked_ > reached * slots) return {};

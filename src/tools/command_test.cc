@@ -734,6 +734,7 @@ TEST(EngineCommand, WhereEveryLayerHasAWindowNoScalingIsWanted) {
                     sglang = "python -m sglang.launch_server --model-path M --context-length 65536";
   EXPECT_TRUE(cure(vllm, "32768").starts_with("VLLM_ALLOW_LONG_MAX_MODEL_LEN=1"));
   EXPECT_TRUE(cure(sglang, "32768").starts_with("SGLANG_ALLOW_OVERWRITE"));
+  EXPECT_TRUE(cure("VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 " + vllm, "32768").starts_with("--hf-over"));
   EXPECT_TRUE(cure(vllm, "null").starts_with("posenc extend"));
   EXPECT_TRUE(cure(vllm, "65536").starts_with("posenc extend"));
 }

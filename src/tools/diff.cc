@@ -168,17 +168,9 @@ class Differences {
            a->geometry.heads == b->geometry.heads && a->geometry.head_dim == b->geometry.head_dim;
   }
 
-  // EAGLE's and their like have a layer or a few, and are started beside the model that they draft
-  // for.
-  bool is_draft() const {
-    const std::int64_t own = detail::layers_of(a_, Stack::text),
-                       theirs = detail::layers_of(b_, Stack::text);
-    return theirs > 0 && theirs <= 4 && own >= 4 * theirs;
-  }
-
   void as_two_models() {
     bool told = false;
-    const bool drafts = is_draft();
+    const bool drafts = detail::is_draft_of(a_, b_);
     for (Finding& finding : found_) {
       told = told || !finding.cure.empty();
       finding.cure.clear();
@@ -187,8 +179,7 @@ class Differences {
       if (finding.code != "context" || !drafts || b_.context >= a_.context) continue;
       finding.severity = Severity::error;
       finding.message = "the second has the layers of a draft: beyond " + grouped(b_.context) +
-                        " tokens it drafts what is not taken, or the engine serves no longer "
-                        "texts at all";
+                        " tokens it drafts what is not taken, or the engine refuses longer texts";
       finding.cure = "for longer texts run without the draft, or with one that was trained for " +
                      grouped(a_.context);
     }
@@ -456,9 +447,7 @@ class Differences {
               .severity = Severity::warning,
               .expected = axes_of(*rope),
               .found = axes_of(*theirs),
-              .message = "tokens of pictures and videos have a position on each axis, which the "
-                         "model with fewer axes does not see",
-              .cure = "use both for text alone"});
+              .message = std::string(detail::axes_not_seen)});
     const std::string beside = other_width ? "" : " beside the channels that rotate";
     if (!nearly(rope->rope_theta, theirs->rope_theta))
       differ({.code = "rope_theta",

@@ -474,8 +474,8 @@ TEST(EngineDifferences, AVersionHasTheProfileThatHoldsForIt) {
 }
 
 TEST(EngineDifferences, AnEngineWithoutAClassIsSaidToHaveNone) {
-  const Model longcat = read(R"({"model_type": "qwen3_next", "num_hidden_layers": 4})");
-  const auto found = engine_differences(longcat, "tgi", 0);
+  const Model model = read(R"({"model_type": "qwen3_next", "num_hidden_layers": 4})");
+  const auto found = engine_differences(model, "tgi", 0);
   ASSERT_TRUE(found) << found.error().message();
   ASSERT_EQ(found->findings.size(), 1U);
   EXPECT_EQ(found->findings.front().code, "no_class");
@@ -488,6 +488,22 @@ TEST(EngineDifferences, VllmGrowsNeitherBaseNorLogitsOfQwensFirstModels) {
   EXPECT_EQ(found->findings.front().code, "logits");
 }
 
+TEST(EngineDifferences, NothingGrowsThatTheFileHasSwitchedOff) {
+  const auto loses = [](const std::string& switches) {
+    const auto reading = read_as(read(R"({"model_type": "qwen", "hidden_size": 64,
+        "num_attention_heads": 2, "num_hidden_layers": 1, )" +
+                                      switches + "}"),
+                                 "vllm");
+    for (const EngineNote& note : reading ? reading->notes : std::vector<EngineNote>{})
+      if (note.what.contains("the model's own code alone")) return note.what;
+    return std::string();
+  };
+  EXPECT_EQ(loses(R"("use_dynamic_ntk": false, "use_logn_attn": false)"), "");
+  EXPECT_TRUE(loses(R"("use_dynamic_ntk": false)").starts_with("use_logn_attn is"));
+  EXPECT_TRUE(loses(R"("use_logn_attn": false)").starts_with("use_dynamic_ntk is"));
+  EXPECT_TRUE(loses(R"("seq_length": 8192)").starts_with("use_dynamic_ntk and use_logn_attn"));
+}
+
 TEST(EngineDifferences, ANearestProfileIsSaidToStandIn) {
   const auto said = [](const char* engine) {
     const auto reading = read_as(*read_model("llama-3.1-8b"), engine);
@@ -496,6 +512,7 @@ TEST(EngineDifferences, ANearestProfileIsSaidToStandIn) {
            });
   };
   EXPECT_TRUE(said("transformers@5.8"));
+  EXPECT_TRUE(said("sglang@0.5.99"));  // whose releases count where others count repairs
   EXPECT_FALSE(said("transformers@5.12"));
   EXPECT_FALSE(said("transformers"));
 }

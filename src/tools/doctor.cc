@@ -70,9 +70,9 @@ class Doctor {
   Expected<void> engines_without_profile() {
     for (auto engine = engines_.begin(); engine != engines_.end();) {
       const auto known = find_engine(*engine);
-      std::string name = engine->substr(0, engine->find('@'));
-      if (name == "mlc-llm" || name == "mlc") name = "mlc_llm";  // as it is called elsewhere
-      if (known || !detail::is_known_without_profile(name)) {
+      const std::string_view name =
+          detail::program_without_profile(std::string_view(*engine).substr(0, engine->find('@')));
+      if (known || name.empty()) {
         POSENC_CHECK(known);
         ++engine;
         continue;
@@ -82,7 +82,7 @@ class Doctor {
           add(std::move(finding), intent_->name, "", "", "by reports");
       add({.code = "program_unknown",
            .severity = Severity::note,
-           .found = name,
+           .found = std::string(name),
            .message = "posenc has no profile of it: what is said here holds whatever the engine",
            .cure = "posenc diff FILE --engines all shows those that have one"},
           "", "", "", "read");
@@ -516,8 +516,7 @@ class Doctor {
     constexpr double largest = 0x1p50, apart = 0.01;
     const bool bases = base && used && base->number > 1 && used->number > 1 &&
                        std::max(base->number, used->number) < largest;
-    const bool by_itself = std::ranges::any_of(
-        log.remarks, [](const Finding& one) { return one.code == "stretched_by_engine"; });
+    const bool by_itself = log.remark_of("stretched_by_engine") != nullptr;
     const bool differ =
         bases && !by_itself && std::abs(base->number - used->number) > apart * base->number;
     if (differ)

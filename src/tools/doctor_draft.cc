@@ -9,13 +9,6 @@
 
 namespace posenc::detail {
 
-// EAGLE's heads, MTP and DFlash have a few layers beside a whole model.
-bool is_draft_of(const Model& target, const Model& model) {
-  constexpr std::int64_t fewer = 4;
-  const std::int64_t whole = layers_of(target, Stack::text), own = layers_of(model, Stack::text);
-  return own > 0 && fewer * own <= whole;
-}
-
 // A draft rotates as it was trained, so a base of its own may be right; a table that ends early
 // never is.
 void as_of_a_draft(std::int64_t target, const Model& draft, std::vector<Finding>& found) {

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "src/core/kept_as.h"
+#include "src/core/pair_frequencies.h"
 #include "src/core/try.h"
 #include "src/explain/odd_pair.h"
 #include "src/explain/text.h"
@@ -74,31 +76,19 @@ std::optional<Finding> kept_in_float8(const std::vector<double>& printed,
                          "inv_freq"};
 }
 
-// Whether what was printed are these numbers, as far as its digits go.
-bool prints(const std::vector<double>& printed, const std::vector<double>& resolution,
-            const std::vector<double>& meant) {
+// Whether what was printed is this number, as far as its digits go.
+bool prints(double printed, double resolution, double meant) {
+  return std::abs(printed - meant) <= 2 * resolution + 1e-6 * std::abs(meant);
+}
+
+// Of as many of them as were printed, those that are other numbers.
+std::vector<std::int64_t> pairs_off(const std::vector<double>& printed,
+                                    const std::vector<double>& resolution,
+                                    const std::vector<double>& meant) {
+  std::vector<std::int64_t> pairs;
   for (std::size_t i = 0; i < printed.size(); ++i)
-    if (std::abs(printed[i] - meant[i]) > 2 * resolution[i] + 1e-6 * std::abs(meant[i]))
-      return false;
-  return true;
-}
-
-// Each pair's frequency, by whatever axis it has it.
-std::vector<double> frequencies_of(const Rotate& rotate) {
-  std::vector<double> all;
-  for (std::int64_t r = 0; r < rotate.pairs(); ++r) {
-    double sum = 0;
-    for (std::int64_t axis = 0; axis < rotate.frequencies.axes; ++axis)
-      sum += rotate.at(0, axis, r);
-    all.push_back(sum);
-  }
-  return all;
-}
-
-double rounded_to(DType type, double number) {
-  const auto value = static_cast<float>(number);
-  return type == DType::bf16 ? bfloat16_to_float(float_to_bfloat16(value))
-                             : half_to_float(float_to_half(value));
+    if (!prints(printed[i], resolution[i], meant[i])) pairs.push_back(static_cast<std::int64_t>(i));
+  return pairs;
 }
 
 // The model's own, cast with the weights.
@@ -109,10 +99,10 @@ std::optional<Finding> rounded(const std::vector<double>& printed,
     std::vector<double> kept;
     double most = 0;
     for (const double f : meant) {
-      kept.push_back(rounded_to(type, f));
+      kept.push_back(kept_as(type, f));
       most = std::max(most, std::abs(kept.back() - f));
     }
-    if (most == 0 || !prints(printed, resolution, kept)) continue;
+    if (most == 0 || !pairs_off(printed, resolution, kept).empty()) continue;
     const std::string word(name(type));
     const auto from = static_cast<std::int64_t>(std::ceil(angle_that_shows / most));
     return Finding{.code = "frequencies_rounded",
@@ -120,7 +110,7 @@ std::optional<Finding> rounded(const std::vector<double>& printed,
                    .expected = "float32",
                    .found = word,
                    .message = "the frequencies are the file's, rounded to " + word +
-                              ": the buffer was cast with the weights (model.to(" + word +
+                              ": the buffer was cast with the weights (model.to(torch." + word +
                               ")); beyond position " + grouped(from) +
                               " an angle is off by more than " + shown(angle_that_shows) + " rad",
                    .cure =
@@ -144,7 +134,7 @@ std::optional<Finding> without_the_scaling(const LayerGroup& group,
     }
   const Expected<Plan> plan = compile(bare);
   if (scaling.empty() || !plan || !plan->rotate ||
-      !prints(printed, resolution, frequencies_of(*plan->rotate)))
+      !pairs_off(printed, resolution, frequencies_of(*plan->rotate)).empty())
     return std::nullopt;
   return Finding{
       .code = "inv_freq",
@@ -156,12 +146,28 @@ std::optional<Finding> without_the_scaling(const LayerGroup& group,
           "computed anew without the configuration has the base alone"};
 }
 
+// People print the first of them, which are so few.
+constexpr std::ptrdiff_t few_frequencies = 16;
+
+// One pair alone that has a frequency of its own.
+std::optional<Finding> of_one_pair(std::int64_t pair, const std::vector<double>& printed,
+                                   const std::vector<double>& resolution,
+                                   const std::vector<double>& all) {
+  const auto at = static_cast<std::size_t>(pair);
+  const OddPair odd = odd_pair(pair, printed[at], resolution[at], all);
+  if (odd.slower || std::ssize(printed) <= few_frequencies) return std::nullopt;
+  return Finding{.code = "odd_pair",
+                 .pair = pair,
+                 .expected = shown(all[at], 5),
+                 .found = shown(printed[at], 5),
+                 .message = odd.message,
+                 .cure = odd.cure};
+}
+
 Finding against(const LayerGroup& group, const Rotate& rotate, const std::vector<double>& printed,
                 const std::vector<double>& resolution) {
-  // People print the first of them.
-  constexpr std::ptrdiff_t few = 16;
   const auto count = std::ssize(printed);
-  const bool first_alone = count < few && count < rotate.pairs();
+  const bool first_alone = count < few_frequencies && count < rotate.pairs();
   if (rotate.pairs() != count && !first_alone)
     return {.code = "rotary_dim",
             .position = 1,
@@ -169,20 +175,16 @@ Finding against(const LayerGroup& group, const Rotate& rotate, const std::vector
             .found = std::to_string(printed.size()),
             .message = "another part of a head rotates than the file says"};
   const std::vector<double> all = frequencies_of(rotate);
-  std::vector<std::int64_t> pairs;
-  double most = 0;
-  for (std::int64_t r = 0; r < count; ++r) {
-    const auto i = static_cast<std::size_t>(r);
-    const double by = std::abs(printed[i] - all[i]);
-    if (by <= 2 * resolution[i] + 1e-6 * all[i]) continue;
-    pairs.push_back(r);
-    most = std::max(most, by);
-  }
+  const std::vector<std::int64_t> pairs = pairs_off(printed, resolution, all);
   if (pairs.empty())
     return {.code = "inv_freq_agrees",
             .severity = Severity::note,
             .layers = group.layers,
             .message = "the printed frequencies are those of the file, as far as their digits go"};
+  double most = 0;
+  for (const std::int64_t r : pairs)
+    most = std::max(
+        most, std::abs(printed[static_cast<std::size_t>(r)] - all[static_cast<std::size_t>(r)]));
   const auto from = static_cast<std::int64_t>(std::ceil(angle_that_shows / most));
   if (auto cast = rounded(printed, resolution, all)) {
     cast->layers = group.layers;
@@ -195,18 +197,11 @@ Finding against(const LayerGroup& group, const Rotate& rotate, const std::vector
         ": pairs " + layer_list(pairs) + " of " + std::to_string(rotate.pairs()) + " differ";
     return *std::move(bare);
   }
-  if (pairs.size() == 1 && count > few) {
-    const auto at = static_cast<std::size_t>(pairs.front());
-    const OddPair odd = odd_pair(pairs.front(), printed[at], resolution[at], all);
-    if (!odd.slower)
-      return {.code = "odd_pair",
-              .layers = group.layers,
-              .pair = pairs.front(),
-              .position = from,
-              .expected = shown(all[at], 5),
-              .found = shown(printed[at], 5),
-              .message = odd.message,
-              .cure = odd.cure};
+  if (auto odd =
+          pairs.size() == 1 ? of_one_pair(pairs.front(), printed, resolution, all) : std::nullopt) {
+    odd->layers = group.layers;
+    odd->position = from;
+    return *std::move(odd);
   }
   return {
       .code = "inv_freq",
@@ -263,10 +258,7 @@ std::optional<Finding> of_an_axis(const LayerGroup& group, const Rotate& rotate,
       if (const double frequency = rotate.at(0, axis, r); frequency != 0)
         meant.push_back(frequency);
     if (meant.size() != printed.size()) continue;
-    std::vector<std::int64_t> pairs;
-    for (std::size_t i = 0; i < meant.size(); ++i)
-      if (std::abs(printed[i] - meant[i]) > 2 * resolution[i] + 1e-6 * meant[i])
-        pairs.push_back(static_cast<std::int64_t>(i));
+    const std::vector<std::int64_t> pairs = pairs_off(printed, resolution, meant);
     const std::string whose = std::string(names[axis]);
     if (pairs.empty())
       return Finding{.code = "inv_freq_agrees",
@@ -283,6 +275,26 @@ std::optional<Finding> of_an_axis(const LayerGroup& group, const Rotate& rotate,
     }
   }
   return std::nullopt;
+}
+
+// Of layers of several kinds those count that the numbers are nearest to; kinds of which the same
+// is to be said are one.
+void keep_nearest(Finding found, std::optional<Finding>& nearest) {
+  const auto rank = [](const Finding& one) {
+    return one.severity == Severity::note ? 2 : one.code == "rotary_dim" ? 0 : 1;
+  };
+  if (!nearest || rank(found) > rank(*nearest)) {
+    nearest = std::move(found);
+    return;
+  }
+  std::vector<std::int64_t> layers = std::exchange(found.layers, nearest->layers);
+  if (found == *nearest) {
+    nearest->layers.insert(nearest->layers.end(), layers.begin(), layers.end());
+    std::ranges::sort(nearest->layers);
+  } else if (rank(found) == rank(*nearest) && rank(found) > 0) {
+    found.layers = std::move(layers);
+    nearest = std::move(found);
+  }
 }
 
 }  // namespace
@@ -304,15 +316,9 @@ Expected<std::optional<Finding>> compare_frequencies(const Model* model, std::st
   if (auto rounded = kept_in_float8(printed, resolution)) return rounded;
   std::optional<Finding> nearest;
   if (!model) return nearest;
-  // Layers of one kind may rotate so, and those of another not.
-  for (const LayerGroup& group : model->groups) {
-    const auto plan = compile(group, length);
-    if (!plan || !plan->rotate || is_tower(group.stack)) continue;
-    Finding found = against(group, *plan->rotate, printed, resolution);
-    const bool fits = found.code != "rotary_dim", agrees = found.severity == Severity::note;
-    if (!nearest || fits) nearest = std::move(found);
-    if (agrees) return nearest;
-  }
+  for (const LayerGroup& group : model->groups)
+    if (const auto plan = compile(group, length); plan && plan->rotate && !is_tower(group.stack))
+      keep_nearest(against(group, *plan->rotate, printed, resolution), nearest);
   return nearest;
 }
 

@@ -238,11 +238,12 @@ class Joined {
                                    "arguments': it runs what the model's config.json says",
                         .cure = "drop it; write a scaling into a copy of the config.json (posenc "
                                 "extend MODEL --to LENGTH)"});
-      std::erase_if(out_.findings, [](const Diagnosed& asked) {
-        return asked.finding.message.contains("as these settings ask");
-      });
-      break;  // --rope-scale is within --rope-scaling
     }
+    const bool refuses = std::ranges::find(found_, "flag_refused", &Finding::code) != found_.end();
+    if (refuses)
+      std::erase_if(out_.findings, [](const Diagnosed& asked) {
+        return asked.finding.message.starts_with(as_settings_ask);
+      });
     if (!command.text.contains("--max-kv-size")) return;
     found_.push_back({.code = "flag_refused",
                       .severity = Severity::error,
@@ -271,19 +272,28 @@ class Joined {
     return at == out_.evidence.end() ? nullptr : &*at->model;
   }
 
+  // --mtp, or a value that begins so; a folder may be called smtp.
+  static bool has_word_mtp(std::string_view line) {
+    for (const std::string_view word : {"--mtp", " mtp", "=mtp", "\"mtp", "'mtp"})
+      if (line.contains(word)) return true;
+    return false;
+  }
+
   // llama.cpp's positions that do not follow, and a draft in the line.
   void draft_of_line(const Exhibit& command) {
     const auto line = read_command_line(command.text);
     if (!line || line->engine != "llama.cpp") return;
     const bool drafts = line->find("--model-draft") || command.text.contains("--spec-type") ||
-                        command.text.contains("mtp");
-    const bool shows =
+                        has_word_mtp(command.text);
+    const bool with_pictures =
         command.text.contains("--image") || says("image slice") || says("for M-RoPE");
     for (Diagnosed& one : out_.findings) {
       Finding& finding = one.finding;
-      if (finding.code != "positions_not_consecutive" || !drafts ||
-          !finding.message.contains("Of three causes"))
-        continue;
+      if (finding.code != "positions_not_consecutive") continue;
+      if (finding.message.starts_with(positions_of_a_draft)) one_slot_for_a_draft(*line, finding);
+      const bool one_axis = finding.message.ends_with(of_two_causes),
+                 shows = with_pictures && !one_axis;
+      if (!drafts || !(one_axis || finding.message.ends_with(of_three_causes))) continue;
       finding.message =
           std::string("llama.cpp stops: the line has a draft (-md, -hfd, MTP)") +
           (shows ? ", and builds before May 2026 count a picture's tokens for its positions there, "
@@ -295,6 +305,13 @@ class Joined {
     }
   }
 
+  // Slots that share a draft's context mix their tokens there.
+  static void one_slot_for_a_draft(const CommandLine& line, Finding& finding) {
+    const CommandFlag* slots = line.find("--parallel");
+    if (slots && number_of_flag(*slots).value_or(1) > 1 && !finding.cure.contains("-np 1"))
+      finding.cure += "; or -np 1, with which no other slot shares the draft's context";
+  }
+
   // verl stops at the sum of two settings, before anything is trained.
   void sum_of_settings(const Exhibit& settings) {
     const auto training = read_training(settings.text);
@@ -302,12 +319,10 @@ class Joined {
     const std::int64_t both = training->prompt + training->answer;
     for (Diagnosed& one : out_.findings) {
       Finding& finding = one.finding;
-      if (finding.code != "context_refused" || !finding.message.starts_with("verl stops")) continue;
+      if (finding.code != "context_refused" || finding.message != sum_beyond_context) continue;
       const std::int64_t context = model() ? model()->context : 0;
       if (context >= both) continue;
-      const std::string sum = training->prompt_key + " " + grouped(training->prompt) + " + " +
-                              training->answer_key + " " + grouped(training->answer) + " = " +
-                              grouped(both);
+      const std::string sum = training->sum_text() + " = " + grouped(both);
       finding.expected = context > 0 ? grouped(context) : "";
       finding.found = grouped(both);
       finding.message = "verl stops: " + sum + " is more than the model's max_position_embeddings" +
@@ -331,11 +346,10 @@ class Joined {
       const auto limit = number_after(finding.expected, "");
       if (finding.code != "tokenizer_limit" || !limit) continue;
       for (const RoleTold& told_there : roles_in(settings.text)) {
-        constexpr std::string_view names[] = {"model_max_length", "model-max-length",
-                                              "max_seq_length",   "max_length",
-                                              "cutoff_len",       "sequence_len"};
+        std::string key = told_there.key;
+        std::ranges::replace(key, '-', '_');
         if (told_there.number != *limit ||
-            std::ranges::find(names, told_there.key) == std::end(names))
+            std::ranges::find(length_keys, key) == std::end(length_keys))
           continue;
         const double context = model() ? static_cast<double>(model()->context) : 0;
         finding.severity = Severity::warning;
@@ -559,7 +573,6 @@ class Joined {
         "; or a client that keeps less: its context length at most what the server has, a new chat";
   }
 
-  // A limit below what the line asks for is none of the context: memory for keys is.
   // A scaling that the line has, and a refusal at the length that it does not lift.
   void lift_by_the_line() {
     const auto kept = std::ranges::find_if(out_.findings, [](const Diagnosed& one) {
@@ -580,6 +593,7 @@ class Joined {
     }
   }
 
+  // A limit below what the line asks for is none of the context: memory for keys is.
   void limit_of_line(const Exhibit& command) {
     const auto line = read_command_line(command.text);
     if (!line) return;
@@ -664,11 +678,13 @@ class Joined {
 
   static std::vector<RoleTold> answers_and_lengths(std::string_view text) {
     std::vector<RoleTold> all;
-    for (const char* key : {"max_completion_length", "max_response_length", "max_prompt_length",
-                            "cutoff_len", "max_length", "max_seq_length", "sequence_len"})
+    const auto take = [&](std::string_view key) {
       if (const auto number = number_after(text, std::string(key) + ": ");
           number && *number > 1 && *number < 0x1p40)
-        all.push_back({.role = Role::length, .key = key, .number = *number});
+        all.push_back({.role = Role::length, .key = std::string(key), .number = *number});
+    };
+    for (const auto& [prompt, answer] : prompt_and_answer_keys) take(answer), take(prompt);
+    for (const std::string_view key : length_keys) take(key);
     return all;
   }
 
@@ -720,9 +736,8 @@ class Joined {
         continue;
       }
       const bool of_trl = training->answer_key == "max_completion_length";
-      finding.message = both + " is " + training->prompt_key + " " + grouped(training->prompt) +
-                        " + " + training->answer_key + " " + grouped(training->answer) + " of " +
-                        settings.name + ", and the prompt alone had " + finding.found +
+      finding.message = both + " is " + training->sum_text() + " of " + settings.name +
+                        ", and the prompt alone had " + finding.found +
                         (pictures ? ": a picture's tokens count as well" : "");
       finding.cure =
           "raise " + training->prompt_key + " above " + finding.found +

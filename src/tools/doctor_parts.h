@@ -38,8 +38,6 @@ std::vector<Diagnosed> told_by_versions(const Model& model, std::span<const Exhi
 void removed_later(std::vector<Finding>& found, std::string_view engine,
                    std::span<const std::string> engines);
 
-// Whether a model is of a few layers, beside a whole one.
-bool is_draft_of(const Model& target, const Model& model);
 // Differences of two models, as those of a draft that runs beside a target of so many tokens.
 void as_of_a_draft(std::int64_t target, const Model& draft, std::vector<Finding>& found);
 Finding shorter_draft(std::int64_t target, std::int64_t draft);

@@ -275,7 +275,7 @@ TEST(Doctor, PrintedFrequenciesAreComparedAsFarAsTheirDigitsGo) {
   EXPECT_NE(found_of(off, "inv_freq"), nullptr);
 }
 
-// model.to(bfloat16) casts buffers too.
+// model.to(torch.bfloat16) casts buffers too.
 TEST(Doctor, FrequenciesThatWereCastAreNamed) {
   const auto cast = [](const char* name, double (*kept)(double)) {
     std::string text = "inv_freq = [";
@@ -312,6 +312,23 @@ TEST(Doctor, TheNumbersOfPromptsAreNoFrequencies) {
     const Diagnosis found = diagnosed({evidence_of("qwen3-8b"), text_exhibit("pasted", pasted)});
     EXPECT_NE(found_of(found, "inv_freq_agrees"), nullptr) << pasted;
   }
+}
+
+TEST(Doctor, ANumberUnderItsOwnNameIsNoFrequency) {
+  const Diagnosis found = diagnosed(
+      {evidence_of("qwen3-8b"),
+       text_exhibit("printed", "rope_type: default\ninv_freq: " + printed_frequencies(1e6, 64) +
+                                   "\nattention_factor: 1.0\n")});
+  EXPECT_NE(found_of(found, "inv_freq_agrees"), nullptr);
+}
+
+// Its layers with a window and those without are scaled alike.
+TEST(Doctor, FrequenciesThatDifferNameTheLayersOfAllKinds) {
+  const Diagnosis found = diagnosed(
+      {evidence_of("gpt-oss-20b"), text_exhibit("inv_freq", printed_frequencies(150000, 32))});
+  const Finding* off = found_of(found, "inv_freq");
+  ASSERT_NE(off, nullptr);
+  EXPECT_EQ(off->layers.size(), 24u);
 }
 
 TEST(Doctor, FrequenciesThatNobodyFilledAreTold) {
@@ -1133,6 +1150,58 @@ TEST(Diagnose, ADraftInTheLineIsWhatPositionsDoNotFollow) {
   EXPECT_TRUE(cure("llama-server -m a.gguf --mmproj p.gguf").contains("-b and -ub"));
 }
 
+// "Y = X + 1" is asked of models that have one position a token.
+TEST(Diagnose, ADraftInTheLineIsToldOfAModelOfTextsAsWell) {
+  const auto message = [](const char* line) {
+    const Diagnosis found = diagnosed(
+        {text_exhibit("line", line),
+         text_exhibit(
+             "log",
+             "init: the tokens have inconsistent sequence positions:\n"
+             " it is required that the sequence positions remain consecutive: Y = X + 1\n")});
+    const Finding* one = found_of(found, "positions_not_consecutive");
+    return one ? one->message : "";
+  };
+  EXPECT_TRUE(message("llama-server -m a.gguf -md d.gguf").contains("the line has a draft"));
+  EXPECT_TRUE(message("llama-server -m /srv/smtp/a.gguf").contains("Of two causes"));
+}
+
+TEST(Diagnose, SlotsThatShareADraftAreToldToBeOne) {
+  const Diagnosis found =
+      diagnosed({text_exhibit("line", "llama-server -m a.gguf --parallel 2 --spec-type mtp"),
+                 text_exhibit("log",
+                              "init: the tokens have inconsistent sequence positions:\n"
+                              "draft: llama_decode returned -1\n")});
+  const Finding* one = found_of(found, "positions_not_consecutive");
+  ASSERT_NE(one, nullptr);
+  EXPECT_TRUE(one->cure.contains("-np 1")) << one->cure;
+}
+
+TEST(Diagnose, EachFlagThatMlxsServerRefusesIsNamed) {
+  const Diagnosis found = diagnosed(
+      {evidence_of("qwen3-8b"),
+       text_exhibit("line", "mlx_lm.server --model m --rope-scaling yarn --ctx-size 65536")});
+  std::vector<std::string> flags;
+  for (const Diagnosed& one : found.findings)
+    if (one.finding.code == "flag_refused") flags.push_back(one.finding.found);
+  EXPECT_EQ(flags, (std::vector<std::string>{"--rope-scaling", "--ctx-size"}));
+}
+
+TEST(Diagnose, AProgramWithoutAProfileIsKnownWithEitherHyphen) {
+  const Diagnosis found = diagnosed({evidence_of("qwen3-8b")}, {.engines = {"mlx-vlm"}});
+  const Finding* one = found_of(found, "program_unknown");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->found, "mlx_vlm");
+}
+
+TEST(Diagnose, ABaseThatTheEngineRaisedHidesNoFileThatCouldNotBeRead) {
+  const Diagnosis found = diagnosed({evidence_of("llama-2-7b"),
+                                     text_exhibit("line", "koboldcpp m.gguf --contextsize 8192"),
+                                     text_exhibit("error.log", "Traceback: boom")});
+  ASSERT_NE(found_of(found, "stretched_by_engine"), nullptr);
+  EXPECT_TRUE(found.verdict.contains("error.log could not")) << found.verdict;
+}
+
 TEST(Diagnose, TheOnlySlotSharesNothing) {
   const auto said = [](const std::string& line) {
     const Diagnosis found = diagnosed(
@@ -1188,6 +1257,24 @@ TEST(Diagnose, PackedSamplesSeeEachOtherWithoutFlashAttention) {
       finds("m = load(M, attn_implementation=\"flash_attention_2\")\n"
             "t = SFTTrainer(model=m, packing=True)"));
   EXPECT_FALSE(finds("args = SFTConfig(max_length=4096, packing=False)"));
+}
+
+TEST(Diagnose, AnAttentionIsReadHoweverPythonSetsIt) {
+  const auto finds = [](const std::string& attention) {
+    return found_of(
+               diagnosed({text_exhibit("x", attention + "\nargs = SFTConfig(packing=True)\n")}),
+               "packing_ignored") != nullptr;
+  };
+  EXPECT_FALSE(finds(R"(how = {"attn_implementation": "flash_attention_2"})"));
+  EXPECT_FALSE(finds(R"(how['attn_implementation'] = 'flash_attention_2')"));
+  EXPECT_FALSE(finds(R"(attn_implementation = "flash_attention_2")"));
+  EXPECT_TRUE(finds(R"(attn_implementation = "sdpa")"));
+}
+
+TEST(Diagnose, PackingOfAYamlIsAnotherTrainers) {
+  EXPECT_EQ(found_of(diagnosed({text_exhibit("x", "cutoff_len: 2048\npacking: True\n")}),
+                     "packing_ignored"),
+            nullptr);
 }
 
 TEST(Diagnose, APackOfTextAloneHasOneRowByRight) {

@@ -35,6 +35,28 @@ std::string first_used(const Diagnosis& out) {
   return at == out.evidence.end() ? out.evidence.front().name : at->name;
 }
 
+// Where no finding is grave. `length` is how far it reaches, "" where nobody says.
+std::string nothing_wrong(const Diagnosis& out, const std::string& length) {
+  const std::string verdict =
+      "Nothing wrong with position" + (length.empty() ? "" : " up to " + length);
+  // What shows the fault may be just what could not be read.
+  if (const std::string unread = not_used(out); !unread.empty())
+    return verdict + " in what could be read, which is not all: " + unread + " could not.";
+  if (const Diagnosed* stretched = with(out, "stretched_by_engine"))
+    return "Nothing wrong with position: " + stretched->finding.message + ".";
+  if (const Diagnosed* unknown = with(out, "engine_not_known"))
+    return verdict + " by posenc's own reading, and " + unknown->finding.message + ".";
+  if (const Diagnosed* slots = with(out, "slots");
+      slots && !slots->finding.cure.empty() && slots->finding.found == length)
+    return verdict + ", which is each slot's share of the " + slots->finding.expected + ".";
+  if (with(out, "draft_unseen"))
+    return verdict + " for the target: how far its draft reaches, the draft's own file says.";
+  if (const Diagnosed* other = with(out, "version_unknown"))
+    return verdict + " as far as " + other->engine + " " + other->version +
+           " tells, whose profile stands for the version that runs.";
+  return verdict + ".";
+}
+
 }  // namespace
 
 void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine) {
@@ -54,23 +76,7 @@ void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine) {
   } else if (!intent && out.findings.empty()) {
     out.verdict = "Without a model's config.json nothing can be compared.";
   } else if (grave == out.findings.end()) {
-    out.verdict = "Nothing wrong with position" + (length.empty() ? "" : " up to " + length);
-    // What shows the fault may be just what could not be read.
-    if (const Diagnosed* stretched = with(out, "stretched_by_engine"))
-      out.verdict = "Nothing wrong with position: " + stretched->finding.message;
-    else if (const std::string unread = not_used(out); !unread.empty())
-      out.verdict += " in what could be read, which is not all: " + unread + " could not";
-    else if (const Diagnosed* unknown = with(out, "engine_not_known"))
-      out.verdict += " by posenc's own reading, and " + unknown->finding.message;
-    else if (const Diagnosed* slots = with(out, "slots");
-             slots && !slots->finding.cure.empty() && slots->finding.found == length)
-      out.verdict += ", which is each slot's share of the " + slots->finding.expected;
-    else if (with(out, "draft_unseen"))
-      out.verdict += " for the target: how far its draft reaches, the draft's own file says";
-    else if (const Diagnosed* other = with(out, "version_unknown"))
-      out.verdict += " as far as " + other->engine + " " + other->version +
-                     " tells, whose profile stands for the version that runs";
-    out.verdict += ".";
+    out.verdict = nothing_wrong(out, length);
   } else {
     const Finding& first = grave->finding;
     const std::string message = first.message.substr(0, first.message.find(';'));

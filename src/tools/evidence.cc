@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "posenc/doctor.h"
+#include "src/core/trimmed.h"
 #include "src/core/try.h"
 #include "src/explain/text.h"
 #include "src/model/names.h"
@@ -124,6 +125,18 @@ std::optional<std::string> lone_scaling(std::string_view text) {
   return line;
 }
 
+// The attention that Python code loads a model with, as an argument, a key of a dictionary or a
+// variable has it; "": none.
+std::string attention_of(std::string_view text) {
+  constexpr std::string_view name = "attn_implementation", between = "\"' ]:=\t",
+                             ends = "\"' ,)}\r\n";
+  const std::size_t at = text.find(name);
+  if (at == text.npos) return {};
+  const std::string_view rest = text.substr(at + name.size(), 80);
+  const std::size_t first = std::min(rest.find_first_not_of(between), rest.size());
+  return std::string(rest.substr(first, rest.substr(first).find_first_of(ends)));
+}
+
 // A trainer's arguments as Python calls it, each on a line of its own; "": no such call.
 std::string arguments_on_lines(std::string_view text) {
   std::size_t start = text.npos;
@@ -135,7 +148,7 @@ std::string arguments_on_lines(std::string_view text) {
   if (const std::size_t at = text.find(trainer); start == text.npos && at != text.npos)
     start = at + trainer.size();
   if (start == text.npos || text.contains("Traceback")) return {};
-  std::string lines = "\n";
+  std::string lines = "\n" + std::string(detail::called_in_python) + "\n";
   int depth = 0;
   for (const char c : text.substr(start)) {
     if (c == '(' || c == '[' || c == '{') ++depth;
@@ -143,13 +156,10 @@ std::string arguments_on_lines(std::string_view text) {
     if (depth < 0) break;
     lines += c == ',' && depth == 0 ? '\n' : c;
   }
-  // How the model was loaded stands elsewhere.
-  constexpr std::string_view attention = "attn_implementation=";
-  if (const std::size_t at = text.find(attention); at != text.npos && !lines.contains(attention)) {
-    const std::string_view word = text.substr(at, 60);
-    lines += "\n" + std::string(word.substr(0, word.find_first_of(",)\n")));
-  }
-  return lines;
+  // How the model was loaded may stand elsewhere.
+  std::string attention = attention_of(lines);
+  if (attention.empty()) attention = attention_of(text);
+  return attention.empty() ? lines : lines + "\nattn_implementation=" + attention;
 }
 
 bool is_of_a_model(std::string_view text) {
@@ -207,8 +217,8 @@ std::string whose(const detail::CommandLine& line) {
   return line.engine;
 }
 
-// Behind "[3]" that numbers a prompt (In [3]:, Out[3]:, [3]:) or counts an element (layers[0]), and
-// is no list of a frequency; `at` where none stands there.
+// The end of an index such as [3], which numbers a prompt (In [3]:, Out[3]:, [3]:) or an element
+// (layers[0]); `at` where none stands there.
 std::size_t bracketed_index(std::string_view text, std::size_t at) {
   if (text[at] != '[') return at;
   const std::size_t end = text.find_first_not_of("0123456789", at + 1);
@@ -218,6 +228,25 @@ std::size_t bracketed_index(std::string_view text, std::size_t at) {
                        before == '_' || before == ')' || before == ']';
   const bool prompt = end + 1 < text.size() && text[end + 1] == ':';
   return element || prompt ? end + 1 : at;
+}
+
+// The end of a line that sets one number under another name than a frequency's, such as
+// "attention_factor: 1.0"; `at` where a line begins otherwise.
+std::size_t lone_setting(std::string_view text, std::size_t at) {
+  if (at > 0 && text[at - 1] != '\n') return at;
+  const std::size_t end = std::min(text.find('\n', at), text.size());
+  const std::string_view line = text.substr(at, end - at);
+  const std::size_t sign = line.find_first_of(":=");
+  if (sign == line.npos) return at;
+  const std::string_view name = detail::trimmed(line.substr(0, sign)),
+                         value = detail::trimmed(line.substr(sign + 1));
+  const auto is_of_name = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.';
+  };
+  const bool is_one = !name.empty() && !name.contains("freq") &&
+                      std::ranges::all_of(name, is_of_name) && !value.empty() &&
+                      value.find_first_not_of("0123456789.eE+-") == value.npos;
+  return is_one ? end : at;
 }
 
 std::string first_line(std::string_view text) {
@@ -364,12 +393,56 @@ Exhibit text_exhibit(std::string name, std::string text) {
                 first_line(trimmed) + "\" …)");
 }
 
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+struct PrintedNumber {
+  std::size_t end;  // behind its digits
+  std::optional<double> value;
+  double resolution;  // half of its last digit
+};
+
+// The number whose first digit stands at `at`.
+PrintedNumber printed_number(std::string_view text, std::size_t at) {
+  std::size_t end = at;
+  std::int64_t digits_behind = 0, exponent = 0;
+  bool point = false;
+  while (end < text.size() && (is_digit(text[end]) || (text[end] == '.' && !point))) {
+    if (point) ++digits_behind;
+    point = point || text[end] == '.';
+    ++end;
+  }
+  if (end + 1 < text.size() && (text[end] == 'e' || text[end] == 'E')) {
+    std::size_t of_power = end + 1;
+    const bool negative = text[of_power] == '-';
+    if (text[of_power] == '-' || text[of_power] == '+') ++of_power;
+    const std::size_t first = of_power;
+    while (of_power < text.size() && is_digit(text[of_power]) && of_power < first + 4)
+      exponent = 10 * exponent + (text[of_power++] - '0');
+    if (of_power > first) {
+      if (negative) exponent = -exponent;
+      end = of_power;
+    }
+  }
+  const auto json = detail::parse_json(
+      std::string(text.substr(at, end - at)) + (text[end - 1] == '.' ? "0" : ""), "number");
+  const double* real = json ? json->get<double>() : nullptr;
+  const std::int64_t* whole = json ? json->get<std::int64_t>() : nullptr;
+  return {end,
+          real    ? std::optional(*real)
+          : whole ? std::optional(static_cast<double>(*whole))
+                  : std::nullopt,
+          0.5 * std::pow(10.0, static_cast<double>(exponent - digits_behind))};
+}
+
+}  // namespace
+
 Expected<std::vector<double>> read_printed_frequencies(std::string_view text,
                                                        std::vector<double>* resolution) {
   constexpr std::size_t most = 65536;
   std::vector<double> numbers;
   if (resolution) resolution->clear();
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   const auto is_letter = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
   };
@@ -378,8 +451,9 @@ Expected<std::vector<double>> read_printed_frequencies(std::string_view text,
       i = std::min(text.find('\n', i), text.size());
       continue;
     }
-    if (const std::size_t bracket = bracketed_index(text, i); bracket > i) {
-      i = bracket;
+    if (const std::size_t behind = std::max(bracketed_index(text, i), lone_setting(text, i));
+        behind > i) {
+      i = behind;
       continue;
     }
     const bool begins =
@@ -389,38 +463,13 @@ Expected<std::vector<double>> read_printed_frequencies(std::string_view text,
       ++i;
       continue;
     }
-    std::size_t end = i;
-    std::int64_t digits_behind = 0;
-    bool point = false;
-    while (end < text.size() && (is_digit(text[end]) || (text[end] == '.' && !point))) {
-      if (point) ++digits_behind;
-      point = point || text[end] == '.';
-      ++end;
-    }
-    std::int64_t exponent = 0;
-    if (end + 1 < text.size() && (text[end] == 'e' || text[end] == 'E')) {
-      std::size_t at = end + 1;
-      const bool negative = text[at] == '-';
-      if (text[at] == '-' || text[at] == '+') ++at;
-      const std::size_t first = at;
-      while (at < text.size() && is_digit(text[at]) && at < first + 4)
-        exponent = 10 * exponent + (text[at++] - '0');
-      if (at > first) {
-        if (negative) exponent = -exponent;
-        end = at;
-      }
-    }
-    const auto json = detail::parse_json(
-        std::string(text.substr(i, end - i)) + (text[end - 1] == '.' ? "0" : ""), "number");
-    const double* real = json ? json->get<double>() : nullptr;
-    const std::int64_t* whole = json ? json->get<std::int64_t>() : nullptr;
-    i = end;
-    if (!real && !whole) continue;
+    const PrintedNumber number = printed_number(text, i);
+    i = number.end;
+    if (!number.value) continue;
     if (numbers.size() == most)
       return fail("inv_freq", "at most 65,536 numbers are read", "more", "give one layer's");
-    numbers.push_back(real ? *real : static_cast<double>(*whole));
-    if (resolution)
-      resolution->push_back(0.5 * std::pow(10.0, static_cast<double>(exponent - digits_behind)));
+    numbers.push_back(*number.value);
+    if (resolution) resolution->push_back(number.resolution);
   }
   const auto fractions = std::ranges::count_if(numbers, [](double x) { return x < 1; });
   if (numbers.size() < 4 || 2 * fractions < std::ssize(numbers))

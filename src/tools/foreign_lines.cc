@@ -171,7 +171,7 @@ std::optional<Finding> one_list_of_mlc(const Model& model, std::int64_t length) 
 std::vector<Finding> known_of_program(std::string_view word, const Model& model,
                                       std::int64_t length) {
   std::vector<Finding> found;
-  if (word == "mlc_llm")
+  if (word == "mlc_llm" || word == "mlc")
     if (auto lists = one_list_of_mlc(model, length)) found.push_back(*std::move(lists));
   return found;
 }

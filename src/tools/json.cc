@@ -90,17 +90,16 @@ std::string differences_to_json(const Model& expected, const Model& found,
 }
 
 std::string to_json(const EngineDifferences& differences) {
-  const auto& [engine, asked, model, refused, reads_format, has_class, notes, rows] =
-      differences.reading;
+  const EngineReading& reading = differences.reading;
   detail::JsonWriter out;
   out.object()
-      .member("engine", engine.name)
-      .member("version", differences.reading.version())
-      .member("source", engine.source)
-      .member("refused", refused.empty() ? std::nullopt : std::optional(refused))
-      .member("table_rows", rows);
+      .member("engine", reading.engine.name)
+      .member("version", reading.version())
+      .member("source", reading.engine.source)
+      .member("refused", reading.refused.empty() ? std::nullopt : std::optional(reading.refused))
+      .member("table_rows", reading.table_rows);
   out.key("notes").array();
-  for (const EngineNote& note : notes)
+  for (const EngineNote& note : reading.notes)
     out.object().member("kind", name(note.kind)).member("what", note.what).end();
   out.end().key("findings").array();
   for (const Finding& finding : differences.findings) write(out, finding);

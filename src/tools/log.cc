@@ -90,7 +90,7 @@ class LogDifferences {
     // Layers with a window may rotate by a base of their own, of which these lines do not tell.
     const bool others = group.window && bases_differ();
     // koboldcpp's own, which its line says and nobody has to mend.
-    const bool as_meant = remark_of("stretched_by_engine") != nullptr;
+    const bool as_meant = log_.remark_of("stretched_by_engine") != nullptr;
     if (const LogSaid* base = used("base_used", "base");
         base && !others && !as_meant && base->number > 1 && !is_of_a_layer(base->number))
       rope->rope_theta = base->number;
@@ -147,8 +147,7 @@ class LogDifferences {
                          std::holds_alternative<LongRope>(rope.scaling) ||
                          std::holds_alternative<Proportional>(rope.scaling) ||
                          std::holds_alternative<Explicit>(rope.scaling);
-    const bool unknown = std::ranges::any_of(
-        log_.remarks, [](const Finding& one) { return one.code == "unknown_rope_type"; });
+    const bool unknown = log_.remark_of("unknown_rope_type") != nullptr;
     const bool none = type && (type->text == "none" || type->text == "NONE");
     if (tensors && nearly(s, 1) && !unknown) return;
     const Yarn* own = std::get_if<Yarn>(&rope.scaling);
@@ -525,11 +524,6 @@ class LogDifferences {
     compare("kv_heads", first->geometry.kv_heads);
   }
 
-  const Finding* remark_of(std::string_view code) const {
-    const auto at = std::ranges::find(log_.remarks, code, &Finding::code);
-    return at == log_.remarks.end() ? nullptr : &*at;
-  }
-
   // A key of the file's own that says less than the model is made for: whoever made the file wrote
   // it, and engines serve no more.
   bool shorter_by_key(const LogSaid& trained) {
@@ -543,7 +537,7 @@ class LogDifferences {
          .message = "the GGUF's own " + key->text +
                     " is less than the model is made for: llama.cpp and Ollama serve no more than "
                     "that, and the rotation is not touched",
-         .cure = "pull or download the model again, whose makers mend such files, or another GGUF; "
+         .cure = "download the model again, since its makers have mended it, or take another GGUF; "
                  "llama.cpp: --override-kv " +
                  key->text + "=int:" + std::to_string(model_.context),
          .line = trained.line});
@@ -566,7 +560,7 @@ class LogDifferences {
     if (!asked || length > 0) return;
     const double made_for = static_cast<double>(std::max(model_.context, detail::reach(told)));
     if (multiplied_twice(*asked)) return;
-    const bool stretched = remark_of("stretched_by_engine") && asked->number > made_for;
+    const bool stretched = log_.remark_of("stretched_by_engine") && asked->number > made_for;
     if (made_for > 0 && asked->number > made_for && !stretched)
       findings_.push_back({.code = "beyond_context",
                            .severity = Severity::warning,

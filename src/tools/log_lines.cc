@@ -14,6 +14,7 @@
 #include "src/core/small_letters.h"
 #include "src/core/trimmed.h"
 #include "src/explain/text.h"
+#include "src/model/names.h"
 #include "src/text/json.h"
 #include "src/tools/client_settings.h"
 #include "src/tools/log_loaders.h"
@@ -162,6 +163,16 @@ void EngineLog::say(std::string_view what, std::string_view value, std::int64_t 
   ++known;
 }
 
+void EngineLog::say_by_key(std::string_view key, std::string_view value, std::int64_t line) {
+  // Behind the architecture; that of a tower (gemma3.vision.block_count) has more in between.
+  const std::string_view ending = key.substr(std::min(key.find('.'), key.size()));
+  for (const LogName& one : key_endings) {
+    if (ending != one.printed) continue;
+    say(one.what, value, line);
+    if (one.what == "context") said["context_key"] = {0, printable(key), line};
+  }
+}
+
 void EngineLog::remark(Finding finding, std::int64_t line) {
   finding.line = line;
   ++known;
@@ -199,8 +210,11 @@ class LogReader {
     constexpr std::size_t short_text = 4096;
     while (text.size() <= short_text && nearby_.size() < text.size())
       nearby_ += in_small_letters(text.substr(nearby_.size()));
-    // `ollama show` prints the model's context before the line that tells whose it is.
-    if (whole.substr(0, short_text).contains("num_ctx")) ollama_.notice("num_ctx");
+    // `ollama show` prints the model's context before the line that tells whose it is, or without.
+    const std::string_view start = whole.substr(0, short_text);
+    const bool is_shown = start.contains("context length ") &&
+                          start.contains("embedding length ") && start.contains("quantization ");
+    if (is_shown || start.contains("num_ctx")) ollama_.notice("num_ctx");
     std::int64_t number = 0;
     while (!text.empty()) {
       ++number;
@@ -228,7 +242,7 @@ class LogReader {
         remark(*std::move(client));
       }
     // The same, said better by the line behind it.
-    if (std::ranges::find(log_.remarks, "mrope_mask", &Finding::code) != log_.remarks.end())
+    if (log_.remark_of("mrope_mask"))
       std::erase_if(log_.remarks, [](const Finding& one) { return one.code == "mrope_index"; });
     return std::move(log_);
   }
@@ -312,8 +326,6 @@ class LogReader {
 
   // An index beyond its table on the GPU, where the traceback stands in code about position.
   void assert_beside_positions() {
-    const bool told =
-        std::ranges::find(log_.remarks, "table_end", &Finding::code) != log_.remarks.end();
     const auto is_about = [](const std::string& one) {
       for (const std::string_view word :
            {"position_embed", "embed_positions", "pos_embed", "wpe(", "apply_rotary", "sincos",
@@ -321,7 +333,7 @@ class LogReader {
         if (one.contains(word)) return true;
       return false;
     };
-    if (told || std::ranges::none_of(before_, is_about)) return;
+    if (log_.remark_of("table_end") || std::ranges::none_of(before_, is_about)) return;
     remark({.code = "table_end",
             .severity = Severity::warning,
             .message = "an index is beyond its tensor on the GPU, and the traceback stands where "
@@ -358,11 +370,9 @@ class LogReader {
 
   // A refusal without numbers, behind the lines of the slot that have them.
   void numbers_of_the_slot() {
-    const auto at = std::ranges::find(log_.remarks, "request_too_long", &Finding::code);
+    Finding* const at = log_.remark_of("request_too_long");
     const LogSaid* slot = log_.find("n_ctx");
-    if (at == log_.remarks.end() || !at->found.empty() || !slot || prompt_ <= slot->number ||
-        prompt_ > 0x1p50)
-      return;
+    if (!at || !at->found.empty() || !slot || prompt_ <= slot->number || prompt_ > 0x1p50) return;
     at->expected = grouped(std::llround(slot->number));
     at->found = grouped(std::llround(prompt_));
   }
@@ -457,11 +467,11 @@ class LogReader {
     };
     if (!of_rope(nearby_) && std::ranges::none_of(before_, of_rope)) return;
     remark({.code = "transformers_mismatch",
-            .message = "the code keeps rotations by their arguments (lru_cache), of which "
-                       "rope_scaling is a dictionary now: transformers 5 makes one for every "
-                       "model, and of rope_type default it scales nothing; 4 has None there",
-            .cure = "pip install 'transformers<5', or a newer version of the program (nano-vllm); "
-                    "the file is right, unless it has a scaling, which this code does not take"});
+            .message = std::string(dictionary_of_five) +
+                       "; this code keeps rotations by their arguments (lru_cache), of which a "
+                       "dictionary can be none",
+            .cure = std::string(update_the_program) +
+                    ", unless it has a scaling, which this code does not take"});
   }
 
   // raise ValueError(f"Unknown … {name}"), as a traceback quotes it.
@@ -524,26 +534,37 @@ class LogReader {
   // The lines below llama.cpp's "inconsistent sequence positions" have the numbers: the last cached
   // position X, and the first of the new tokens, Y.
   void consecutive(std::string_view line) {
-    const auto last = number_after(line, "for sequence 0 is X = "),
+    const auto last = number_after(line, " is X = "),
                next = number_after(line, "have a starting position of Y = ");
-    const bool of_draft = line.contains("ctx_dft") || line.contains("speculative batch") ||
-                          line.contains("draft: llama_decode returned");
-    if (!last && !next && !of_draft) return;
-    const auto at = std::ranges::find(log_.remarks, "positions_not_consecutive", &Finding::code);
-    if (at == log_.remarks.end()) return;
-    if (of_draft) {
-      at->message =
-          "these are positions of the draft's context: it did not get the prompt's tokens that its "
-          "model has seen (a prompt from the cache, pictures, or a draft of another kind), so its "
-          "guesses would stand at wrong places, and it drafts no more";
-      at->cure =
-          "update llama.cpp; until then start this model without the draft (leave out -md), and "
-          "compare the answers: the target's own are right";
-      return;
-    }
+    Finding* const at = log_.remark_of("positions_not_consecutive");
+    if (!at) return;
+    for (const std::string_view words :
+         {"ctx_dft", "speculative batch", "draft: llama_decode returned", "drafter decode failed"})
+      of_draft_ |= line.contains(words);
     constexpr double most = 0x1p50;
     if (last) at->expected = grouped(std::llround(std::min(*last + 1, most)));
     if (next) at->found = grouped(std::llround(std::min(*next, most)));
+  }
+
+  // A draft's context that has gone on without its target, or has fallen behind it.
+  void positions_of_draft(Finding& finding, std::string_view text) const {
+    const auto next_cached = number_after(finding.expected, ""),
+               next_token = number_after(finding.found, "");
+    const bool ahead = next_cached && next_token && *next_cached > *next_token + 1;
+    finding.message =
+        std::string(positions_of_a_draft) +
+        (ahead ? "its cache is ahead of the tokens that it gets (guesses that were not taken were "
+                 "left in it, or slots share it)"
+               : "it did not get the prompt's tokens that its model has seen (a prompt from the "
+                 "cache, pictures, or a draft of another kind)") +
+        ", so its guesses would stand at wrong places, and it drafts no more";
+    const LogSaid* count = log_.find("slots");
+    const double slots = number_after(text, "spec cycle (").value_or(count ? count->number : 1);
+    finding.cure = std::string(
+                       "update llama.cpp; until then start this model without the draft (leave out "
+                       "-md, or --spec-type where MTP's layers draft)") +
+                   (slots > 1 ? ", or with one slot (-np 1)" : "") +
+                   ", and compare the answers: the target's own are right";
   }
 
   // Pictures that are decoded in several batches, as the log counts them, and the tokens of one:
@@ -575,8 +596,10 @@ class LogReader {
 
   // Which of the causes it is, where other lines tell.
   void cause_of_positions(const Batches& batches, std::string_view text) {
-    const auto at = std::ranges::find(log_.remarks, "positions_not_consecutive", &Finding::code);
-    if (at == log_.remarks.end() || at->message.contains("the draft's context")) return;
+    Finding* const at = log_.remark_of("positions_not_consecutive");
+    if (!at) return;
+    if (of_draft_) return positions_of_draft(*at, text);
+    constexpr std::string_view no_reuse = "--cache-reuse 0 --no-cache-prompt, -np 1";
     // llama.cpp asks for Y = X + 1 where the model has one position a token.
     const bool one_axis = text.contains("remain consecutive") && !text.contains("M-RoPE");
     if (batches.count > 1) {
@@ -589,13 +612,23 @@ class LogReader {
                     "take that for a fault";
       at->cure = "update llama.cpp (LM Studio: its runtime); until then -b " + most + " -ub " +
                  most + ", as many as the picture's tokens, or a smaller picture";
-    } else if (one_axis || reuses_a_cache(text)) {
-      at->message =
-          "llama.cpp stops: the new tokens do not follow the last cached position. The server "
-          "reused a cache that it could not cut back (recurrent layers, a sliding window, or "
-          "pictures under M-RoPE, which take fewer positions than tokens)";
+    } else if (reuses_a_cache(text)) {
+      at->message = std::string(not_consecutive) +
+                    "The server reused a cache that it could not cut back (recurrent layers, a "
+                    "sliding window" +
+                    (one_axis ? ")"
+                              : ", or pictures under M-RoPE, which take fewer positions than "
+                                "tokens)");
+      at->cure = "update it; until then start it without reuse: " + std::string(no_reuse);
+    } else if (one_axis) {
+      at->message = std::string(not_consecutive) + std::string(of_two_causes);
+      at->cure = "update it; until then no reuse: " + std::string(no_reuse) + "; or no draft";
+    } else {
+      at->message = std::string(not_consecutive) + std::string(of_three_causes);
       at->cure =
-          "update it; until then start it without reuse: --cache-reuse 0 --no-cache-prompt, -np 1";
+          "update it; until then -b and -ub of at least a picture's tokens, no draft, or no "
+          "reuse: " +
+          std::string(no_reuse);
     }
   }
 
@@ -604,9 +637,7 @@ class LogReader {
     const std::size_t colon = text.find(':'), equals = text.find(" = ");
     if (colon == text.npos || equals == text.npos || colon > equals) return;
     const std::string_view name = trimmed(text.substr(colon + 1, equals - colon - 1));
-    const std::string_view key = name.substr(0, name.find(' '));
-    for (const LogName& one : key_endings)
-      if (key.ends_with(one.printed)) say(one.what, trimmed(text.substr(equals + 3)));
+    log_.say_by_key(name.substr(0, name.find(' ')), trimmed(text.substr(equals + 3)), line_);
   }
 
   // "gemma3.context_length    131072", as `ollama show -v`, its library and people write it.
@@ -618,18 +649,11 @@ class LogReader {
     const std::string_view key = text.substr(0, end);
     const std::size_t value = text.find_first_not_of(" \t:=\"", end);
     if (value == text.npos || !std::string_view("0123456789").contains(text[value])) return;
-    // In front stands an architecture; settings of programs have keys that end alike.
-    const std::string_view arch = key.substr(0, key.find('.'));
-    constexpr std::string_view others[] = {"model",  "llm",     "engine", "server", "config",
-                                           "client", "trainer", "data",   "vllm",   "rollout"};
-    if (std::ranges::find(others, arch) != std::end(others)) return;
-    for (const LogName& one : key_endings) {
-      if (arch.empty() || key.substr(arch.size()) != one.printed) continue;
-      std::string digits(text.substr(value));
-      std::erase(digits, ',');
-      say(one.what, digits);
-      if (one.what == "context") log_.said["context_key"] = {0, printable(key), line_};
-    }
+    // Settings of programs have keys that end alike.
+    if (!is_architecture(key.substr(0, key.find('.')))) return;
+    std::string digits(text.substr(value));
+    std::erase(digits, ',');
+    log_.say_by_key(key, digits, line_);
   }
 
   void dict(std::string_view line, std::string_view name) {
@@ -962,6 +986,7 @@ class LogReader {
   std::string_view behind_ = {};          // what the log has behind the line that is read
   Finding suspect_ = {};                  // the first error that speaks of position
   LoaderLines ollama_;
+  bool of_draft_ = false;        // positions that do not follow are of a draft's context
   bool resolved_twice_ = false;  // vLLM has gone on from the model to its draft
 };
 

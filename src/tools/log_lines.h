@@ -1,12 +1,14 @@
 // What an engine's log says, line by line.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "posenc/tools.h"
@@ -29,14 +31,47 @@ struct EngineLog {
     const auto at = said.find(what);
     return at == said.end() ? nullptr : &at->second;
   }
+  // The first remark of a code; null: none.
+  const Finding* remark_of(std::string_view code) const {
+    const auto at = std::ranges::find(remarks, code, &Finding::code);
+    return at == remarks.end() ? nullptr : &*at;
+  }
+  Finding* remark_of(std::string_view code) {
+    return const_cast<Finding*>(std::as_const(*this).remark_of(code));
+  }
   // What the line says of `what`, as it stands there; the last one counts.
   void say(std::string_view what, std::string_view value, std::int64_t line);
   // What the line says by itself, once for each code and number.
   void remark(Finding finding, std::int64_t line);
+  // What a key of a GGUF says: "qwen3.context_length", "8192".
+  void say_by_key(std::string_view key, std::string_view value, std::int64_t line);
 };
 
 // Stands in a cure for a number that the model's file has.
 constexpr std::string_view base_of_the_file = "BASE";
+
+// What several lines say, or what other evidence says better.
+constexpr std::string_view
+    dictionary_of_five =
+        "code for transformers 4 takes any rope_scaling for a scaling, and transformers 5 gives "
+        "every model a dictionary there: of rope_type default it scales nothing",
+    update_the_program =
+        "pip install 'transformers<5', or a newer version of the program (nano-vllm, mini-sglang); "
+        "the file is right",
+    sum_beyond_context =
+        "verl stops: the longest prompt and the longest answer together are more than the model's "
+        "max_position_embeddings",
+    not_consecutive = "llama.cpp stops: the new tokens do not follow the last cached position. ",
+    of_three_causes =  // behind not_consecutive
+    "Of three causes, in this order: pictures under M-RoPE that several batches share (the log "
+    "then says image batch 2/3), a draft (-md, -hfd, MTP) that counts a picture's tokens for "
+    "its positions, a cache that was reused and could not be cut back (recurrent layers, a "
+    "sliding window)",
+    of_two_causes =  // behind it, of a model that has one position a token
+    "Of two causes, in this order: a cache that was reused and could not be cut back "
+    "(recurrent layers, a sliding window), a draft (-md, -hfd, MTP) whose guesses were left in "
+    "it",
+    positions_of_a_draft = "these are positions of the draft's context: ";
 
 // The first 400 characters of a line.
 std::string in_small_letters(std::string_view line);

@@ -7,6 +7,7 @@
 
 #include "src/core/trimmed.h"
 #include "src/explain/text.h"
+#include "src/model/names.h"
 
 namespace posenc::detail {
 namespace {
@@ -79,10 +80,22 @@ void LoaderLines::cut_prompt(std::string_view line, std::int64_t number, EngineL
   log.say("n_ctx", in_digits(half_of > 0 ? half_of : limit_), number);
 }
 
-// What `ollama show` and `ollama ps` print, the runner's line and the server's variables.
+// The table of `ollama show`, whose context is a key of the GGUF.
+void LoaderLines::of_ollama_show(std::string_view text, std::int64_t number, EngineLog& log) {
+  if (!is_ollama_) return;
+  constexpr std::string_view architecture = "architecture ", context = "context length";
+  if (text.starts_with(architecture)) architecture_ = trimmed(text.substr(architecture.size()));
+  if (!text.starts_with(context) || !number_after(text, context)) return;
+  const std::string_view value = trimmed(text.substr(context.size()));
+  if (is_architecture(architecture_))
+    log.say_by_key(architecture_ + ".context_length", value, number);
+  else
+    log.say("context", value, number);
+}
+
+// What `ollama ps` prints, the runner's line and the server's variables.
 void LoaderLines::of_ollama(std::string_view line, std::int64_t number, EngineLog& log) {
-  if (const std::string_view text = trimmed(line); is_ollama_ && text.starts_with("context length"))
-    if (number_after(text, "context length")) log.say("context", text.substr(14), number);
+  of_ollama_show(trimmed(line), number, log);
   for (const char sign : {':', '='}) {
     const std::string name = std::string(context_variable) + sign;
     const auto wanted = number_after(line, name);
@@ -168,8 +181,8 @@ void LoaderLines::judge(EngineLog& log) const {
 
 // How many tokens num_ctx must have, or that half of it is kept.
 void LoaderLines::judge_prompt(EngineLog& log) const {
-  const auto cut = std::ranges::find(log.remarks, "prompt_truncated", &Finding::code);
-  if (limit_ == 0 || cut == log.remarks.end() || cut->severity != Severity::error) return;
+  Finding* const cut = log.remark_of("prompt_truncated");
+  if (limit_ == 0 || !cut || cut->severity != Severity::error) return;
   const double half_of = context_of_half(limit_);
   if (half_of > 0) {
     cut->message = "Ollama cut the beginning of the prompt off: " + counted(limit_) +
@@ -219,7 +232,7 @@ void LoaderLines::judge_context(EngineLog& log) const {
     return;
   }
   // What was asked for was cut to the model's own length, which another line says.
-  if (std::ranges::find(log.remarks, "context_capped", &Finding::code) != log.remarks.end()) return;
+  if (log.remark_of("context_capped")) return;
   if (is_ollama_ && !all && !wanted && limit_ == 0 && loaded &&
       is_ollamas_default(loaded->number)) {
     log.remark({.code = "context_defaulted",

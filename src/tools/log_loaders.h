@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "src/tools/log_lines.h"
@@ -22,6 +23,7 @@ class LoaderLines {
 
  private:
   void cut_prompt(std::string_view line, std::int64_t number, EngineLog& log);
+  void of_ollama_show(std::string_view text, std::int64_t number, EngineLog& log);
   void of_ollama(std::string_view line, std::int64_t number, EngineLog& log);
   void of_lm_studio(std::string_view line, std::int64_t number, EngineLog& log);
   Finding other_than_shown(double runs) const;
@@ -32,6 +34,7 @@ class LoaderLines {
   bool asked_by_server_ = false;   // the server's own list of variables has the length
   bool runs_otherwise_ = false;    // than the model's own num_ctx
   double shown_ = 0;               // that num_ctx, of `ollama show`
+  std::string architecture_ = {};  // of the same
   double limit_ = 0, prompt_ = 0;  // of a prompt that was cut
   std::size_t column_of_context_ =
       0;  // of the table of `ollama ps`, whose header was the last line

@@ -32,14 +32,6 @@ constexpr std::string_view extend = "posenc extend MODEL --to LENGTH plans a lon
 constexpr std::string_view no_whole_factor =
     "transformers before 4.43 takes no whole number for the factor, and stops";
 constexpr std::string_view
-    dictionary_of_five =
-        "code for transformers 4 takes any rope_scaling for a scaling, and transformers 5 gives "
-        "every model a dictionary there: of rope_type default it scales nothing",
-    update_the_program =
-        "pip install 'transformers<5', or a newer version of the program (nano-vllm, mini-sglang); "
-        "the file is right";
-
-constexpr std::string_view
     older_rope_function =
         "the model's own code (trust_remote_code), or a library, was written for another "
         "transformers: before 4.48 the functions of ROPE_INIT_FUNCTIONS took dim and base, newer "
@@ -55,16 +47,6 @@ constexpr std::string_view
         "MAX_PROMPT_LEN above the prompt, a property of the pipeline (plugin_config of OpenVINO "
         "Model Server, whose versions before model_server#3703 do not hand it on), or a smaller "
         "picture";
-
-constexpr std::string_view
-    not_consecutive =
-        "llama.cpp stops: the new tokens do not follow the last cached position. Of three causes, "
-        "in this order: pictures under M-RoPE that several batches share (the log then says image "
-        "batch 2/3), a draft (-md, -hfd, MTP) that counts a picture's tokens for its positions, a "
-        "cache that was reused and could not be cut back (recurrent layers, a sliding window)",
-    make_consecutive =
-        "update it; until then -b and -ub of at least a picture's tokens, no draft, or no reuse: "
-        "--cache-reuse 0 --no-cache-prompt, -np 1";
 
 // The first that a line has counts.
 constexpr Message messages[] = {
@@ -107,9 +89,7 @@ constexpr Message messages[] = {
      "transformers alone",
      ""},
     {"model context length should be greater than total sequence length", "", "context_refused",
-     error,
-     "verl stops: the longest prompt and the longest answer together are more than the model's "
-     "max_position_embeddings",
+     error, sum_beyond_context,
      "lower max_response_length or max_prompt_length until both fit together; beyond that posenc "
      "extend MODEL --to LENGTH --train"},
     {"assert rope_scaling is None", "", "transformers_mismatch", error, dictionary_of_five,
@@ -647,10 +627,11 @@ constexpr Message messages[] = {
     {"invalid n_rot:", "invalid n_rot: ", "rotary_dim", error,
      "llama.cpp refuses the file: rope.dimension_count is not the size of a head",
      "convert it anew", "expected "},
+    // Which of the causes it is, other lines tell.
     {"sequence positions remain consecutive", "", "positions_not_consecutive", error,
-     not_consecutive, make_consecutive},
+     not_consecutive, ""},
     {"inconsistent sequence positions", "", "positions_not_consecutive", error, not_consecutive,
-     make_consecutive},
+     ""},
     {"failed to find free space in the KV cache", "", "context_full", warning,
      "the cache is full: prompts and answers of all slots have more tokens than -c together",
      longer},
@@ -824,13 +805,14 @@ void of_factor(Finding& finding, std::string_view line) {
   if (at == line.npos) return;
   const std::string_view value = line.substr(at + got.size());
   finding.found = printable(value.substr(0, value.find_first_of(" \"'\n\r")), 20);
-  const bool is_whole =
-      !finding.found.empty() && finding.found.find_first_not_of("0123456789") == std::string::npos;
+  const bool is_whole = number_after(finding.found, "").value_or(0) > 1 &&
+                        finding.found.find_first_not_of("0123456789") == std::string::npos;
   const bool stops = finding.severity == error || line.contains("ValueError");
   if (!is_whole) {
     finding.code = "factor_vs_lengths";
     finding.severity = stops ? error : warning;
-    finding.message = "transformers takes a factor of more than 1, and the file has another";
+    finding.message =
+        "transformers takes a factor of more than 1, and the file has " + finding.found;
     finding.cure = "the factor is the new length over the trained one: posenc lint FILE";
   } else if (stops) {
     finding.code = "transformers_too_old";

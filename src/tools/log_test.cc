@@ -450,6 +450,28 @@ TEST(LogDifferences, PositionsOfADraftAreNotTheServersCache) {
   EXPECT_TRUE(with(found, "positions_not_consecutive").message.contains("the draft's context"));
 }
 
+TEST(LogDifferences, ADraftThatIsAheadHasGotItsTokens) {
+  const auto found = beside("qwen3-8b",
+                            "init: the tokens of sequence 0 have inconsistent sequence positions:\n"
+                            " - the last position for sequence 0 is X = 65\n"
+                            " - the tokens have a starting position of Y = 20\n"
+                            "draft: llama_decode returned -1\n"
+                            "srv update_slots: spec cycle (2 slots): draft=11.3ms\n");
+  const Finding& draft = with(found, "positions_not_consecutive");
+  EXPECT_TRUE(draft.message.contains("its cache is ahead")) << draft.message;
+  EXPECT_TRUE(draft.cure.contains("-np 1")) << draft.cure;
+}
+
+TEST(LogDifferences, OfOnePositionATokenNoPictureIsACause) {
+  const std::string log =
+      "init: the tokens of sequence 0 have inconsistent sequence positions:\n"
+      " it is required that the sequence positions remain consecutive: Y = X + 1\n";
+  for (const std::string& text : {log, "slot update_slots: cached n_tokens = 39\n" + log})
+    EXPECT_FALSE(
+        with(beside("qwen3-8b", text), "positions_not_consecutive").message.contains("M-RoPE"))
+        << text;
+}
+
 TEST(LogDifferences, APartOfAHeadThatHasAnotherShapeIsToldByItsRows) {
   const auto of = [](const char* line) {
     return beside("qwen3-8b",
@@ -900,6 +922,12 @@ TEST(LogDifferences, AWholeFactorStopsAnOldTransformers) {
             "0.5");
 }
 
+TEST(LogDifferences, AFactorOfOneIsNoneThatAPointMends) {
+  const auto found =
+      beside("llama-2-7b", "ValueError: `rope_scaling`'s factor field must be a float > 1, got 1");
+  EXPECT_TRUE(with(found, "factor_vs_lengths").message.ends_with("and the file has 1"));
+}
+
 TEST(LogDifferences, ABaseThatKoboldcppRaisedIsMeant) {
   const auto found = beside("llama-2-13b",
                             "print_info: n_ctx_train      = 4096\n"
@@ -947,6 +975,24 @@ TEST(LogDifferences, KeysOfAFileMaySayLessThanTheModelIsMadeFor) {
                            "qwen3.context_length: 8,192"})
     EXPECT_EQ(with(beside("qwen3-8b", line), "context").found, "8,192") << line;
   EXPECT_TRUE(beside("qwen3-8b", "qwen3.context_length    40960").empty());
+}
+
+TEST(LogDifferences, AKeyOfAGgufIsToldHoweverItIsPrinted) {
+  for (const char* text : {"qwen3.context_length    8192",
+                           "llama_model_loader: - kv  10:    qwen3.context_length u32     = 8192",
+                           "  Model\n    architecture        qwen3\n    context length      8192\n"
+                           "    embedding length    4096\n    quantization        Q4_K_M\n"})
+    EXPECT_TRUE(with(beside("qwen3-8b", text), "context")
+                    .cure.contains("--override-kv qwen3.context_length=int:40960"))
+        << text;
+}
+
+TEST(LogDifferences, AKeyOfAProgramIsNoneOfAGguf) {
+  with(beside("qwen3-8b", "agent.context_length: 8192"), "log_unknown");
+}
+
+TEST(LogDifferences, LayersOfATowerAreNoneOfTheText) {
+  EXPECT_TRUE(beside("qwen3-8b", "qwen3.block_count 36\nqwen3.vision.block_count 27").empty());
 }
 
 }  // namespace

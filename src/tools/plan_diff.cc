@@ -201,9 +201,7 @@ class PlanDifferences {
               .severity = Severity::warning,
               .expected = axes_text(rotate),
               .found = axes_text(other),
-              .message = std::string(alike ? "text rotates alike; " : "") +
-                         "tokens of pictures and videos have a position on each axis, which the "
-                         "model with fewer axes does not see",
+              .message = (alike ? "text rotates alike; " : "") + std::string(detail::axes_not_seen),
               .cure = "use both for text alone, or write mrope_section (GGUF: "
                       "rope.dimension_sections) as the first has it"});
       if (!alike) frequencies(text, their_text);

@@ -11,6 +11,7 @@
 
 #include "posenc/apply.h"
 #include "posenc/tools.h"
+#include "src/core/kept_as.h"
 
 namespace posenc {
 namespace {
@@ -169,16 +170,10 @@ class Former {
   std::vector<double> drift_;          // of ggml at position 1
 };
 
-double kept_as(DType dtype, double value) {
-  float kept = static_cast<float>(value);
-  if (dtype == DType::f16) kept = half_to_float(float_to_half(kept));
-  if (dtype == DType::bf16) kept = narrow(kept);
-  return kept;
-}
-
 // How far the angle that a kept cosine and sine have is from the true one, whole turns aside.
 double off_as_kept(DType dtype, double angle, double off) {
-  const double kept = std::atan2(kept_as(dtype, std::sin(angle)), kept_as(dtype, std::cos(angle)));
+  const double kept =
+      std::atan2(detail::kept_as(dtype, std::sin(angle)), detail::kept_as(dtype, std::cos(angle)));
   return std::abs(std::remainder(kept - std::remainder(angle, 2 * std::numbers::pi) + off,
                                  2 * std::numbers::pi));
 }
@@ -295,8 +290,8 @@ void note_window(const Truth& truth, std::int64_t begin, const std::vector<doubl
     for (std::size_t k = 0; k < engine.kept.size(); k++) {
       const DType dtype = engine.kept[k].dtype;
       largest.kept[k] =
-          std::max({largest.kept[k], std::abs(kept_as(dtype, made.cosine) - truly.cosine),
-                    std::abs(kept_as(dtype, made.sine) - truly.sine)});
+          std::max({largest.kept[k], std::abs(detail::kept_as(dtype, made.cosine) - truly.cosine),
+                    std::abs(detail::kept_as(dtype, made.sine) - truly.sine)});
     }
   }
 }

@@ -16,6 +16,9 @@ constexpr std::string_view within_its_cache =
 constexpr std::string_view of_videos =
     "frames and sides within those of its training are safe: posenc explain reads its "
     "transformer/config.json";
+constexpr std::string_view of_mlc =
+    "it runs what mlc-chat-config.json says of context_window_size: give the config.json of the "
+    "original model and the length";
 constexpr std::string_view of_lorax =
     "a fork of TGI (--engine tgi), which takes --max-total-tokens up to max_position_embeddings of "
     "the config.json: older ones do not count ROPE_FACTOR in, so raise it there as well";
@@ -90,12 +93,8 @@ constexpr Program programs[] = {
          "with it (posenc doctor config.json ENGINE/config.json shows what an engine was built "
          "with)",
      .beside = "--rotary_scaling"},
-    {.word = "mlc_llm",
-     .title = "MLC LLM",
-     .advice =
-         "it runs what mlc-chat-config.json says of context_window_size: give the config.json "
-         "of the original model and the length",
-     .is_package = true},
+    {.word = "mlc_llm", .title = "MLC LLM", .advice = of_mlc, .is_package = true},
+    {.word = "mlc", .title = "MLC LLM", .advice = of_mlc, .is_package = true},
     {.word = "vmlx",
      .title = "vmlx",
      .advice = "text layers are read as by mlx-lm: --engine mlx-lm"},
@@ -196,9 +195,13 @@ bool is_subcommand(std::string_view word) {
 
 }  // namespace
 
-bool is_known_without_profile(std::string_view word) {
-  const auto* const program = std::ranges::find(programs, word, &Program::word);
-  return program != std::end(programs) && program->engine.empty();
+std::string_view program_without_profile(std::string_view name) {
+  const auto alike = [](char a, char b) {
+    return a == b || (a == '-' && b == '_') || (a == '_' && b == '-');
+  };
+  const auto* const program = std::ranges::find_if(
+      programs, [&](const Program& one) { return std::ranges::equal(one.word, name, alike); });
+  return program != std::end(programs) && program->engine.empty() ? program->word : "";
 }
 
 std::optional<StartedProgram> started_program(std::span<const std::string> words) {

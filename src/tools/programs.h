@@ -28,8 +28,9 @@ struct StartedProgram {
   std::size_t behind = 0;  // the first word behind its name
 };
 
-// Whether it is the word of a program that posenc has no profile of: "mistralrs", "openvino".
-bool is_known_without_profile(std::string_view word);
+// The word of a program that posenc has no profile of, of its name with - or _: "mlc_llm" of
+// "mlc-llm"; "": it is none of them.
+std::string_view program_without_profile(std::string_view name);
 
 // Nothing: no word names one. A value (`--infer_backend vllm`) is none.
 std::optional<StartedProgram> started_program(std::span<const std::string> words);

@@ -313,7 +313,7 @@ class Told {
       if (!is_base && finding.code != "rope_scaling" && finding.code != "rope_factors") continue;
       const RoleTold* base = of(roles_, Role::base);
       const bool smaller = is_base && base && base->number < main_->rope_theta;
-      finding.message = "as these settings ask: " + finding.message;
+      finding.message = std::string(as_settings_ask) + finding.message;
       if (smaller) {
         finding.severity = Severity::error;
         finding.cure = base->key + " " + number_text(main_->rope_theta) + ", or leave it out";

@@ -38,6 +38,8 @@ std::vector<RoleTold> roles_in(std::string_view text);
 
 // How evidence is called whose settings are told so.
 constexpr std::string_view settings_by_name = "settings of a program that posenc does not know: ";
+// In front of what is said of the angles that the settings change.
+constexpr std::string_view as_settings_ask = "as these settings ask: ";
 // "n_ctx 131,072, compress_pos_emb 4"
 std::string roles_text(std::span<const RoleTold> roles);
 

@@ -25,27 +25,17 @@ Expected<std::int64_t> tokens_of(std::string_view key, const std::string& value)
   return static_cast<std::int64_t>(tokens);
 }
 
-// LLaMA-Factory, axolotl, TRL before and since 0.20, Unsloth, ms-swift: at the top. NeMo-RL, NeMo,
-// Megatron Bridge, torchtitan: within.
-constexpr std::string_view at_the_top[] = {"cutoff_len", "sequence_len", "max_seq_length",
-                                           "max_length", "model_max_length"},
-                           within[] = {"max_total_sequence_length", "encoder_seq_length",
-                                       "seq_length", "seq_len"};
+// NeMo-RL, NeMo, Megatron Bridge, torchtitan: wherever it stands.
+constexpr std::string_view deep_length_keys[] = {"max_total_sequence_length", "encoder_seq_length",
+                                                 "seq_length", "seq_len"};
 
 // verl; ms-swift, 360-LLaMA-Factory; axolotl and others; NeMo, Megatron.
 constexpr std::string_view shared_among_ranks[] = {
     "ulysses_sequence_parallel_size", "sequence_parallel_size", "sequence_parallel_degree",
     "context_parallel_size", "cp_size"};
 
-// verl, ms-swift's kin; torchforge; Trinity-RFT.
-constexpr std::pair<std::string_view, std::string_view> prompts_and_answers[] = {
-    {"max_prompt_length", "max_response_length"},
-    {"max_req_tokens", "max_res_tokens"},
-    {"max_prompt_tokens", "max_response_tokens"},
-    {"max_prompt_length", "max_completion_length"}};  // TRL
-
 Expected<void> read_lengths(const Settings& settings, Training& out) {
-  for (const auto& [prompt, answer] : prompts_and_answers) {
+  for (const auto& [prompt, answer] : prompt_and_answer_keys) {
     const std::string *first = settings.find(prompt, true), *second = settings.find(answer, true);
     if (!first || !second) continue;
     POSENC_TRY(of_prompt, tokens_of(prompt, *first));
@@ -61,8 +51,8 @@ Expected<void> read_lengths(const Settings& settings, Training& out) {
     out.length_key = key;
     return {};
   };
-  for (const std::string_view key : at_the_top) POSENC_CHECK(take(key, false));
-  for (const std::string_view key : within) POSENC_CHECK(take(key, true));
+  for (const std::string_view key : length_keys) POSENC_CHECK(take(key, false));
+  for (const std::string_view key : deep_length_keys) POSENC_CHECK(take(key, true));
   if (out.length == 0) out.length = out.prompt + out.answer;
   return {};
 }
@@ -72,8 +62,8 @@ bool is_serving(std::string_view command) {
   return std::ranges::find(known, command) != std::end(known);
 }
 
-// NeMo Automodel's packs of texts that were made before; and TRL's in Python, which tells samples
-// apart where attention is flash attention and the strategy is not that of before (wrapped).
+// Automodel packs texts beforehand (one row of positions). TRL tells samples apart only with flash
+// attention, and not where they are wrapped.
 void read_packing(const Settings& settings, Training& out) {
   const std::string* size = settings.find("packed_sequence.pack_size");
   const std::string *before = settings.find("packed_sequence.pretokenize"),
@@ -84,7 +74,12 @@ void read_packing(const Settings& settings, Training& out) {
                     *attention = settings.find("attn_implementation", true);
   const bool wraps = strategy && *strategy == "wrapped",
              is_flash = attention && attention->contains("flash");
-  out.packs_blind = packs && *packs == "True" && (wraps || !is_flash);
+  const bool joins = packs && (*packs == "True" || *packs == "true");
+  // In YAML packing is LLaMA-Factory's key as well, which chooses its attention by flash_attn.
+  const std::string* called = settings.find("called_in");
+  out.packs_blind = joins && called && *called == "Python" && (wraps || !is_flash);
+  if (joins && is_flash && !wraps && *attention != "flash_attention_2")
+    out.packs_by_kernel = printable(*attention, 60);
 }
 
 bool is_dict_key(std::string_view key) { return key == "rope_scaling" || key == "rope_parameters"; }
@@ -113,7 +108,48 @@ Expected<void> read_override(const Settings& settings, Training& out) {
   return {};
 }
 
+// Packed texts, and nothing that tells attention where one begins.
+void of_packing(const Training& training, std::vector<Finding>& findings) {
+  if (training.packs_blind)
+    findings.push_back(
+        {.code = "packing_ignored",
+         .severity = Severity::warning,
+         .message = "packing joins samples in one row. Without flash attention, and with "
+                    "packing_strategy wrapped (TRL's only one before 0.18) in any case, the mask "
+                    "is plain causal: a sample sees those before it, and its positions go on from "
+                    "theirs",
+         .cure = "attn_implementation=\"flash_attention_2\" where the model is loaded, with "
+                 "packing_strategy=\"bfd\" (TRL 0.20 or later), by which position_ids begin at 0 "
+                 "with each sample; or packing=False"});
+  if (const std::string& kernel = training.packs_by_kernel; !kernel.empty()) {
+    const std::string since = kernel == "flash_attention_3"                    ? "0.22"
+                              : kernel == "kernels-community/vllm-flash-attn3" ? "0.21"
+                                                                               : "0.24";
+    findings.push_back(
+        {.code = "packing_ignored",
+         .severity = Severity::note,
+         .found = kernel,
+         .message = "packed samples are told apart by position_ids, which TRL before " + since +
+                    " does not hand to " + kernel +
+                    ": a sample then sees those before it, or the loss is 0 (trl#3942)",
+         .cure = "TRL " + since + " or later, or attn_implementation=\"flash_attention_2\""});
+  }
+  if (training.ring_of_batches)
+    findings.push_back(
+        {.code = "packing_ignored",
+         .severity = training.packs ? Severity::warning : Severity::note,
+         .message =
+             std::string(training.packs ? "" : "where texts are packed beforehand: ") +
+             "batch_ring knows no bounds of packed texts: positions and attention go on from "
+             "one document into the next",
+         .cure = "ring_attn_func: varlen_llama3, or sample_packing: false"});
+}
+
 }  // namespace
+
+std::string Training::sum_text() const {
+  return prompt_key + " " + grouped(prompt) + " + " + answer_key + " " + grouped(answer);
+}
 
 Expected<Training> read_training(std::string_view text) {
   if (text.size() > longest_settings)
@@ -211,26 +247,7 @@ std::vector<Finding> contradictions(const Training& training) {
              "rope_fusion rotates each rank's part of a text (cp_size above 1) as if it began "
              "at 0: the loss is wrong, without an error",
          .cure = "rope_fusion: false, or cp_size: 1"});
-  if (training.packs_blind)
-    findings.push_back(
-        {.code = "packing_ignored",
-         .severity = Severity::warning,
-         .message = "packing joins samples in one row, and unless the model is loaded with flash "
-                    "attention (or by packing_strategy wrapped, TRL's only one before 0.18) the "
-                    "mask is plain causal: a sample sees those before it, and its positions go on "
-                    "from theirs",
-         .cure = "attn_implementation=\"flash_attention_2\" where the model is loaded, with "
-                 "packing_strategy=\"bfd\" (TRL 0.20 or later), by which position_ids begin at 0 "
-                 "with each sample; or packing=False"});
-  if (training.ring_of_batches)
-    findings.push_back(
-        {.code = "packing_ignored",
-         .severity = training.packs ? Severity::warning : Severity::note,
-         .message =
-             std::string(training.packs ? "" : "where texts are packed beforehand: ") +
-             "batch_ring knows no bounds of packed texts: positions and attention go on from "
-             "one document into the next",
-         .cure = "ring_attn_func: varlen_llama3, or sample_packing: false"});
+  of_packing(training, findings);
   return findings;
 }
 
@@ -239,10 +256,11 @@ bool is_training(std::string_view text) {
   const Settings settings(text);
   return std::ranges::any_of(settings.all(), [](const Setting& one) {
     const std::string_view key = one.key();
-    return std::ranges::find(at_the_top, key) != std::end(at_the_top) ||
-           std::ranges::find(within, key) != std::end(within) || key == "max_prompt_length" ||
-           key == "max_prompt_tokens" || is_dict_key(one.parent()) || key == "rope_fusion" ||
-           key == "sequence_parallel_size" || one.path == "packed_sequence.pack_size";
+    return std::ranges::find(length_keys, key) != std::end(length_keys) ||
+           std::ranges::find(deep_length_keys, key) != std::end(deep_length_keys) ||
+           key == "max_prompt_length" || key == "max_prompt_tokens" || is_dict_key(one.parent()) ||
+           key == "rope_fusion" || key == "sequence_parallel_size" ||
+           one.path == "packed_sequence.pack_size";
   });
 }
 

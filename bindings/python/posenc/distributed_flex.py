@@ -16,8 +16,8 @@ from .torch_rotation import rotate
 
 def _seen(mask: dict[str, Any], own: Tokens, of: Tokens, keep: torch.Tensor | None, device: torch.device) -> Any:
     """Which keys a query sees, as FlexAttention's mask_mod; None where it sees all. keep: [batch, keys]."""
-    causal, window, chunk, prefix = (mask.get(name, 0) for name in ("causal", "window", "chunk", "prefix"))
     causal = mask.get("causal", True)
+    window, chunk, prefix = (mask.get(name, 0) for name in ("window", "chunk", "prefix"))
     q_at, k_at = own.order(device), of.order(device)
     texts = (own.texts(device), of.texts(device)) if own.packed or of.packed else None
     if not (causal or window or chunk or texts or keep is not None):

@@ -263,7 +263,7 @@ def _unseen_by_flex(q: torch.Tensor, k: torch.Tensor, plan: Plan | None, whole: 
     from .flex import score_mod
 
     if scheme is not None:
-        return f"a scheme that reads the content must have tensors of the CPU, got {scheme.name} and {q.device}"
+        return f"FlexAttention takes no scheme that reads the content, got {scheme.name}; take by='kernels' with tensors of the CPU"
     if plan is None:
         return ""
     try:

@@ -153,7 +153,7 @@ def _by_flex_or_not(rank, ranks):
     q, k, v = (torch.randn(1, HEADS, shares.size(rank), DIM) for _ in range(3))
     calls = {
         "by must be None, 'kernels' or 'flex'": {"by": "flash"},
-        "a scheme that reads the content must have tensors of the CPU": {
+        "FlexAttention takes no scheme that reads the content": {
             "by": "flex", "how": "gather", "scheme": posenc.StickBreaking(),
         },
         "ranks must agree": {"by": "flex" if rank else "kernels"},

@@ -109,7 +109,10 @@ class RopeReader {
       return "dynamic";  // with alpha, as HunYuan's
     // "telechat3-yarn"
     flatter_ = family_.rope.flatter_yarn && said->value.ends_with("-yarn");
-    if (flatter_) return "yarn";
+    if (flatter_) {
+      spelling_ = said->value;
+      return "yarn";
+    }
     if (said->value != "mrope") return said->value;
     if (!p.has("mrope_section")) {
       reading_.refuse(p.where("mrope_section"), "is missing: the type is mrope", "",
@@ -142,7 +145,8 @@ class RopeReader {
       return;
     }
     rope_.scaling = std::move(*scaling);
-    note(notes_, "rope_type", type, type_key_.empty() ? Origin::derived : Origin::file,
+    note(notes_, "rope_type", spelling_.empty() ? type : spelling_,
+         type_key_.empty() ? Origin::derived : Origin::file,
          type_key_.empty() ? "no scaling in the file" : type_key_);
     read_fields(ntk);
     read_lengths();
@@ -722,6 +726,7 @@ class RopeReader {
   Rope rope_;
   bool base_from_default_ = false;
   bool flatter_ = false;            // the type is the family's own word of YaRN
+  std::string spelling_;            // that word
   std::string type_key_;            // where the type was said; "" if nowhere
   std::vector<std::string> given_;  // the scaling's fields that have been set
 };

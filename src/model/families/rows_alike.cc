@@ -46,6 +46,9 @@ std::vector<std::int64_t> height_width_then_time(const std::vector<std::int64_t>
 
 // Qwen: a query at p takes max(1, ln(p + 1)/ln seq_length).
 void log_of_seq_length(const Section& config, LayerGroup& group) {
+  // Engines lose what the file has switched on, as both are by default.
+  if (const auto grows = config.flag("use_dynamic_ntk"); grows && !grows->value)
+    note(group.provenance, "use_dynamic_ntk", "false", Origin::file, grows->key);
   const auto wanted = config.flag("use_logn_attn");
   if (wanted && !wanted->value) return;
   const auto length =

@@ -1,5 +1,7 @@
 // The models around text models.
 #include <algorithm>
+#include <span>
+#include <utility>
 
 #include "src/model/families/rows.h"
 
@@ -56,15 +58,24 @@ constexpr Inner inner_types[] = {
     {"rag", "bart", "the model that finds passages is not explained"},
 };
 
+// A class, and the model_type that it is of.
+using TypeOfClass = std::pair<std::string_view, std::string_view>;
+
+std::string_view type_in(std::span<const TypeOfClass> all, std::string_view class_name) {
+  const auto found = std::ranges::find(all, class_name, &TypeOfClass::first);
+  return found == all.end() ? "" : found->second;
+}
+
 }  // namespace
 
 std::string_view type_of_misnamed(std::string_view class_name) {
-  if (class_name == "BailingMoeV2ForCausalLM") return "bailing_moe_v2";
-  return class_name == "Grok1ForCausalLM" ? "grok-1" : "";
+  static constexpr TypeOfClass all[] = {{"BailingMoeV2ForCausalLM", "bailing_moe_v2"},
+                                        {"Grok1ForCausalLM", "grok-1"}};
+  return type_in(all, class_name);
 }
 
 std::string_view type_named_otherwise(std::string_view class_name) {
-  static constexpr std::pair<std::string_view, std::string_view> all[] = {
+  static constexpr TypeOfClass all[] = {
       {"HunYuanDenseV1", "hunyuan_v1_dense"},
       {"HunYuanMoEV1", "hunyuan_v1_moe"},
       {"MixFormerSequential", "mixformer-sequential"},
@@ -73,9 +84,7 @@ std::string_view type_named_otherwise(std::string_view class_name) {
       {"StableLMEpoch", "stablelm_epoch"},
       {"Yi", "Yi"},
   };
-  const auto found =
-      std::ranges::find(all, class_name, &std::pair<std::string_view, std::string_view>::first);
-  return found == std::end(all) ? "" : found->second;
+  return type_in(all, class_name);
 }
 
 std::string_view inner_type(std::string_view outer) {

@@ -725,6 +725,12 @@ TEST(RowsRemote, TeleChat3sYarnIsFlatter) {
   EXPECT_NEAR(*factor(model("telechat3-yarn")), 0.07 * std::log(4.0) + 1, 1e-12);
   EXPECT_FALSE(rows_warn(model("telechat3-yarn"), "attention_factor_given"));
   EXPECT_FALSE(factor(model("yarn")));
+  // As the file spells it.
+  const Model spelt = model("telechat3-yarn");
+  const auto& values = spelt.groups.front().provenance;
+  const auto type = std::ranges::find(values, "rope_type", &Provenance::field);
+  ASSERT_NE(type, values.end());
+  EXPECT_EQ(type->value, "telechat3-yarn");
 }
 
 // Both are published as bailing_moe, and the class tells them apart.
