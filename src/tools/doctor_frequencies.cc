@@ -10,6 +10,7 @@
 #include "src/core/try.h"
 #include "src/explain/odd_pair.h"
 #include "src/explain/text.h"
+#include "src/model/compare.h"
 #include "src/tools/doctor_parts.h"
 
 namespace posenc::detail {
@@ -146,6 +147,35 @@ std::optional<Finding> without_the_scaling(const LayerGroup& group,
           "computed anew without the configuration has the base alone"};
 }
 
+// Of LongRoPE's two lists the one that this length does not want.
+std::optional<Finding> of_the_other_list(const LayerGroup& group,
+                                         const std::vector<double>& printed,
+                                         const std::vector<double>& resolution,
+                                         std::int64_t length) {
+  const Rope* rope = rope_of(group);
+  const auto* lists = rope ? std::get_if<LongRope>(&rope->scaling) : nullptr;
+  if (!lists) return std::nullopt;
+  const std::int64_t trained = lists->original_max_position_embeddings;
+  const bool wants_long = length > trained;
+  const Expected<Plan> other = compile(group, wants_long ? trained : trained + 1);
+  if (!other || !other->rotate ||
+      !pairs_off(printed, resolution, frequencies_of(*other->rotate)).empty())
+    return std::nullopt;
+  const std::string upto = grouped(trained);
+  return Finding{
+      .code = "longrope_list",
+      .expected = wants_long ? "long_factor" : "short_factor",
+      .found = wants_long ? "short_factor" : "long_factor",
+      .message = wants_long ? "the frequencies are those of short_factor, and texts beyond " +
+                                  upto + " tokens want those of long_factor"
+                            : "the frequencies are those of long_factor, and texts up to " + upto +
+                                  " tokens want those of short_factor",
+      .cure =
+          "build both tables, and choose by the length of the whole text at each forward pass; "
+          "with one of them alone serve texts on its side of " +
+          upto};
+}
+
 // People print the first of them, which are so few.
 constexpr std::ptrdiff_t few_frequencies = 16;
 
@@ -165,7 +195,7 @@ std::optional<Finding> of_one_pair(std::int64_t pair, const std::vector<double>&
 }
 
 Finding against(const LayerGroup& group, const Rotate& rotate, const std::vector<double>& printed,
-                const std::vector<double>& resolution) {
+                const std::vector<double>& resolution, std::int64_t length) {
   const auto count = std::ssize(printed);
   const bool first_alone = count < few_frequencies && count < rotate.pairs();
   if (rotate.pairs() != count && !first_alone)
@@ -189,6 +219,11 @@ Finding against(const LayerGroup& group, const Rotate& rotate, const std::vector
   if (auto cast = rounded(printed, resolution, all)) {
     cast->layers = group.layers;
     return *std::move(cast);
+  }
+  if (auto list = of_the_other_list(group, printed, resolution, length)) {
+    list->layers = group.layers;
+    list->position = from;
+    return *std::move(list);
   }
   if (auto bare = without_the_scaling(group, printed, resolution)) {
     bare->layers = group.layers;
@@ -318,7 +353,7 @@ Expected<std::optional<Finding>> compare_frequencies(const Model* model, std::st
   if (!model) return nearest;
   for (const LayerGroup& group : model->groups)
     if (const auto plan = compile(group, length); plan && plan->rotate && !is_tower(group.stack))
-      keep_nearest(against(group, *plan->rotate, printed, resolution), nearest);
+      keep_nearest(against(group, *plan->rotate, printed, resolution, length), nearest);
   return nearest;
 }
 

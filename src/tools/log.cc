@@ -36,6 +36,7 @@ class LogDifferences {
     of_sizes();
     of_trained_length();
     of_keys();
+    of_gguf_keys();
     of_arguments();
     of_windows();
     of_unsloth();
@@ -399,6 +400,42 @@ class LogDifferences {
           return;
         }
     }
+  }
+
+  // What the keys of a GGUF do not hold, and whoever writes a reader of them must know.
+  void of_gguf_keys() {
+    const detail::LogSaid* key = log_.find("base_key");
+    if (!key) return;
+    std::string_view tensor;
+    const Rope *whole = nullptr, *sliding = nullptr;
+    for (const LayerGroup& group : model_.groups) {
+      const Rope* rope = is_tower(group.stack) ? nullptr : detail::rope_of(group);
+      if (!rope) continue;
+      if (std::holds_alternative<Llama3>(rope->scaling)) tensor = "rope_freqs.weight";
+      if (std::holds_alternative<LongRope>(rope->scaling))
+        tensor = "rope_factors_long.weight and rope_factors_short.weight";
+      (group.window ? sliding : whole) = rope;
+    }
+    const auto note = [&](std::string_view what, std::string message) {
+      findings_.push_back({.code = "gguf_silent",
+                           .severity = Severity::note,
+                           .found = std::string(what),
+                           .message = std::move(message),
+                           .line = key->line});
+    };
+    if (!tensor.empty())
+      note(tensor, "the keys do not hold this model's scaling, which a GGUF has as " +
+                       std::string(tensor) +
+                       ": a program that reads keys alone rotates without it");
+    if (whole && sliding && whole->rope_theta != sliding->rope_theta)
+      note("base", "the keys hold the base of the layers that see everything (" +
+                       number_text(whole->rope_theta) + "): those that slide turn by " +
+                       number_text(sliding->rope_theta) +
+                       (std::holds_alternative<Unscaled>(sliding->scaling) &&
+                                !std::holds_alternative<Unscaled>(whole->scaling)
+                            ? ", without the scaling,"
+                            : "") +
+                       " which a program must know of " + model_.family);
   }
 
   bool is_scaled() const {

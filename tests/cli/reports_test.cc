@@ -548,8 +548,16 @@ const Report reports[] = {
     {"FlashML-org/FreeToken#508", "", "doctor @doctor/qwen3-next-raised.json --at 400000", 1,
      "262,144 → 524,288"},
     {"huggingface/diffusers#13920", "", "doctor @doctor/ids-bf16.txt", 1, "rounded to bfloat16"},
+    {"huggingface/candle#2891", "", "doctor gemma-3-4b @doctor/gemma3-keys.txt", 0,
+     "those that slide turn by 10000"},
+    {"floneum/kalosm#340", "", "doctor llama-3.2-3b @doctor/llama32-keys.log", 0,
+     "rope_freqs.weight"},
+    {"lablup/mlxcel#1358", "", "doctor phi-3.5-mini @doctor/phi-long.txt --at 2048", 1,
+     "the frequencies are those of long_factor"},
+    {"Anbeeld/beellama.cpp#27", "", "doctor @doctor/dflash.log", 1, "draft"},
     {"huggingface/optimum-intel#1504", "",
-     "doctor phi-3.5-mini 'optimum-cli export openvino -m microsoft/Phi-3.5-mini-instruct out' --at 8k",
+     "doctor phi-3.5-mini 'optimum-cli export openvino -m microsoft/Phi-3.5-mini-instruct out' "
+     "--at 8k",
      1, "kept the short list at any length"},
 };
 
