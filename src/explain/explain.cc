@@ -77,11 +77,28 @@ std::int64_t reach(const Model& model) {
 
 }  // namespace
 
-Expected<Explanation> explain(Model model, const Ask& ask) {
+Expected<std::vector<Warning>> detail::warnings_at(const Model& model, const Ask& ask) {
   POSENC_CHECK(check(model, ask));
+  std::vector<Warning> warnings = model.warnings;
+  if (ask.at == 0) return warnings;
+  for (const LayerGroup& group : model.groups) {
+    if (is_tower(group.stack) || (ask.layer && !holds(group, *ask.layer))) continue;
+    POSENC_TRY(plan, compile(group, ask.at));
+    warn_of_length(group, plan, ask.at, warnings);
+  }
+  if (const std::int64_t made_for = reach(model); model.context > 0 && ask.at > made_for)
+    warnings.push_back(
+        {"beyond_context",
+         "length " + grouped(ask.at) + " is beyond the " + grouped(made_for) +
+             " positions the model is made for; expect worse text, or add a scaling"});
+  return warnings;
+}
+
+Expected<Explanation> explain(Model model, const Ask& ask) {
+  POSENC_TRY(warnings, detail::warnings_at(model, ask));
   Explanation explanation;
   explanation.asked = ask.at;
-  explanation.warnings = model.warnings;
+  explanation.warnings = std::move(warnings);
   const std::int64_t trained = model.trained_context > 0 ? model.trained_context : model.context;
   for (std::size_t i = 0; i < model.groups.size(); i++) {
     const LayerGroup& group = model.groups[i];
@@ -110,17 +127,11 @@ Expected<Explanation> explain(Model model, const Ask& ask) {
     facts.words = detail::sentences(subject);
     facts.amplitude_note = detail::amplitude_note(subject);
     facts.formulas = detail::formula_lines(subject);
-    if (length > 0) warn_of_length(group, facts.plan, length, explanation.warnings);
     explanation.cache_bytes_per_token =
         detail::sum(explanation.cache_bytes_per_token, facts.cache_bytes_per_token);
     explanation.cache_bytes = detail::sum(explanation.cache_bytes, facts.cache_bytes);
     explanation.groups.push_back(std::move(facts));
   }
-  if (const std::int64_t made_for = reach(model); model.context > 0 && ask.at > made_for)
-    explanation.warnings.push_back(
-        {"beyond_context",
-         "length " + detail::grouped(ask.at) + " is beyond the " + detail::grouped(made_for) +
-             " positions the model is made for; expect worse text, or add a scaling"});
   explanation.model = std::move(model);
   explanation.words = detail::model_words(explanation);
   return explanation;

@@ -10,6 +10,7 @@
 #include "posenc/tools.h"
 #include "src/core/try.h"
 #include "src/explain/text.h"
+#include "src/explain/words.h"
 #include "src/model/compare.h"
 #include "src/tools/recipes.h"
 
@@ -320,10 +321,10 @@ Severity severity_of(const Warning& warning) {
 }
 
 Expected<std::vector<Finding>> lint(const Model& model, const LintOptions& options) {
-  POSENC_TRY(explanation, explain(model, {.at = options.length}));
+  POSENC_TRY(warnings, detail::warnings_at(model, {.at = options.length}));
   std::vector<Finding> findings;
-  findings.reserve(explanation.warnings.size());
-  for (const Warning& warning : explanation.warnings) findings.push_back(as_finding(warning));
+  findings.reserve(warnings.size());
+  for (const Warning& warning : warnings) findings.push_back(as_finding(warning));
   const bool gguf = !model.files.empty() && model.files.front().format == FileFormat::gguf;
   if (gguf) lint_gguf(model, findings);
   lint_llama3(model, gguf, findings);
