@@ -278,6 +278,17 @@ distributed: build/release/build.ninja  ## attention on several ranks: installs 
 	@backends/distributed/machines.sh build/release/posenc-mpi bench ring --length 4096 --quick || [ $$? = 77 ]
 	@[ -z "$(SIMULATED)" ] || backends/distributed/simulated.sh build/release out/distributed
 
+# Half an hour on two cores, most of it torch's own start in each process.
+.PHONY: machines
+machines: site  ## all that spans machines: MPI (make distributed), torch.distributed on 2 to 8 processes, KILLS=100 killed ranks, SimGrid (fetches torch: 6 GB)
+	@$(MAKE) distributed SIMULATED=1
+	@cmake/need.sh "to build the Python package" $(packages) python3:python3 python3-venv libpython3-dev
+	@[ -x $(python)/bin/python ] || python3 -m venv $(python)
+	@$(python)/bin/pip install -q -r bindings/python/requirements.txt -r bindings/python/requirements-peers.txt
+	@bindings/python/wheel.sh $(python)/bin build/python dist
+	@$(python)/bin/pytest bindings/python/tests/test_distributed.py bindings/python/tests/test_context_parallel.py bindings/python/tests/test_sharing.py bindings/python/tests/test_agree.py
+	@$(python)/bin/python bindings/python/tests/live_kills.py $(or $(KILLS),100)
+
 soak: build/release/build.ninja  ## an hour of decoding through KvCache, compared with attention in double: TIME=3600
 	@$(call ninja,release,posenc_soak)
 	@build/release/posenc_soak --seconds $(or $(TIME),3600)
