@@ -8,6 +8,9 @@ namespace {
 constexpr std::string_view file_alone =
     "give the model's file, and the line of the engine that serves what was made";
 
+constexpr std::string_view code_for_each_model =
+    "it has code of its own for each model: compare which base, scaling, pairing and window that "
+    "reads with posenc explain FILE, and its tensors with posenc identify";
 constexpr std::string_view shares_memory =
     "--max-seq-len shares out memory; positions are what the file says";
 constexpr std::string_view within_its_cache =
@@ -112,6 +115,10 @@ constexpr Program programs[] = {
      .title = "Megatron-LM's pretrain_vlm.py",
      .advice = "it does not hand --rotary-base on: the base is 10000 whatever the flag says, so a "
                "model with another base is trained with the wrong rotation"},
+    {.word = "candle", .title = "Candle", .advice = code_for_each_model},
+    {.word = "burn", .title = "Burn", .advice = code_for_each_model},
+    {.word = "tinygrad", .title = "tinygrad", .advice = code_for_each_model},
+    {.word = "ncnn", .title = "ncnn", .advice = code_for_each_model},
     {.word = "openvino",
      .title = "OpenVINO",
      .advice = "give what it prints, and the model's config.json",
