@@ -566,6 +566,19 @@ class LogDifferences {
   bool shorter_by_key(const LogSaid& trained) {
     const LogSaid* key = log_.find("context_key");
     if (!key || trained.number >= static_cast<double>(model_.context)) return false;
+    if (trained.number == static_cast<double>(detail::trained_length(model_))) {
+      findings_.push_back(
+          {.code = "context",
+           .severity = Severity::note,
+           .expected = grouped(model_.context),
+           .found = grouped(std::llround(trained.number)),
+           .message = "the GGUF's own " + key->text +
+                      " is the length that the model was trained at; the context of its "
+                      "config.json is what the authors' scaling makes of it, which llama.cpp is "
+                      "told by flags (--rope-scaling, --rope-freq-scale)",
+           .line = trained.line});
+      return true;
+    }
     findings_.push_back(
         {.code = "context",
          .severity = Severity::warning,
