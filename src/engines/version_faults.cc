@@ -98,6 +98,12 @@ constexpr Row rows[] = {
      [](const Model& model) {
        return model.family == "mistral3" && says(model, "mscale_all_dim");
      }},
+    {{"sglang", "0.5.3", "0.5.6",
+      "the indexer of DeepSeek V3.2, which chooses the tokens that each token sees, rotates "
+      "neighbours here, and its weights are made for halves: what stands far back is found less "
+      "often, from some 8,000 tokens on",
+      "pip install -U sglang (0.5.6 or later)", "sgl-project/sglang#13495"},
+     [](const Model& model) { return model.family == "deepseek_v32"; }},
     {{"vllm", "0.4.1", "0.11.1",
       "LongRoPE's lists change in the middle of a text here, at the original length, while cached "
       "keys stay by the short one: what goes on beyond it turns into nonsense",

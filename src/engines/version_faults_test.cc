@@ -34,6 +34,16 @@ TEST(VersionFaults, OfQwenVlEndWithTransformers457) {
   EXPECT_TRUE(version_faults(model, "transformers@4.57.6").empty());
 }
 
+TEST(VersionFaults, OfDeepSeeksIndexerEndWithSglang056) {
+  const Model model = *read_config(R"({"model_type": "deepseek_v32", "hidden_size": 7168,
+      "num_attention_heads": 128, "num_hidden_layers": 2, "max_position_embeddings": 163840,
+      "kv_lora_rank": 512, "q_lora_rank": 1536, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
+      "v_head_dim": 128, "index_head_dim": 128, "index_n_heads": 64, "index_topk": 2048})");
+  EXPECT_EQ(version_faults(model, "sglang@0.5.5").front().report, "sgl-project/sglang#13495");
+  EXPECT_TRUE(version_faults(model, "sglang@0.5.6").empty());
+  EXPECT_TRUE(version_faults(*read_model("deepseek-v3"), "sglang@0.5.5").empty());
+}
+
 TEST(VersionFaults, OfLongRopesListsEndWithVllm0111) {
   const Model model = *read_model("phi-3.5-mini");
   EXPECT_EQ(version_faults(model, "vllm@0.9.1").front().report, "vllm-project/vllm#19489");

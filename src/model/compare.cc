@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <set>
 #include <string>
 #include <utility>
@@ -30,6 +31,16 @@ std::int64_t reach(const Model& model) {
     if (factor && original && !is_told) furthest = std::max(furthest, *factor * *original);
   }
   return static_cast<std::int64_t>(std::min(furthest, 0x1p50));
+}
+
+std::int64_t trained_length(const Model& model) {
+  for (const LayerGroup& group : model.groups)
+    for (const Provenance& value : group.provenance)
+      if (value.origin == Origin::file && value.detail == "max_trained_positions") {
+        const std::int64_t tokens = std::atoll(value.value.c_str());
+        if (tokens > 0 && tokens < model.context) return tokens;
+      }
+  return model.context;
 }
 
 std::int64_t widest_window(const Model& model) {

@@ -17,6 +17,9 @@ const Rope* rope_of(const LayerGroup& group);  // null: none of its schemes rota
 // The furthest length that a scaling of the model is made for: factor times trained length; 0 where
 // none says.
 std::int64_t reach(const Model& model);
+// The length that a file says its training had, where the authors' scaling makes its context of it
+// (Nomic's max_trained_positions); else the context.
+std::int64_t trained_length(const Model& model);
 // How far back the layers that rotate look at most; 0 where one of them sees everything. Texts
 // beyond a trained length at least this wide show no new angle.
 std::int64_t widest_window(const Model& model);

@@ -105,9 +105,8 @@ class PositionCheck {
             "every id is off by " + std::to_string(*by) +
                 ": no harm within these tokens, and all of it between them and a cache that is not",
             "begin at " + std::to_string(expected(b, axis, first)));
-    } else if (first != found_.seq - 1 && made_by(b, axis, [=](std::int64_t) { return start; })) {
-      say("frozen", "every token has the id " + std::to_string(start),
-          "count the ids on at each step");
+    } else if (const auto [message, cure] = one_id(b, axis, first); !message.empty()) {
+      say("frozen", message, cure);
     } else if (const std::int64_t from = other_axis(b, axis); from >= 0) {
       say("axes_exchanged", "the ids are those of axis " + std::to_string(from),
           "order the axes as time, height, width");
@@ -173,6 +172,30 @@ class PositionCheck {
       if (shared && first_off(other, axis) < 0) return other;
     }
     return -1;
+  }
+  // What to say of one id that all tokens have, or all that fill a row up; "": no such id.
+  std::pair<std::string, std::string> one_id(std::int64_t b, std::int64_t axis,
+                                             std::int64_t first) const {
+    const std::int64_t start = found(b, axis, first);
+    if (first != found_.seq - 1 && made_by(b, axis, [=](std::int64_t) { return start; }))
+      return {"every token has the id " + std::to_string(start), "count the ids on at each step"};
+    if (fills_with_zeros(b, axis))
+      return {
+          "filler tokens all stand at 0: each is a text of its own for kernels that cut where an "
+          "id is 0 (FlashAttention's varlen)",
+          "count the filler on (0, 1, 2, …), or cut it off"};
+    return {};
+  }
+  // Whether zeros in a row are all that is off.
+  bool fills_with_zeros(std::int64_t b, std::int64_t axis) const {
+    if (expected_.axes() > 1) return false;
+    bool filled = false;
+    for (std::int64_t t = 0; t < found_.seq; ++t) {
+      if (!seen(b, t) || found(b, axis, t) == expected(b, axis, t)) continue;
+      if (found(b, axis, t) != 0) return false;
+      filled |= t > 0 && seen(b, t - 1) && found(b, axis, t - 1) == 0;
+    }
+    return filled;
   }
   std::int64_t other_axis(std::int64_t b, std::int64_t axis) const {
     for (std::int64_t from = 0; from < expected_.axes(); ++from)

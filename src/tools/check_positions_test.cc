@@ -116,6 +116,11 @@ TEST(CheckPositions, WhatNoSlipExplains) {
   EXPECT_EQ(slip(one_row({0, 3, 1, 2}), Positions::range(0, 4)), "differs at 1");
 }
 
+TEST(CheckPositions, ZerosInARowAreFiller) {
+  EXPECT_EQ(slip(one_row({0, 1, 2, 0, 0}), Positions::range(0, 5)), "frozen at 3");
+  EXPECT_EQ(slip(one_row({0, 1, 0, 3, 4}), Positions::range(0, 5)), "differs at 2");
+}
+
 TEST(CheckPositions, NoTokensAreNoFinding) {
   EXPECT_EQ(slip(one_row({}), Positions::range(0, 0)), "");
 }

@@ -442,13 +442,17 @@ void tell_as_asked(const Model& model, const Model& told, std::int64_t length, b
       reached = std::max(
           reached, static_cast<std::int64_t>(static_cast<double>(model.context) * linear->factor));
   }
-  const bool needed = length > model.context && length <= reached;
+  const std::int64_t unscaled = detail::trained_length(model);
+  const bool needed = length > unscaled && length <= reached;
   if (as_published)
     consequences += "; it is what " + std::string(recipe->source) + " publish";
   else if (recipe && length > model.context)
     consequences += "; " + std::string(recipe->source) + " publish factor " +
                     number_text(recipe->factor) + " of " + detail::grouped(recipe->trained);
-  if (asks && length > 0 && length <= model.context)
+  if (needed && unscaled < model.context)
+    consequences += "; the model was trained at " + detail::grouped(unscaled) +
+                    ", and reaches its context by a scaling such as this";
+  if (asks && length > 0 && length <= unscaled)
     consequences +=
         "; texts of " + detail::grouped(length) + " tokens are within the context, and lose by it";
   std::erase_if(differ,
@@ -460,7 +464,7 @@ void tell_as_asked(const Model& model, const Model& told, std::int64_t length, b
         (asks ? "as the line asks: " : "no flag asks for it, the engine reads the file so: ") +
         one.message + consequences;
     one.cure.clear();
-    if (one.severity == Severity::warning && asks && length > 0 && length <= model.context)
+    if (one.severity == Severity::warning && asks && length > 0 && length <= unscaled)
       one.cure = "drop it: the file itself reaches " + detail::grouped(model.context);
   }
 }

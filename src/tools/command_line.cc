@@ -406,12 +406,14 @@ bool names_variables_of_ollama(std::span<const std::string> words) {
 
 // NAME=VALUE before the program: an engine's setting.
 void read_variables(std::span<const std::string> words, std::string_view owner, CommandLine& line) {
-  for (std::string_view word : words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    std::string_view word = words[i];
     constexpr std::string_view of_systemd = "Environment=";
     if (word.starts_with(of_systemd)) word.remove_prefix(of_systemd.size());
-    const std::size_t equals = word.find('=');
+    const bool of_yaml = word.ends_with(':') && i + 1 < words.size();  // NAME: 1
+    const std::size_t equals = of_yaml ? word.size() - 1 : word.find('=');
     if (equals == word.npos || word.starts_with('-')) continue;
-    const std::string_view value = word.substr(equals + 1);
+    const std::string_view value = of_yaml ? words[i + 1] : word.substr(equals + 1);
     const KnownFlag* flag = known(owner, word.substr(0, equals));
     const bool is_off = flag && flag->is_switch && (value == "0" || value == "false");
     if (flag && !is_off) line.flags.push_back({std::string(flag->name), std::string(value)});

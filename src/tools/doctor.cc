@@ -476,9 +476,43 @@ class Doctor {
         out_.length = std::llround(told.number);
   }
 
+  // LM Studio runs MLX weights by mlx-lm, which reads the config.json alone: flags and fields of
+  // its form are those of llama.cpp.
+  bool of_mlx_weights(Exhibit& one) {
+    const auto line = detail::read_command_line(one.text);
+    const bool named = std::ranges::any_of(
+        engines_, [](const std::string& engine) { return engine.starts_with("mlx-lm"); });
+    if (!intent_ || !line || line->program != "lms" || !(named || one.text.contains("mlx")))
+      return false;
+    one.as = "a command line of LM Studio (mlx-lm)";
+    const detail::CommandFlag* flag = line->find("--ctx-size");
+    const double asked = flag ? detail::number_of_flag(*flag).value_or(0) : 0;
+    if (asked < 1 || asked > 0x1p40) return true;
+    const std::int64_t tokens = std::llround(asked);
+    if (out_.length == 0) out_.length = tokens;
+    if (reached() == 0 || tokens <= reached()) return true;
+    const detail::Recipe* recipe = detail::recipe_of(intent());
+    add({.code = "beyond_context",
+         .severity = Severity::warning,
+         .position = reached(),
+         .expected = grouped(reached()),
+         .found = grouped(tokens),
+         .message = "more tokens than the model is made for: LM Studio runs MLX weights by mlx-lm, "
+                    "which reads a scaling in the model's config.json and has no flag or field for "
+                    "one (those of its form are of GGUFs)",
+         .cure = "posenc extend " + intent_->name + " --to " + std::to_string(tokens) +
+                 " --engine mlx-lm writes rope_scaling for the config.json" +
+                 (recipe ? "; " + std::string(recipe->source) + " publish YaRN by " +
+                               number_text(recipe->factor) + " of " + grouped(recipe->trained)
+                         : "")},
+        one.name, "mlx-lm", "", "by the engine's profile");
+    return true;
+  }
+
   void of_command(Exhibit& one) {
     if (one.as.starts_with(detail::settings_by_name)) return of_roles(one);
     of_errors_below(one);
+    if (of_mlx_weights(one)) return;
     if (!intent_) {
       of_slots_alone(one);
       of_flags_alone(one);
@@ -626,8 +660,8 @@ class Doctor {
       need_model(one);
   }
 
-  static void need_model(Exhibit& one) {
-    if (!one.as.contains("beside it"))
+  void need_model(Exhibit& one) const {
+    if (!detail::with_unread_class(out_) && !one.as.contains("beside it"))
       one.as += "; with the model's config.json beside it more can be told";
   }
 
@@ -637,6 +671,7 @@ class Doctor {
       const std::string_view engine = one.code == "context_fitted" ? "llama.cpp"
                                       : one.code == "flag_refused" ? "mlx-lm"
                                       : one.code == "offset"       ? ""
+                                      : one.code == "flag_unread"  ? ""
                                                                    : "ollama";
       add(std::move(one), "", engine, "", "told by the log");
     }

@@ -34,9 +34,10 @@ Finding shorter_draft(std::int64_t target, std::int64_t draft) {
               "past what it knows, which ends in guesses that are refused, or, where a table of "
               "cos and sin ends there (vLLM, SGLang), in a failed assertion",
           .cure =
-              "take a draft that is made for more, or run without one for longer texts; raise "
-              "max_position_embeddings in its config.json only where its weights were trained "
-              "there"};
+              "raise max_position_embeddings of the draft's config.json to what the target runs, "
+              "which lengthens its table and leaves its weights alone (guesses beyond its training "
+              "may be taken less often); or take a draft that is made for more, or run without one "
+              "for longer texts"};
 }
 
 }  // namespace posenc::detail

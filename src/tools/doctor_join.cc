@@ -30,6 +30,7 @@ class Joined {
       for (const char* code : {"beyond_context", "request_too_long", "tokenizer_limit"}) drop(code);
     if (with("table_end")) drop("beyond_context");  // rows that are not there are no angles
     rows_below_offset();
+    square_of_auraflow();
     fills_the_context();
     cut_by_nobody_else();
     for (const Exhibit& one : out_.evidence) {
@@ -43,7 +44,7 @@ class Joined {
       if (one.kind == ExhibitKind::command || one.kind == ExhibitKind::training)
         cut_by_trainer(one);
       if (one.kind == ExhibitKind::command) draft_of_line(one), runs_with(one), runs_less(one);
-      if (one.kind == ExhibitKind::log) covered_by(one);
+      if (one.kind == ExhibitKind::log) covered_by(one), loaded_otherwise(one);
     }
     if (!with("request_too_long")) return std::move(found_);
     for (const Exhibit& one : out_.evidence) {
@@ -174,6 +175,33 @@ class Joined {
                " too early",
            .cure = "add " + std::to_string(offset) +
                    " to each text's ids (padding_idx + 1), or let the class make them: pass none"});
+      return;
+    }
+  }
+
+  // AuraFlow's class is not read, and its configuration says how large a picture its table takes.
+  void square_of_auraflow() {
+    for (const Exhibit& config : out_.evidence) {
+      if (config.kind != ExhibitKind::unusable || !config.text.contains("AuraFlowTransformer2D"))
+        continue;
+      constexpr double per_latent = 8;  // pixels, by its VAE
+      const double side =
+          std::sqrt(number_after(config.text, "\"pos_embed_max_size\": ").value_or(0));
+      const double patch = number_after(config.text, "\"patch_size\": ").value_or(0);
+      if (side < 1 || side > 4096 || side != std::floor(side) || patch < 1 || patch > 64) continue;
+      for (Diagnosed& one : out_.findings) {
+        Finding& finding = one.finding;
+        if (!finding.message.starts_with("an index is beyond its tensor on the GPU")) continue;
+        const std::string square = told(side) + "×" + told(side),
+                          most = told(per_latent * patch * side);
+        finding.message =
+            "a picture has more patches on a side than the learned table has rows: pos_embed of " +
+            config.name + " has " + square + ", so that sides of at most " + most + " px fit (" +
+            told(per_latent) + " × patch " + told(patch) + " × " + told(side) + ")";
+        finding.cure = "sides of at most " + most +
+                       " px, buckets of the data too; or interpolate pos_embed to a larger square "
+                       "and train it on";
+      }
       return;
     }
   }
@@ -420,6 +448,38 @@ class Joined {
     if (scaled && reach(*scaled) >= out_.length) drop("beyond_context");
   }
 
+  // What `lms load` asks for, and LM Studio's own list says that it loaded.
+  void loaded_otherwise(const Exhibit& answer) {
+    const auto log = read_log(answer.text);
+    const LogSaid* loaded = log ? log->find("loaded") : nullptr;
+    if (!loaded || loaded->number < 1 || with("context_fitted")) return;
+    for (const Exhibit& one : out_.evidence) {
+      const std::size_t at = one.text.find("lms load ");
+      if (at == one.text.npos) continue;
+      const std::string_view typed = std::string_view(one.text).substr(at);
+      const auto line = read_command_line(typed.substr(0, typed.find('\n')));
+      const CommandFlag* flag = line ? line->find("--ctx-size") : nullptr;
+      const double asked = flag ? number_of_flag(*flag).value_or(0) : 0;
+      if (asked < 1 || asked == loaded->number) continue;
+      const bool more = loaded->number > asked;
+      found_.push_back(
+          {.code = "flag_unread",
+           .severity = Severity::warning,
+           .expected = told(asked),
+           .found = told(loaded->number),
+           .message = "LM Studio loaded the model for " + told(loaded->number) +
+                      " tokens, and not for the " + told(asked) + " of -c, which did not arrive: " +
+                      (more ? "its runtime of MLX weights loads the model's own length, whatever "
+                              "is asked for"
+                            : "it was loaded before, or for the memory that was free"),
+           .cure = more ? "the same model as a GGUF, whose runtime takes the length, or a newer "
+                          "MLX runtime; the line and the model are right"
+                        : "lms unload --all, then load it again; lms ps says what runs",
+           .line = loaded->line});
+      return;
+    }
+  }
+
   // What a line of llama-server asks for, and its log says less: flags of a router do not reach the
   // servers that it starts.
   void runs_less(const Exhibit& command) {
@@ -593,6 +653,17 @@ class Joined {
     }
   }
 
+  // A limit that is the model's own, beside a line that asks for more: said already.
+  bool is_of_the_context() const {
+    const double context = model() ? static_cast<double>(model()->context) : 0;
+    return context > 0 && with("beyond_context") &&
+           std::ranges::any_of(out_.findings, [&](const Diagnosed& one) {
+             return one.finding.code == "request_too_long" &&
+                    number_after(one.finding.expected, "") == context &&
+                    number_after(one.finding.found, "") == static_cast<double>(out_.length);
+           });
+  }
+
   // A limit below what the line asks for is none of the context: memory for keys is.
   void limit_of_line(const Exhibit& command) {
     const auto line = read_command_line(command.text);
@@ -606,6 +677,7 @@ class Joined {
       }
       return;
     }
+    if (is_of_the_context()) return drop("request_too_long");
     double asked = 0;
     for (const char* name :
          {"--max-model-len", "--context-length", "--session-len", "--max-seq-len"})

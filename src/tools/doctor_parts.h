@@ -55,6 +55,9 @@ struct ModelfileSays {
 };
 ModelfileSays read_modelfile(std::string_view text, const Model* model);
 
+// Whether the configuration of a class that is not read stands there: no other one is wanted then.
+bool with_unread_class(const Diagnosis& diagnosis);
+
 // The sentence above the findings, which are in their order, and what to type next.
 void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine);
 

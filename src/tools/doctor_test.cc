@@ -1277,6 +1277,19 @@ TEST(Diagnose, PackingOfAYamlIsAnotherTrainers) {
             nullptr);
 }
 
+TEST(Diagnose, LlamaFactoryTellsSamplesApartByNeatPackingAlone) {
+  const auto finds = [](const std::string& more) {
+    return found_of(diagnosed({text_exhibit("x",
+                                            "finetuning_type: lora\ncutoff_len: 2048\n"
+                                            "packing: true\n" +
+                                                more)}),
+                    "packing_ignored") != nullptr;
+  };
+  EXPECT_TRUE(finds("stage: sft\n"));
+  EXPECT_FALSE(finds("stage: sft\nneat_packing: true\n"));
+  EXPECT_FALSE(finds("stage: pt\n"));
+}
+
 TEST(Diagnose, APackOfTextAloneHasOneRowByRight) {
   const auto finds = [](const char* model, const std::string& more) {
     return found_of(

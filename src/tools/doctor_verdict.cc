@@ -59,6 +59,12 @@ std::string nothing_wrong(const Diagnosis& out, const std::string& length) {
 
 }  // namespace
 
+bool with_unread_class(const Diagnosis& diagnosis) {
+  return std::ranges::any_of(diagnosis.evidence, [](const Exhibit& one) {
+    return one.kind == ExhibitKind::unusable && one.text.contains("\"_class_name\"");
+  });
+}
+
 void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine) {
   const std::int64_t reached = intent ? std::max(intent->model->context, reach(*intent->model)) : 0;
 
@@ -99,7 +105,7 @@ void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine) {
         has_text(*intent->model)
             ? "posenc doctor " + intent->name + " --engine vllm   # or the line that starts it"
             : "posenc explain " + intent->name + "   # what rotates, and how far";
-  else if (!intent && !nothing)
+  else if (!intent && !nothing && !with_unread_class(out))
     out.next = "posenc doctor MODEL " + first_used(out) +
                "   # the model's config.json, GGUF or name beside it";
   else if (intent && !found)

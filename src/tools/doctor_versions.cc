@@ -73,7 +73,11 @@ std::optional<Diagnosed> transformers_beneath(const Model& model,
 std::vector<Diagnosed> told_by_versions(const Model& model, std::span<const Exhibit> evidence,
                                         std::span<const std::string> engines, std::int64_t length) {
   std::vector<Diagnosed> all;
-  // A version that nobody read is judged by another's profile, and it is said.
+  const auto has_fault = [&](const std::string& engine) {
+    return engine.contains('@') && !version_faults(model, engine).empty();
+  };
+  // A version that nobody read is judged by another's profile, and it is said where nothing worse
+  // is known of it.
   for (const std::string& engine : engines) {
     const auto reading = read_as(model, engine, length);
     if (!reading) continue;
@@ -81,6 +85,7 @@ std::vector<Diagnosed> told_by_versions(const Model& model, std::span<const Exhi
       if (!note.what.starts_with("no profile of ")) continue;
       if (auto beneath = transformers_beneath(model, engines, engine, length))
         all.push_back(*std::move(beneath));
+      if (has_fault(engine)) continue;
       Diagnosed out{.engine = std::string(reading->engine.name),
                     .version = std::string(reading->engine.version),
                     .sure = "by the version"};

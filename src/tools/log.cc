@@ -37,6 +37,7 @@ class LogDifferences {
     of_trained_length();
     of_keys();
     of_gguf_keys();
+    of_lost_longrope();
     of_arguments();
     of_windows();
     of_unsloth();
@@ -438,6 +439,36 @@ class LogDifferences {
                        " which a program must know of " + model_.family);
   }
 
+  // llama.cpp's converter of Phi reads rope_scaling alone where it is older than this spelling: it
+  // then writes LongRoPE's trained length, and neither its lists nor its factor.
+  void of_lost_longrope() {
+    const LogSaid* trained = log_.find("original");
+    if (!trained || !log_.find("context_key") || log_.find("attn_factor") ||
+        !model_.family.starts_with("phi"))
+      return;
+    const bool is_new = std::ranges::any_of(model_.groups, [](const LayerGroup& group) {
+      const Rope* rope = is_tower(group.stack) ? nullptr : detail::rope_of(group);
+      return rope && std::holds_alternative<LongRope>(rope->scaling) &&
+             std::ranges::any_of(group.provenance, [](const Provenance& value) {
+               return value.detail.contains("rope_parameters");
+             });
+    });
+    if (!is_new) return;
+    findings_.push_back(
+        {.code = "scaling_lost",
+         .severity = Severity::warning,
+         .expected = "longrope",
+         .found = "no rope.scaling.attn_factor",
+         .message = "the GGUF's keys have LongRoPE's trained length and not the factor that stands "
+                    "beside its lists: the file keeps the scaling in rope_parameters, as "
+                    "transformers 5 writes it, and a converter that reads rope_scaling alone "
+                    "leaves the lists out (llama.cpp#24820)",
+         .cure = "a newer converter, or write the same dictionary as rope_scaling into the "
+                 "config.json too, and convert again; posenc diff config.json FILE.gguf says "
+                 "whether the lists are there",
+         .line = trained->line});
+  }
+
   bool is_scaled() const {
     return std::ranges::any_of(model_.groups, [](const LayerGroup& group) {
       const Rope* rope = detail::rope_of(group);
@@ -566,6 +597,19 @@ class LogDifferences {
   bool shorter_by_key(const LogSaid& trained) {
     const LogSaid* key = log_.find("context_key");
     if (!key || trained.number >= static_cast<double>(model_.context)) return false;
+    if (trained.number == static_cast<double>(detail::trained_length(model_))) {
+      findings_.push_back(
+          {.code = "context",
+           .severity = Severity::note,
+           .expected = grouped(model_.context),
+           .found = grouped(std::llround(trained.number)),
+           .message = "the GGUF's own " + key->text +
+                      " is the length that the model was trained at; the context of its "
+                      "config.json is what the authors' scaling makes of it, which llama.cpp is "
+                      "told by flags (--rope-scaling, --rope-freq-scale)",
+           .line = trained.line});
+      return true;
+    }
     findings_.push_back(
         {.code = "context",
          .severity = Severity::warning,

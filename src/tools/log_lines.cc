@@ -77,6 +77,7 @@ constexpr LogName key_endings[] = {{".context_length", "context"},
                                    {".rope.freq_base", "base"},
                                    {".rope.scaling.type", "type"},
                                    {".rope.scaling.factor", "factor"},
+                                   {".rope.scaling.attn_factor", "attn_factor"},
                                    {".rope.scaling.original_context_length", "original"}};
 
 }  // namespace
@@ -244,6 +245,9 @@ class LogReader {
     // The same, said better by the line behind it.
     if (log_.remark_of("mrope_mask"))
       std::erase_if(log_.remarks, [](const Finding& one) { return one.code == "mrope_index"; });
+    if (const Finding* full = log_.remark_of("context_full");
+        full && full->message == latent_unshifted)
+      std::erase_if(log_.remarks, [](const Finding& one) { return one.code == "context_shifted"; });
     return std::move(log_);
   }
 
@@ -311,9 +315,9 @@ class LogReader {
     } else if (line.contains("device-side assert triggered")) {
       assert_beside_positions();
     } else if (auto message = message_of(line)) {
-      remark(ollama_.in_its_words(with_next_lines(*std::move(message), line)));
+      remark(in_its_programs_words(*std::move(message), line));
     }
-    view_of_heads(line);
+    of_one_program(line);
     scaling_without_code(line);
     null_dictionary(line);
     dictionary_in_a_cache(line);
@@ -392,6 +396,52 @@ class LogReader {
     auto whole = message_of(joined);
     return whole && whole->code == message.code && !whole->found.empty() ? *std::move(whole)
                                                                          : message;
+  }
+
+  bool stands_before(std::string_view word) const {
+    return std::ranges::any_of(before_, [&](const std::string& one) { return one.contains(word); });
+  }
+
+  Finding in_its_programs_words(Finding message, std::string_view line) const {
+    return in_words_of_tensorrt_llm(
+        ollama_.in_its_words(with_next_lines(std::move(message), line)));
+  }
+
+  void of_one_program(std::string_view line) {
+    view_of_heads(line);
+    numbers_of_turbomind(line);
+    constexpr std::string_view loaded = "\"loaded_context_length\":";  // of LM Studio
+    if (const std::size_t at = line.find(loaded); at != line.npos)
+      say("loaded", trimmed(line.substr(at + loaded.size())));
+  }
+
+  // transformers' words, of an enumeration of TensorRT-LLM's own.
+  Finding in_words_of_tensorrt_llm(Finding message) const {
+    const bool is_its = message.message.contains("looks 'default' up") &&
+                        (stands_before("rotaryscalingtype") || stands_before("tensorrt_llm"));
+    if (!is_its) return message;
+    message.code = "engine_too_old";
+    message.message =
+        "TensorRT-LLM before 0.18 has no scaling named default, to which transformers renames "
+        "mrope (Qwen2-VL's) while it reads the file: the file is right";
+    message.cure =
+        "convert with TensorRT-LLM 0.18.2 or later, or write type mrope into rope_scaling where "
+        "the converter reads it";
+    return message;
+  }
+
+  // "RuntimeError: yaml-cpp: error at line 13, column 30: bad conversion"
+  void numbers_of_turbomind(std::string_view line) {
+    if (!line.contains("yaml-cpp: error") || !line.contains("bad conversion") ||
+        !nearby_.contains("turbomind"))
+      return;
+    remark({.code = "flag_refused",
+            .message = "TurboMind cannot read a number in the settings that LMDeploy writes for "
+                       "it, and ends: reports have it of rope_scaling_factor (lmdeploy#3544), "
+                       "which is dynamic NTK and not YaRN besides",
+            .cure = "drop --rope-scaling-factor (0 is what it starts with); what the model's card "
+                    "publishes goes into rope_scaling of the config.json, or --hf-overrides; else "
+                    "update LMDeploy"});
   }
 
   // A table of scalings that lacks the file's: "KeyError: 'llama3'", "Unknown RoPE type yarn".

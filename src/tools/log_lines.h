@@ -71,6 +71,9 @@ constexpr std::string_view
     "Of two causes, in this order: a cache that was reused and could not be cut back "
     "(recurrent layers, a sliding window), a draft (-md, -hfd, MTP) whose guesses were left in "
     "it",
+    latent_unshifted =
+        "the context ran full, and keys of a latent attention (MLA) cannot be moved to other "
+        "places: the server ends where it would shift them",
     positions_of_a_draft = "these are positions of the draft's context: ";
 
 // The first 400 characters of a line.

@@ -734,6 +734,9 @@ constexpr Message messages[] = {
      "where nothing that it hears asks for more",
      "options.num_ctx of the request (/api/chat), PARAMETER num_ctx in the Modelfile, or "
      "OLLAMA_CONTEXT_LENGTH in the environment of the server"},
+    {"Deepseek2 does not support K-shift", "", "context_full", error, latent_unshifted,
+     "--no-context-shift, by which the answer ends there and the server stays; or -c up to the "
+     "model's own length (posenc explain MODEL), or shorter talks"},
     {"does not support K-shift", "", "context_full", warning,
      "the cached keys cannot be moved (a quantised K cache, a window's cache, a recurrent state): "
      "context shift does nothing, and what koboldcpp calls erased still stands in the cache",
@@ -756,6 +759,12 @@ constexpr Message messages[] = {
     {"Trying to keep the first", "Trying to keep the first", "context_fitted", error,
      "the prompt is longer than the context that the model was loaded with in LM Studio",
      longer_in_lm_studio, "context length of only"},
+    {"RoPE cache is not built", "", "inv_freq_stored", error,
+     "torchtune 0.5 and later fill the tables of Llama 3's rotation when the module is made, and "
+     "leave them out on the meta device, on which from_pretrained builds: nobody has filled them "
+     "since",
+     "call rope_init() of each such module once the weights are loaded, as torchtune's recipes do "
+     "(for m in model.modules(): if hasattr(m, 'rope_init'): m.rope_init()), or torchtune 0.4"},
     // mlx-lm, exllamav2
     {"rope_scaling must contain keys", "", "engine_too_old", error,
      "this mlx-lm reads type and factor alone", "pip install -U mlx-lm"},

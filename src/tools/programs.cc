@@ -96,6 +96,10 @@ constexpr Program programs[] = {
          "with it (posenc doctor config.json ENGINE/config.json shows what an engine was built "
          "with)",
      .beside = "--rotary_scaling"},
+    {.word = "convert_hf_to_gguf.py",
+     .title = "llama.cpp's converter",
+     .advice = "it makes a GGUF and runs nothing: posenc diff config.json FILE.gguf says what it "
+               "lost, and its log is evidence too"},
     {.word = "mlc_llm", .title = "MLC LLM", .advice = of_mlc, .is_package = true},
     {.word = "mlc", .title = "MLC LLM", .advice = of_mlc, .is_package = true},
     {.word = "vmlx",

@@ -78,6 +78,12 @@ void read_packing(const Settings& settings, Training& out) {
   // In YAML packing is LLaMA-Factory's key as well, which chooses its attention by flash_attn.
   const std::string* called = settings.find("called_in");
   out.packs_blind = joins && called && *called == "Python" && (wraps || !is_flash);
+  const std::string *of_factory = settings.find("finetuning_type"),
+                    *tells_apart = settings.find("neat_packing"), *stage = settings.find("stage");
+  // Texts of a pre-training (stage pt) are joined so on purpose.
+  out.packs_through = joins && of_factory &&
+                      !(tells_apart && (*tells_apart == "true" || *tells_apart == "True")) &&
+                      !(stage && *stage == "pt");
   if (joins && is_flash && !wraps && *attention != "flash_attention_2")
     out.packs_by_kernel = printable(*attention, 60);
 }
@@ -121,6 +127,16 @@ void of_packing(const Training& training, std::vector<Finding>& findings) {
          .cure = "attn_implementation=\"flash_attention_2\" where the model is loaded, with "
                  "packing_strategy=\"bfd\" (TRL 0.20 or later), by which position_ids begin at 0 "
                  "with each sample; or packing=False"});
+  if (training.packs_through)
+    findings.push_back(
+        {.code = "packing_ignored",
+         .severity = Severity::warning,
+         .found = "packing",
+         .message = "LLaMA-Factory's packing joins samples in one row: each sees those before it, "
+                    "and its positions go on from theirs, so that the loss is another from the "
+                    "first step on",
+         .cure = "neat_packing: true, by which attention and positions begin anew at each sample; "
+                 "or packing: false"});
   if (const std::string& kernel = training.packs_by_kernel; !kernel.empty()) {
     const std::string since = kernel == "flash_attention_3"                    ? "0.22"
                               : kernel == "kernels-community/vllm-flash-attn3" ? "0.21"

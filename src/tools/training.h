@@ -44,6 +44,7 @@ struct Training {
   bool packs = false;              // several texts in a row
   bool packs_rows = false;         // NeMo Automodel's packs, whose positions it counts in one row
   bool packs_blind = false;        // TRL's packing, and nothing tells attention where texts begin
+  bool packs_through = false;      // LLaMA-Factory's packing, whose samples see those before them
   // TRL's packing with a flash attention that some of its versions hand no position_ids to.
   std::string packs_by_kernel = {};
   bool ring_of_batches = false;  // axolotl's ring of ranks that knows no bounds of packed texts

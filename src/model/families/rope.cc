@@ -175,8 +175,12 @@ class RopeReader {
   bool read_stretch() {
     if (family_.rope.stretch.empty()) return false;
     const auto factor = config_.number(family_.rope.stretch, positive);
-    if (!factor) return false;
     const auto trained = config_.integer("max_trained_positions", Range{.least = 1});
+    if (!factor) {
+      if (trained)
+        note(notes_, "trained_length", std::to_string(trained->value), Origin::file, trained->key);
+      return false;
+    }
     const std::int64_t most = trained ? trained->value : family_.context;
     rope_.scaling = DynamicNtk{.factor = factor->value, .max_position_embeddings = most};
     note(notes_, "rope_type", "dynamic", Origin::family, "rule of " + reading_.family);
