@@ -97,6 +97,7 @@ def settings(at: Platform) -> dict[str, str]:
         "ZIG_TARGET": at.target,
         "FETCHCONTENT_TRY_FIND_PACKAGE_MODE": "NEVER",
         "POSENC_LINKED_NANOBIND": "ON",
+        "POSENC_SMALL": "ON",
         "CCACHE": "CCACHE-NOTFOUND",  # a folder of objects for each platform is cache enough
     }
     own = BUILD / PLATFORMS[0].tag
