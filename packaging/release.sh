@@ -69,8 +69,9 @@ check() {
   [ $missing = 0 ] || return 1
   $venv/bin/twine check --strict "$dist/posenc-$version.tar.gz" "$dist"/posenc-"$version"-*.whl
   for wheel in "$dist"/posenc-"$version"-*.whl; do
+    python3 -m zipfile -l "$wheel" >"$logs/wheel.txt"  # whole: a reader that stops early breaks the pipe
     for inside in LICENSE highway.txt playground.txt; do
-      python3 -m zipfile -l "$wheel" | grep -q "licenses/.*$inside" || { echo "$wheel has no $inside"; return 1; }
+      grep -q "licenses/.*$inside" "$logs/wheel.txt" || { echo "$wheel has no $inside"; return 1; }
     done
   done
 }
