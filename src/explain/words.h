@@ -22,8 +22,5 @@ std::vector<std::string> sentences(const Subject& subject);
 std::string amplitude_note(const Subject& subject);
 std::vector<FormulaLine> formula_lines(const Subject& subject);  // formulas.cc
 std::vector<std::string> model_words(const Explanation& explanation);
-// The model's own warnings, and those of the length that is asked for. Errors: a length below 0, a
-// layer that the model lacks, a plan that does not reach the length.
-Expected<std::vector<Warning>> warnings_at(const Model& model, const Ask& ask);
 
 }  // namespace posenc::detail

@@ -10,7 +10,6 @@
 #include "posenc/tools.h"
 #include "src/core/try.h"
 #include "src/explain/text.h"
-#include "src/explain/words.h"
 #include "src/model/compare.h"
 #include "src/tools/recipes.h"
 

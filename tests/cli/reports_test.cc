@@ -597,8 +597,8 @@ const Report reports[] = {
      "the frequencies are those of long_factor"},
     {"Anbeeld/beellama.cpp#27", "", "doctor @doctor/dflash.log", 1, "draft"},
     {"huggingface/optimum-intel#1504", "",
-     "doctor phi-3.5-mini 'optimum-cli export openvino -m microsoft/Phi-3.5-mini-instruct out' "
-     "--at 8k",
+     "doctor phi-3.5-mini \"optimum-cli export openvino --model microsoft/Phi-3.5-mini-instruct "
+     "out\" --at 8k",
      1, "kept the short list at any length"},
 };
 
