@@ -32,8 +32,8 @@ std::string printable(std::string_view text, std::size_t longest) {
   std::string shown;
   while (!text.empty()) {
     // Most texts are plain ASCII, and are taken in long pieces.
-    const auto* const other = std::ranges::find_if_not(text, is_plain);
-    const auto plain = static_cast<std::size_t>(other - text.begin());
+    std::size_t plain = 0;
+    while (plain < text.size() && is_plain(text[plain])) ++plain;
     if (shown.size() + plain > longest)
       return shown.append(text.substr(0, longest - shown.size())) + "...";
     shown.append(text.substr(0, plain));
