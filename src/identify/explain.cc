@@ -32,8 +32,14 @@ class Explanation {
     if (!fits.empty() && fits.front().misfit > explains) try_rounded(measured, fits);
     if (!fits.empty() && fits.front().misfit > explains) try_twice(measured, fits);
     if (!fits.empty() && fits.front().misfit > explains) try_restart(measured, fits);
+    if (!fits.empty() && fits.front().misfit > explains) try_repeated(measured, fits);
     if (!fits.empty() && fits.front().misfit > explains) try_odd(measured, fits);
     if (fits.empty()) return;
+    constexpr double largest_base = 1e12;  // of what is published the largest is 5e8
+    if (fits.front().misfit > explains && fits.front().base > largest_base)
+      return say(
+          "frequencies: no base and no scaling that are known explain them; were the "
+          "positions those of these tokens? Those of a picture come by axis (--positions)");
     const std::int64_t turning = try_proportional(measured, fits);
     out_.frequencies = fits.front();
     if (fits.size() > 1) out_.runner_up = fits[1];
@@ -137,6 +143,38 @@ class Explanation {
     if (!common) return;
     fits = {*common};
     out_.axes_restart = true;
+  }
+
+  // The second half of the pairs turns as the first, by the same position: what was to be another
+  // axis's.
+  void try_repeated(const std::vector<Measured>& measured, std::vector<FrequencyFit>& fits) {
+    const std::int64_t half = out_.rotary_dim / 4;
+    if (out_.rotary_dim % 4 != 0 || half < 2) return;
+    std::vector<Measured> first;
+    std::int64_t both = 0, alike = 0;
+    for (const Measured& m : measured) {
+      if (m.pair < half) {
+        first.push_back(m);
+        continue;
+      }
+      const auto twin = std::ranges::find(first, m.pair - half, &Measured::pair);
+      if (twin == first.end() || axis_of(m.pair) != axis_of(twin->pair)) continue;
+      ++both;
+      alike +=
+          std::abs(m.frequency - twin->frequency) <= 4 * (m.resolution + twin->resolution) ? 1 : 0;
+    }
+    if (both < 2 || alike < both) return;
+    std::vector<FrequencyFit> own = fit_frequencies(first, 2 * half);
+    if (own.empty() || own.front().misfit > explains) return;
+    fits = std::move(own);
+    out_.findings.push_back(
+        {.code = "axis_repeated",
+         .pair = half,
+         .message = "pairs " + std::to_string(half) + " to " + std::to_string(2 * half - 1) +
+                    " turn as those before them, by the same position: of the two axes of a "
+                    "picture one turns both halves, and the other none",
+         .cure = "turn the second half by the other axis's ids (width beside height); where both "
+                 "axes had equal ids here, dump a picture that is not a column or a diagonal"});
   }
 
   std::int64_t axis_of(std::int64_t index) const {

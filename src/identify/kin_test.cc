@@ -51,6 +51,16 @@ TEST(IdentifyKin, ATableForHalvesAppliedToNeighbours) {
   EXPECT_EQ(code_of(found), "halves_table");
 }
 
+// One head does not give the angles of its channels: usual bases are tried.
+TEST(IdentifyKin, ATableForHalvesOfOneHead) {
+  Shown shown{.heads = 1};
+  const Identified found = turn_channels(shown.fill(39), false, [](auto t, auto c) {
+                             return static_cast<double>(t) * wave_of(c % 32, 1e6);
+                           }).identified();
+  EXPECT_EQ(code_of(found), "halves_table");
+  EXPECT_TRUE(found.findings.front().message.contains("base 1000000"));
+}
+
 TEST(IdentifyKin, ByTheHeadsIndex) {
   Shown shown{.heads = 8};
   const Identified found = shown.fill(33).rotate_heads().identified();
@@ -160,6 +170,22 @@ Identified of_picture(bool interleaved) {
       {.after = shown.after, .before = shown.before, .positions = *Positions::ids(ids, 2)});
   EXPECT_TRUE(found);
   return found.value_or(Identified{});
+}
+
+// Row in place of row and column.
+TEST(IdentifyAxes, OneAxisThatTurnsBothHalves) {
+  Shown shown{.tokens = 144};
+  shown.fill(40);
+  turn_channels(shown, true, [](std::int64_t t, std::int64_t c) {
+    return static_cast<double>(t / 12) * std::pow(1e4, -static_cast<double>(c % 16) / 16);
+  });
+  std::vector<std::int64_t> rows;
+  for (std::int64_t t = 0; t < 144; ++t) rows.push_back(t / 12);
+  const auto found =
+      identify({.after = shown.after, .before = shown.before, .positions = *Positions::ids(rows)});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(code_of(*found), "axis_repeated");
+  EXPECT_EQ(base_of(*found), 1e4);
 }
 
 TEST(IdentifyAxes, PicturesWithFrequenciesOfTheirOwn) {
