@@ -242,7 +242,7 @@ gpu-test: site build/release/build.ninja  ## kernels without a GPU: Triton and P
 	@bindings/python/wheel.sh $(python)/bin build/python dist
 	@[ -x $(gpu_python)/bin/python ] || python3 -m venv $(gpu_python)
 	@$(gpu_python)/bin/pip install -q -r tests/gpu/requirements.txt
-	@$(gpu_python)/bin/pip install -q --force-reinstall --no-deps dist/posenc-[0-9]*.whl
+	@$(gpu_python)/bin/pip install -q --force-reinstall --no-deps dist/posenc-[0-9]*-cp310-abi3-*.whl
 	@tests/gpu/run.sh $(posenc) $(gpu_python)/bin/python $(toolkit)/nvidia/cu13
 	@echo; $(posenc) bench exactness --python $(gpu_python)/bin/python
 	@echo; backends/cuda/hip.sh

