@@ -278,7 +278,7 @@ distributed: build/release/build.ninja  ## attention on several ranks: installs 
 	@backends/distributed/machines.sh build/release/posenc-mpi bench ring --length 4096 --quick || [ $$? = 77 ]
 	@[ -z "$(SIMULATED)" ] || backends/distributed/simulated.sh build/release out/distributed
 
-# Half an hour on two cores, most of it torch's own start in each process.
+# Twenty minutes on two cores, half of them the killed ranks, and the download.
 .PHONY: machines
 machines: site  ## all that spans machines: MPI (make distributed), torch.distributed on 2 to 8 processes, KILLS=100 killed ranks, SimGrid (fetches torch: 6 GB)
 	@$(MAKE) distributed SIMULATED=1

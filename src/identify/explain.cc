@@ -35,7 +35,7 @@ class Explanation {
     if (!fits.empty() && fits.front().misfit > explains) try_repeated(measured, fits);
     if (!fits.empty() && fits.front().misfit > explains) try_odd(measured, fits);
     if (fits.empty()) return;
-    constexpr double largest_base = 1e12;  // of what is published the largest is 5e8
+    constexpr double largest_base = 1e12;  // no model has one near it
     if (fits.front().misfit > explains && fits.front().base > largest_base)
       return say(
           "frequencies: no base and no scaling that are known explain them; were the "

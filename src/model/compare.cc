@@ -59,6 +59,14 @@ bool is_draft_of(const Model& target, const Model& model) {
   return own > 0 && fewer * own <= whole;
 }
 
+bool could_be_one_model(const Model& a, const Model& b) {
+  const LayerGroup *mine = find_group(a, 0, Stack::text), *theirs = find_group(b, 0, Stack::text);
+  if (mine == nullptr || theirs == nullptr) return true;
+  return layers_of(a, Stack::text) == layers_of(b, Stack::text) &&
+         mine->geometry.heads == theirs->geometry.heads &&
+         mine->geometry.head_dim == theirs->geometry.head_dim;
+}
+
 const Rope* rope_of(const LayerGroup& group) {
   for (const Scheme& scheme : group.schemes)
     if (const Rope* rope = std::get_if<Rope>(&scheme)) return rope;

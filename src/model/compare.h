@@ -13,6 +13,9 @@ namespace posenc::detail {
 std::int64_t layers_of(const Model& model, Stack stack);
 // Whether a model has so few layers beside a whole one as the drafts of EAGLE, MTP and DFlash.
 bool is_draft_of(const Model& target, const Model& model);
+// Whether both have as many layers and heads of one width, as files of one model have; of towers
+// alone nobody can say.
+bool could_be_one_model(const Model& a, const Model& b);
 const Rope* rope_of(const LayerGroup& group);  // null: none of its schemes rotates
 // The furthest length that a scaling of the model is made for: factor times trained length; 0 where
 // none says.

@@ -84,7 +84,8 @@ class Differences {
         compare_by_layer(stack, std::min(count, others));
     }
     contexts();
-    if (!could_be_one_model()) as_two_models();
+    // A cure that makes one model of another is none.
+    if (!detail::could_be_one_model(a_, b_)) as_two_models();
     std::ranges::stable_sort(found_, {}, &Finding::severity);
     return std::move(found_);
   }
@@ -157,15 +158,6 @@ class Differences {
   static bool rotates(const Model& model) {
     return std::ranges::any_of(
         model.groups, [](const LayerGroup& group) { return detail::rope_of(group) != nullptr; });
-  }
-
-  // A cure that makes one model of another is none: files of one model have the same layers and
-  // heads.
-  bool could_be_one_model() const {
-    const LayerGroup *a = find_group(a_, 0, Stack::text), *b = find_group(b_, 0, Stack::text);
-    if (a == nullptr || b == nullptr) return true;
-    return detail::layers_of(a_, Stack::text) == detail::layers_of(b_, Stack::text) &&
-           a->geometry.heads == b->geometry.heads && a->geometry.head_dim == b->geometry.head_dim;
   }
 
   void as_two_models() {

@@ -13,8 +13,6 @@
 namespace posenc::detail {
 namespace {
 
-const LayerGroup* first_text(const Model& model) { return find_group(model, 0, Stack::text); }
-
 const Rope* plain_rope(const Model& model) {
   for (const LayerGroup& group : model.groups) {
     const Rope* rope = is_tower(group.stack) ? nullptr : rope_of(group);
@@ -26,13 +24,8 @@ const Rope* plain_rope(const Model& model) {
 
 // Of one family, with as many layers and heads, and turning by one base.
 bool are_built_alike(const Model& a, const Model& b) {
-  const LayerGroup *mine = first_text(a), *theirs = first_text(b);
   const Rope *rope = plain_rope(a), *other = plain_rope(b);
-  return mine && theirs && rope && other && a.family == b.family &&
-         layers_of(a, Stack::text) == layers_of(b, Stack::text) &&
-         mine->geometry.heads == theirs->geometry.heads &&
-         mine->geometry.kv_heads == theirs->geometry.kv_heads &&
-         mine->geometry.head_dim == theirs->geometry.head_dim &&
+  return rope && other && a.family == b.family && could_be_one_model(a, b) &&
          rope->rope_theta == other->rope_theta;
 }
 

@@ -104,7 +104,10 @@ std::vector<Diagnosed> told_by_versions(const Model& model, std::span<const Exhi
                     .sure = "by a report"};
       out.finding = {.code = "version_fault",
                      .severity = fault.slight ? Severity::warning : Severity::error,
-                     .expected = std::string(fault.below) + " or later",
+                     // Where nobody has looked behind the range, no version can be named.
+                     .expected = fault.cure.contains(fault.below)
+                                     ? std::string(fault.below) + " or later"
+                                     : "another version",
                      .found = version_of(version),
                      .message = std::string(fault.what) + " (" + std::string(fault.report) + ")",
                      .cure = std::string(fault.cure)};

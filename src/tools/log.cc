@@ -406,7 +406,7 @@ class LogDifferences {
   // What the keys of a GGUF do not hold, and whoever writes a reader of them must know.
   void of_gguf_keys() {
     const detail::LogSaid* key = log_.find("base_key");
-    if (!key) return;
+    if (!key || log_.find("sliding_base_key")) return;
     std::string_view tensor;
     const Rope *whole = nullptr, *sliding = nullptr;
     for (const LayerGroup& group : model_.groups) {

@@ -705,8 +705,7 @@ class LogReader {
     std::erase(digits, ',');
     log_.say_by_key(key, digits, line_);
     if (key.ends_with(".rope.freq_base")) log_.said["base_key"] = {0, printable(key), line_};
-    if (key.contains("freq_base_swa")) swa_is_told_ = true;
-    if (swa_is_told_) log_.said.erase("base_key");
+    if (key.contains("freq_base_swa")) log_.said["sliding_base_key"] = {0, printable(key), line_};
   }
 
   void dict(std::string_view line, std::string_view name) {
@@ -1040,7 +1039,6 @@ class LogReader {
   Finding suspect_ = {};                  // the first error that speaks of position
   LoaderLines ollama_;
   bool of_draft_ = false;        // positions that do not follow are of a draft's context
-  bool swa_is_told_ = false;     // a GGUF whose keys hold the base of the layers that slide
   bool resolved_twice_ = false;  // vLLM has gone on from the model to its draft
 };
 
