@@ -66,6 +66,7 @@ Run define_bench(CLI::App& app) {
   app.add_option("--softmax", asked.softmax, "attend: what else the softmax knows")
       ->check(CLI::IsMember({"sinks", "softcap", "temperature"}));
   size("--grid", asked.grid, "attend: side of a picture, of patches that all see each other");
+  size("--packed", asked.packed, "attend: tokens of each of the texts that share the call");
   app.add_flag("--decode", asked.decode,
                "attend: one query, the last, against --length keys (32768)");
   app.add_option("--threads", asked.threads, "Threads of kernel and limit (1)")
@@ -100,9 +101,9 @@ Run define_bench(CLI::App& app) {
     if (wanted.op == "exactness") return bench_exactness(options->python, options->json);
     if (wanted.op == "ring") return bench_ring(wanted, options->json, options->quick);
     const BenchMachine machine = bench_machine();
-    if (wanted.op != "attend" &&
-        (wanted.decode || wanted.grid || !wanted.schemes.empty() || !wanted.softmax.empty()))
-      return fail("bench", "--scheme, --softmax, --grid and --decode are attend's",
+    if (wanted.op != "attend" && (wanted.decode || wanted.grid || wanted.packed ||
+                                  !wanted.schemes.empty() || !wanted.softmax.empty()))
+      return fail("bench", "--scheme, --softmax, --grid, --packed and --decode are attend's",
                   wanted.op.empty() ? "none" : wanted.op, "posenc bench attend");
     if (wanted.op == "attend" && (!wanted.pairing.empty() || wanted.position))
       return fail("bench attend", "takes no --pairing and no --position", "", "name a --scheme");

@@ -17,6 +17,7 @@ std::vector<AttendCase> chosen_attend(const BenchWanted& wanted) {
   own.kv_heads = wanted.kv_heads.value_or(own.heads);
   own.head_dim = wanted.head_dim.value_or(own.head_dim);
   own.grid = wanted.grid.value_or(0);
+  own.packed = wanted.packed.value_or(0);
   const std::int64_t patches = own.grid * own.grid;
   own.length = wanted.length.value_or(own.decode ? 32768 : patches > 0 ? patches : own.length);
   if (!wanted.dtype.empty()) own.dtype = dtype_named(wanted.dtype).value_or(own.dtype);
@@ -38,6 +39,7 @@ namespace {
 std::string beside(const AttendRow& row) {
   if (row.what.decode) return fmt::format("{:.2f} rd", row.seconds / row.read_seconds);
   if (row.what.backward) return fmt::format("{:.2f} fw", row.of_forward());
+  if (row.gemm16_seconds > 0) return fmt::format("{:.2f} bf", row.gemm16_ratio());
   if (row.what.long_length > 0) return fmt::format("{:.2f} lg", row.of_long());
   return "";
 }
@@ -82,7 +84,8 @@ std::string attend_page(std::span<const AttendRow> rows, const BenchMachine& mac
              "the one over the other. beside: of decoding, the time over that of reading keys and "
              "values once (rd); of gradients (10 · head_dim a pair), over that of the same "
              "attention "
-             "forwards (fw); of short texts, the GFLOP/s over those at 4096 (lg). "
+             "forwards (fw); of short texts, the GFLOP/s over those at 4096 (lg); of bfloat16, "
+             "over those of the processor's own products of it (bf). "
              "MiB: memory beyond the arguments.",
              0, 0) +
          "\n";

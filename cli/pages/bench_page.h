@@ -14,14 +14,14 @@ namespace posenc::cli {
 // What was asked for; what is left out is as in BenchCase, or all of the sweep.
 struct BenchWanted {
   std::string op;  // "" : all
-  std::optional<std::int64_t> heads, kv_heads, head_dim, length, position, grid;
+  std::optional<std::int64_t> heads, kv_heads, head_dim, length, position, grid, packed;
   std::string dtype, pairing;
   std::string softmax;               // of attend
   std::vector<std::string> schemes;  // of attend
   bool decode = false;
   int threads = 0;
   // One case of one's own, instead of rows of the sweep.
-  bool sized() const { return heads || kv_heads || head_dim || length || position || grid; }
+  bool sized() const { return heads || kv_heads || head_dim || length || position || grid || packed; }
 };
 
 // Errors: an unknown op, dtype or pairing.

@@ -66,6 +66,15 @@ struct ProfileTensors {
   Tensor key = {};  // [batch, heads, keys, u], one for each query head, where it has a query table
 };
 
+// How an attention computes.
+struct AttendOptions {
+  // On processors that multiply bfloat16 numbers (AMX, AVX512-BF16), tensors of bfloat16 are
+  // multiplied as such, several times faster: rotated queries and keys are then rounded once to
+  // bfloat16, and so are the weights that values are multiplied by, by 2^-8 of each at most; see
+  // docs/speed.md. false: in float, as everywhere else. Gradients are always computed in float.
+  bool allow_bfloat16_products = true;
+};
+
 // What every attention takes. Of any strides, one dtype of the four; heads is a multiple of
 // kv_heads.
 struct AttentionInputs {
@@ -86,6 +95,7 @@ struct AttentionInputs {
   // Called by the caller's own thread while it computes, about every millisecond, so that messages
   // arrive meanwhile. It must neither throw nor touch the tensors.
   std::function<void()> meanwhile = {};
+  AttendOptions options = {};
 };
 
 // softmax(logits) v, for any plan; out [batch, heads, queries, value_dim] of q's dtype, or float32

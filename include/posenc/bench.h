@@ -121,6 +121,7 @@ struct AttendCase {
   std::int64_t heads = 16, kv_heads = 16, head_dim = 64;
   std::int64_t length = 4096;    // keys, and queries where it does not decode
   std::int64_t grid = 0;         // side of pictures, a sequence each, of length in all; 0: a text
+  std::int64_t packed = 0;       // tokens of each of the texts that share a call, 0: one text
   bool page = false;             // words of a page, positions of three axes
   bool decode = false;           // one query, the last
   bool backward = false;         // the gradients by q, k and v instead
@@ -129,10 +130,11 @@ struct AttendCase {
   int threads = 1;
 
   std::int64_t visible_pairs() const {
-    return grid > 0 ? length * grid * grid
-           : page   ? length * length
-           : decode ? length
-                    : length * (length + 1) / 2;
+    return grid > 0     ? length * grid * grid
+           : page       ? length * length
+           : packed > 0 ? length * (packed + 1) / 2
+           : decode     ? length
+                        : length * (length + 1) / 2;
   }
   std::int64_t cache_bytes() const;  // of keys and values
 };
@@ -140,7 +142,7 @@ struct AttendCase {
 // Every scheme of attention at 4096 tokens (CoPE, stick-breaking, Wall, PaTH and GRAPE-AP at 2048),
 // what else the softmax knows, decoding from a cache of 32768, gradients at 64 to 2048 tokens,
 // biases of pictures, of windows and of a page beside the same without, and texts of 128 to 512
-// beside one of 4096.
+// beside one of 4096, alone and 4096 tokens of them in one call.
 std::vector<AttendCase> attend_cases(int threads = 1);
 
 // All measured in turns, in one run.
@@ -153,6 +155,9 @@ struct AttendRow {
   // is length, or 4096 where that is less. 0 where there is no OpenBLAS.
   double gemm_seconds = 0;
   std::int64_t gemm_length = 0;
+  // Of bfloat16 on processors that multiply it: both products of 32 queries and 512 keys alone, so
+  // often that there are gemm_length of each. 0 elsewhere.
+  double gemm16_seconds = 0;
   std::int64_t peak_bytes = -1;  // by which the first run raised the memory in use; -1: not known
   double forward_seconds = 0;    // of a backward row: the same attention forwards
   double long_gflops = 0;        // of a row with a long_length: those at that length
@@ -162,6 +167,8 @@ struct AttendRow {
   double gflops() const;       // 4 · heads · head_dim · visible pairs a second; backwards 10
   double gemm_gflops() const;  // 0 where there is none
   double gemm_ratio() const { return gemm_seconds > 0 ? gflops() / gemm_gflops() : 0; }
+  double gemm16_gflops() const;
+  double gemm16_ratio() const { return gemm16_seconds > 0 ? gflops() / gemm16_gflops() : 0; }
   double overhead() const { return seconds / nope_seconds; }
 };
 

@@ -272,7 +272,8 @@ Expected<AttendArguments> attend_arguments(const Room& room, std::string_view wh
                           .keys = &in.keys,
                           .mask = &in.mask,
                           .threads = in.threads,
-                          .meanwhile = in.meanwhile ? &in.meanwhile : nullptr};
+                          .meanwhile = in.meanwhile ? &in.meanwhile : nullptr,
+                          .options = in.options};
   POSENC_CHECK(check_takes(room, plan, where));
   for (const auto& [name, from, to] : {std::tuple{"q", &in.q, &checked.q},
                                        {"k", &in.k, &checked.k},

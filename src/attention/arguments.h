@@ -40,6 +40,7 @@ struct AttendArguments {
   std::shared_ptr<const void> lists =
       {};                     // that Mask::keys points to, where it is not the caller's
   bool keys_rotated = false;  // k, and v where the plan rotates values, come rotated (a cache's)
+  AttendOptions options = {};
 
   std::int64_t group() const { return q.shape[1] / k.shape[1]; }
   double sink(std::int64_t b, std::int64_t head, std::int64_t query) const {

@@ -328,8 +328,9 @@ void try_problem(unsigned seed, double& worst) {
                                plan, Tensor::dense(exact.data(), {batch, heads, queries, dim}),
                                Tensor::dense(logits.data(), {batch, heads, queries, keys})))
       << what;
-  const AttentionInputs in{q.view(), k.view(), v.view(),    query_positions, key_positions,
-                           mask,     {},       sink_logits, profiled};
+  AttentionInputs in{q.view(), k.view(), v.view(),    query_positions, key_positions,
+                     mask,     {},       sink_logits, profiled};
+  in.options.allow_bfloat16_products = false;  // bfloat16_test.cc
   spoil_hidden(in);
   const auto done = attend(in, plan, out.view());
   ASSERT_TRUE(done) << what << ": " << done.error().message();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #include "src/attention/key_rows.h"
 #include "src/attention/output_rows.h"
@@ -13,6 +14,7 @@
 #include "src/attention/relative_rows.h"
 #include "src/attention/softmax.h"
 #include "src/kernels/gemm.h"
+#include "src/kernels/gemm16.h"
 #include "src/kernels/rotate_checked.h"
 #include "src/kernels/threads.h"
 
@@ -46,8 +48,10 @@ class QueryBlock {
         relative_rows_(job, relative_, scratch_),
         biases_(scratch_.take<typename RowBias<T>::Rows>(group_)),
         seen_(scratch_.take<VisibleRange>(job.block)),
-        weights_(scratch_.take<T>(gemm_rows * weights_step)),
-        bias_rows_(scratch_.take_zeros<T>(gemm_rows * weights_step)) {}
+        at_once_(job.pairs ? tile_rows : gemm_rows),
+        weights_(scratch_.take<T>(at_once_ * weights_step)),
+        bias_rows_(scratch_.take_zeros<T>(at_once_ * weights_step)),
+        weight_pairs_(job.pairs ? scratch_.take<Pair16>(at_once_ * pairs_step) : nullptr) {}
 
   void operator()(Index index) {
     const Index kv_heads = in_.k.shape[1], keys = in_.k.shape[2];
@@ -61,8 +65,8 @@ class QueryBlock {
     if (relative_.present())
       relative_.begin_queries(at_.first_head, at_.query_count,
                               relative_rows_.queries(at_, queries_.scale));
-    for (Index first = 0; first < keys; first += key_block) {
-      at_.key_count = std::min(key_block, keys - first);
+    for (Index first = 0; first < keys; first += job_.keys) {
+      at_.key_count = std::min(job_.keys, keys - first);
       at_.keys = queries_.visibility().key_block(at_.sequence, first, at_.key_count);
       const RegionPass<T>* before = nullptr;  // whose keys stand ready
       for (const RegionPass<T>& pass : queries_.passes()) {
@@ -79,6 +83,7 @@ class QueryBlock {
  private:
   // Numbers from one row of a tile to the next, an odd number of cache lines.
   static constexpr Index weights_step = key_block + 5 * row_lanes;
+  static constexpr Index pairs_step = (key_block + 2 * row_lanes) / 2;
 
   void read_keys(const RegionPass<T>& pass) {
     keys_.read(at_, pass);
@@ -91,8 +96,8 @@ class QueryBlock {
       seen_[i] = pass.visibility.range(at_.queries, i, at_.keys, at_.key_count, at_.sequence);
     for (Index g = 0; g < group_; ++g) biases_[g] = bias_.rows(g);
     const Index rows = group_ * at_.query_count;
-    for (Index row = 0; row < rows; row += gemm_rows)
-      attend_tile(pass, row, std::min(gemm_rows, rows - row));
+    for (Index row = 0; row < rows; row += at_once_)
+      attend_tile(pass, row, std::min(at_once_, rows - row));
   }
 
   struct TileRow {
@@ -103,7 +108,7 @@ class QueryBlock {
   };
 
   void attend_tile(const RegionPass<T>& pass, Index first_row, Index rows) {
-    TileRow tile[gemm_rows];
+    TileRow tile[tile_rows];
     Index begin = key_block, end = 0;  // of what any row sees
     Index group = first_row / at_.query_count, query = first_row % at_.query_count;
     for (Index r = 0; r < rows; ++r) {
@@ -122,6 +127,7 @@ class QueryBlock {
       for (Index r = 0; r < rows; ++r)
         if (!tile[r].seen.empty()) add_relative(pass, tile[r], bias_rows_ + r * weights_step);
     }
+    if (weight_pairs_ != nullptr) return multiply_pairs(pass, tile, first_row, rows, begin, end);
     const Index panel = keys_.panel, depth = queries_.depth;
     const Index whole = std::min(panel, row_lanes);  // vectors are no longer
     const Index first = short_ ? begin : begin / panel * panel;
@@ -173,6 +179,54 @@ class QueryBlock {
                  .adds = true,
                  // 0 · NaN is NaN: what a row does not see must then be skipped.
                  .skips_zeros = sparse || (!alike && !keys_.values_finite())});
+  }
+
+  // The same by products of pairs, of whole tiles.
+  void multiply_pairs(const RegionPass<T>& pass, TileRow* tile, Index first_row, Index rows,
+                      Index begin, Index end) {
+    if constexpr (std::is_same_v<T, float>) {
+      constexpr Index whole = 2 * gemm16_pairs;
+      const Index panel = keys_.panel, grain = std::max(panel, whole),
+                  first = begin / grain * grain,
+                  last = first + (end - first + whole - 1) / whole * whole;
+      gemm16(Gemm16{.c = weights_ + first,
+                    .c_step = weights_step,
+                    .rows = rows,
+                    .columns = last - first,
+                    .a = pass.q_pairs + first_row * queries_.pairs,
+                    .a_step = queries_.pairs,
+                    .b = keys_.key_pairs + first * queries_.pairs,
+                    .b_step = panel,
+                    .depth = queries_.pairs,
+                    .panel_columns = panel,
+                    .panel_step = panel * queries_.pairs});
+      for (Index r = 0; r < rows; ++r)
+        weigh(pass, first_row + r, tile[r], first, last, weights_ + r * weights_step,
+              weight_pairs_ + r * pairs_step);
+      const Gemm16 sums{.c = outputs_.sums + first_row * outputs_.step,
+                        .c_step = outputs_.step,
+                        .rows = rows,
+                        .columns = outputs_.step,
+                        .a = weight_pairs_,
+                        .a_step = pairs_step,
+                        .b = keys_.value_pairs + first / 2 * keys_.value_step,
+                        .b_step = keys_.value_step,
+                        .depth = (last - first) / 2,
+                        .adds = true};
+      gemm16(sums);
+      if (keys_.values_finite()) return;
+      gemm(Gemm<T>{.c = sums.c,
+                   .c_step = sums.c_step,
+                   .rows = rows,
+                   .columns = sums.columns,
+                   .a = weights_ + begin,
+                   .a_row = weights_step,
+                   .b = keys_.values + begin * keys_.value_step,
+                   .b_step = keys_.value_step,
+                   .depth = end - begin,
+                   .adds = true,
+                   .skips_zeros = true});
+    }
   }
 
   // A row's products with the keys of its list alone, where these are few: the others' memory is
@@ -237,11 +291,17 @@ class QueryBlock {
     row.bias_factor = 1;
   }
 
-  // A row's logits to weights.
+  // A row's logits to weights, rounded at `pairs` where products are of these.
   void weigh(const RegionPass<T>& pass, Index index, const TileRow& row, Index first, Index last,
-             T* logits) {
+             T* logits, Pair16* pairs = nullptr) {
     const VisibleRange& seen = row.seen;
     const T* bias = row.bias;
+    T factor = 1;  // of products of queries that are not scaled
+    if (weight_pairs_ != nullptr) factor = queries_.scale[index];
+    if (plan_.logits.softcap != 0 && factor != 1) {
+      scale_row(logits + first, last - first, factor);
+      factor = 1;
+    }
     if (plan_.logits.softcap != 0 && !seen.empty()) {
       if (capped_terms_ && bias != nullptr) {
         for (Index j = seen.begin; j < seen.end; ++j) logits[j] += bias[j] * row.bias_factor;
@@ -259,9 +319,11 @@ class QueryBlock {
                           .last = last,
                           .begin = seen.empty() ? first : seen.begin,
                           .end = seen.empty() ? first : seen.end,
+                          .factor = factor,
                           .bias = bias,
                           .bias_factor = row.bias_factor};
-    const T correction = outputs_.fold(index, softmax);
+    const bool keeps = pairs != nullptr && (relative_.adds_values() || !keys_.values_finite());
+    const T correction = outputs_.fold(index, softmax, pairs, keeps);
     if (relative_.adds_values())
       relative_.count(row.group, row.query, seen, logits, softmax.added, correction);
   }
@@ -285,7 +347,9 @@ class QueryBlock {
   BiasBlock at_;                             // what is at work
   typename RowBias<T>::Rows* const biases_;  // [head of the group]
   VisibleRange* const seen_;                 // [query]
+  const Index at_once_;                      // rows of a tile
   T *const weights_, *const bias_rows_;      // of a tile, [row][weights_step]
+  Pair16* const weight_pairs_;               // [row][pairs_step]; null: products are of T
 };
 
 }  // namespace
@@ -293,7 +357,14 @@ class QueryBlock {
 AttendJob::AttendJob(const AttendArguments& arguments, const Plan& with)
     : in(&arguments), plan(&with), keys_rotated(arguments.keys_rotated) {
   const Index count = in->q.shape[2];
-  block = std::min(count, std::max(gemm_rows, block_rows / in->group()));
+  pairs = in->q.dtype == DType::bf16 && in->options.allow_bfloat16_products &&
+          count * in->group() >= short_rows && chosen_products16() != Products16::none &&
+          panel_columns<float>() % gemm16_rows == 0;
+  // Half as many of wide heads: with their values they stay in the second cache.
+  constexpr Index wide = 512 / static_cast<Index>(sizeof(float));
+  if (!pairs && in->k.shape[3] + in->v.shape[3] > wide) keys /= 2;
+  const Index rows = pairs ? 2 * block_rows : block_rows;  // products cost less beside the loading
+  block = std::min(count, std::max(gemm_rows, rows / in->group()));
   blocks = (count + block - 1) / block;
 }
 

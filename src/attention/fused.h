@@ -13,7 +13,7 @@
 
 namespace posenc::detail {
 
-constexpr std::int64_t key_block = 256;  // keys that stand ready at a time
+constexpr std::int64_t key_block = 512;  // keys that stand ready at a time, at most
 
 // Work of an attention, cut into blocks of queries: the rows of all query heads that share a key
 // head. Each block stands alone and is done by one thread.
@@ -22,8 +22,10 @@ struct AttendJob {
   const Plan* plan = nullptr;
   bool queries_rotated = false, keys_rotated = false;
   const void* caller = this_thread();
-  std::int64_t block = 0;   // queries of a head in a block
-  std::int64_t blocks = 0;  // of a key head
+  bool pairs = false;             // products are those of gemm16.h
+  std::int64_t keys = key_block;  // that stand ready at a time
+  std::int64_t block = 0;         // queries of a head in a block
+  std::int64_t blocks = 0;        // of a key head
 
   AttendJob(const AttendArguments& arguments, const Plan& with);
   std::int64_t size() const { return in->q.shape[0] * in->k.shape[1] * blocks; }

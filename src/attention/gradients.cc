@@ -369,6 +369,7 @@ std::pair<detail::Dense<double>, detail::Dense<double>> whole_rows(const Argumen
   in.out = out.view();
   in.log_sums = log_sums.view();
   in.log_sums.rank = 3;
+  in.options.allow_bfloat16_products = false;  // as the gradients are computed
   detail::attend_by_plan(in, plan);
   detail::Dense<T> gradient(arguments.out_gradient);
   for (std::int64_t row = 0; row < std::ssize(dots.numbers()); ++row) {

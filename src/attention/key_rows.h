@@ -2,11 +2,14 @@
 // else loaded and rotated.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 
 #include "src/attention/query_rows.h"
 #include "src/kernels/gemm.h"
+#include "src/kernels/gemm16.h"
 
 namespace posenc::detail {
 
@@ -17,20 +20,30 @@ class KeyRows {
   T* const panels;                             // null: none
   const T *keys = nullptr, *values = nullptr;  // of the block that was read
   std::int64_t step = 0, value_step = 0;       // from row to row
+  // Where products are of pairs: keys in panels, [panel][pair][column], and values, [pair of
+  // keys][value_step]. Of those that are not finite they hold zeros, and `values` the others'.
+  Pair16 *const key_pairs, *const value_pairs;
 
   // in_panels: keys are transposed into panels, too, for the products of many rows.
   KeyRows(const AttendJob& job, const QueryRows<T>& queries, bool in_panels, Scratch& scratch)
       : panel(panel_columns<T>()),
-        panels(in_panels ? scratch.take<T>((key_block + panel) * queries.depth) : nullptr),
+        panels(in_panels && !job.pairs ? scratch.take<T>((key_block + panel) * queries.depth)
+                                       : nullptr),
+        key_pairs(job.pairs ? scratch.take<Pair16>((key_block + panel) * queries.pairs) : nullptr),
+        value_pairs(job.pairs ? scratch.take<Pair16>(key_block / 2 * padded(job.in->v.shape[3]))
+                              : nullptr),
         in_(*job.in),
         plan_(*job.plan),
         rotates_keys_(plan_.rotate && !job.keys_rotated),
         rotates_values_(plan_.rotate && plan_.rotate->rotates_values() && !in_.keys_rotated),
         depth_(queries.depth),
+        pairs_(queries.pairs),
         own_step_(queries.step),
         own_value_step_(padded(in_.v.shape[3])),
         k_(scratch.take<T>(key_block * own_step_)),
-        v_(scratch.take<T>(key_block * own_value_step_)) {}
+        v_(scratch.take<T>(key_block * own_value_step_)),
+        rows_(job.pairs ? scratch.take<Pair16>(key_block * pairs_) : nullptr),
+        aside_(job.pairs ? scratch.take<T>(key_block * own_value_step_) : nullptr) {}
 
   // Those of `at`, as the pass has them.
   void read(const BiasBlock& at, const RegionPass<T>& pass) {
@@ -68,6 +81,9 @@ class KeyRows {
     }
     count_ = count;
     finite_.reset();
+    if constexpr (std::is_same_v<T, float>) {
+      if (pairs_ > 0) pair();
+    }
   }
 
   bool values_finite() {
@@ -76,6 +92,22 @@ class KeyRows {
   }
 
  private:
+  // The block as pairs.
+  void pair() {
+    pair_columns(keys, step, count_, depth_, rows_, pairs_);
+    transpose_to_panels(rows_, pairs_, count_, pairs_, key_pairs);
+    const std::int64_t whole = 2 * padded_pairs(count_);
+    if (!values_finite()) {
+      // Weights of 0 must not meet them in the products.
+      for (std::int64_t at = 0; at < count_ * own_value_step_; ++at) {
+        aside_[at] = std::isfinite(v_[at]) ? 0 : v_[at];
+        if (aside_[at] != 0) v_[at] = 0;
+      }
+      values = aside_;
+    }
+    pair_rows(v_, own_value_step_, count_, in_.v.shape[3], whole, value_pairs, own_value_step_);
+  }
+
   // Whether rows can be read where the caller has them.
   static bool stands_ready(const Tensor& x) {
     constexpr DType own = sizeof(T) == sizeof(double) ? DType::f64 : DType::f32;
@@ -85,8 +117,10 @@ class KeyRows {
   const AttendArguments& in_;
   const Plan& plan_;
   const bool rotates_keys_, rotates_values_;
-  const std::int64_t depth_, own_step_, own_value_step_;
+  const std::int64_t depth_, pairs_, own_step_, own_value_step_;
   T *const k_, *const v_;
+  Pair16* const rows_;  // of keys, [key][pairs_]
+  T* const aside_;
   std::int64_t count_ = 0;
   std::optional<bool> finite_;  // not asked yet
 };

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "src/attention/query_rows.h"
 #include "src/attention/relative.h"
@@ -21,12 +22,13 @@ class OutputRows {
 
   OutputRows(const AttendJob& job, Scratch& scratch)
       : step(padded(job.in->v.shape[3])),
-        sums(scratch.take<T>(job.in->group() * job.block * step)),
+        sums(scratch.take<T>((job.in->group() * job.block + tile_rows) * step)),
         in_(*job.in),
         plan_(*job.plan),
         group_(in_.group()),
         row_max_(scratch.take<T>(group_ * job.block)),
-        sum_(scratch.take<T>(group_ * job.block)) {}
+        sum_(scratch.take<T>(group_ * job.block)),
+        rounded_(job.pairs ? scratch.take<T>(group_ * job.block) : sum_) {}
 
   void begin(const BiasBlock& at) {
     const std::int64_t count = at.query_count, rows = group_ * count;
@@ -36,16 +38,24 @@ class OutputRows {
       row_max_[row] = static_cast<T>(
           in_.sink(at.sequence, at.first_head + row / count, at.queries.first() + row % count));
       sum_[row] = row_max_[row] == -std::numeric_limits<T>::infinity() ? T{0} : T{1};
+      rounded_[row] = sum_[row];
     }
   }
 
   // A row's logits to weights, and what older ones are to be multiplied by, which its sums are.
-  T fold(std::int64_t row, SoftmaxRow<T>& softmax) {
+  // `pairs`, if given: see fold_pairs().
+  T fold(std::int64_t row, SoftmaxRow<T>& softmax, Pair16* pairs = nullptr, bool keeps = true) {
     softmax.row_max = row_max_[row];
     softmax.sum = sum_[row];
     // Of a row that has seen nothing yet the sums are zeros, and stay so.
     const bool begun = sum_[row] != 0;
-    const T correction = detail::fold(softmax);
+    T correction = 1;
+    if (pairs == nullptr) {
+      correction = detail::fold(softmax);
+    } else if constexpr (std::is_same_v<T, float>) {
+      correction = fold_pairs(softmax, pairs, keeps);
+      rounded_[row] = rounded_[row] * correction + softmax.added_rounded;
+    }
     row_max_[row] = softmax.row_max;
     sum_[row] = softmax.sum;
     if (correction != 1 && begun) scale_row(sums + row * step, step, correction);
@@ -57,7 +67,7 @@ class OutputRows {
     const bool rotates = plan_.rotate && plan_.rotate->rotates_outputs();
     const bool adds_later = rotates || relative.adds_values();
     for (std::int64_t row = 0; row < rows && adds_later; ++row) {
-      if (sum_[row] != 0) scale_row(sums + row * step, step, 1 / sum_[row]);
+      if (rounded_[row] != 0) scale_row(sums + row * step, step, 1 / rounded_[row]);
     }
     if (rotates) {
       const Positions positions = in_.queries->slice(at.sequence, first, count);
@@ -71,7 +81,7 @@ class OutputRows {
       const std::int64_t g = row / count, query = row % count;
       if (in_.log_sums) write_log_sum(row, at.sequence, at.first_head + g, first + query);
       if (relative.adds_values()) relative.add_values(g, query, sum_[row], out);
-      const T factor = adds_later || sum_[row] == 0 ? T{1} : 1 / sum_[row];
+      const T factor = adds_later || rounded_[row] == 0 ? T{1} : 1 / rounded_[row];
       store_rows(out, step, 1, factor, in_.out,
                  in_.out.offset(at.sequence, at.first_head + g, first + query));
     }
@@ -91,6 +101,9 @@ class OutputRows {
   const std::int64_t group_;
 
   T *const row_max_, *const sum_;  // [row]
+  // [row]: what outputs are divided by, so that they are means of values however weights were
+  // rounded
+  T* const rounded_;
 };
 
 }  // namespace posenc::detail

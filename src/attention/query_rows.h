@@ -7,12 +7,14 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "src/attention/fused.h"
 #include "src/attention/regions.h"
 #include "src/attention/row_bias.h"
 #include "src/attention/visible.h"
+#include "src/kernels/gemm16.h"
 #include "src/kernels/polar.h"
 #include "src/kernels/rotate_checked.h"
 #include "src/kernels/rows.h"
@@ -34,7 +36,10 @@ void rotate_rows(const Rotate& rotate, std::int64_t head, T* rows, std::int64_t 
 template <class T>
 struct RegionPass {
   Visibility visibility;
-  T* q = nullptr;                           // [row][step], rotated, times the scale of its logits
+  // [row][step], rotated: floats times the scale of their logits or, where products are of pairs,
+  // pairs as they are.
+  T* q = nullptr;
+  Pair16* q_pairs = nullptr;
   const Regions::Region* region = nullptr;  // null: all keys
   std::optional<Rotate> own = {};           // the region's rotation
 
@@ -50,11 +55,13 @@ template <class T>
 class QueryRows {
  public:
   const std::int64_t depth, step;  // the width in which they multiply; from row to row
+  const std::int64_t pairs;        // of the width, whole tiles; 0: products are of T
   T* const scale;                  // [row], of its logits
 
   QueryRows(const AttendJob& job, Scratch& scratch)
       : depth(widened(*job.plan, job.in->q).shape[3]),
         step(padded(depth)),
+        pairs(job.pairs ? padded_pairs(depth) : 0),
         scale(scratch.take<T>(job.in->group() * job.block)),
         in_(*job.in),
         plan_(*job.plan),
@@ -69,7 +76,11 @@ class QueryRows {
       by_region_.back().region = &regions->region[r];
       by_region_.back().own = rotation_of(*plan_.rotate, regions->region[r]);
     }
-    for (RegionPass<T>& pass : passes()) pass.q = scratch.take<T>(group_ * job.block * step);
+    const std::int64_t rows = group_ * job.block;
+    for (RegionPass<T>& pass : passes()) {
+      pass.q = scratch.take<T>(rows * step);
+      if (pairs > 0) pass.q_pairs = scratch.take<Pair16>((rows + tile_rows) * pairs);
+    }
   }
 
   // All of them, which differ in what they see.
@@ -107,6 +118,9 @@ class QueryRows {
       if (rotates_)
         rotate_rows(pass.rotation(plan_), plan_.rotate->mix() ? head / group_ : head, q, step,
                     count, depth, positions, Side::query, Action::forward);
+    }
+    if constexpr (std::is_same_v<T, float>) {
+      if (pairs > 0) return pair_columns(pass.q, step, group_ * count, depth, pass.q_pairs, pairs);
     }
     for (std::int64_t row = 0; row < group_ * count; ++row)
       scale_row(pass.q + row * step, step, scale[row]);

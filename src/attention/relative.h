@@ -60,8 +60,8 @@ class RelativeTerms {
     const bool many = listed_ > 64 && 4 * listed_ > in.k.shape[2];
     if (!key_ || !one_list || short_ || !(profiles_ || many)) return;
     strip_step_ =
-        (most_keys + gemm_rows + 3 * row_lanes + 2 * panel_) / row_lanes * row_lanes + row_lanes;
-    strips_ = scratch_.take_zeros<T>(gemm_rows * strip_step_);
+        (most_keys + tile_rows + 3 * row_lanes + 2 * panel_) / row_lanes * row_lanes + row_lanes;
+    strips_ = scratch_.take_zeros<T>(tile_rows * strip_step_);
     const std::int64_t columns = most_queries + most_keys + row_lanes + 2 * panel_;
     gathered_ = scratch_.take_zeros<T>(columns * key_.step);
     panels_step_ = (columns + panel_) * key_.columns;
@@ -395,7 +395,7 @@ class RelativeTerms {
   // tile][distance]
   T *gathered_ = nullptr, *strip_panels_ = nullptr, *strips_ = nullptr;
   std::int64_t panels_step_ = 0, strip_step_ = 0, tile_ = 0;
-  std::int64_t strip_from_[gemm_rows] = {};
+  std::int64_t strip_from_[tile_rows] = {};
   T* weights_ = nullptr;  // [row of the block][listed]
   std::int32_t* row_window_ = nullptr;
   std::int64_t* run_end_ = nullptr;

@@ -14,6 +14,9 @@
 
 namespace posenc::detail {
 
+// The most rows that a loop asks for before it uses them.
+constexpr std::int64_t tile_rows = 32;
+
 // The queries of a key head's query heads, and keys, that meet.
 struct BiasBlock {
   std::int64_t sequence = 0, first_head = 0;  // of `group` query heads
@@ -27,7 +30,7 @@ class RowBias {
  public:
   virtual ~RowBias() = default;
   struct Row {
-    // [key] of the block, whole vectors of it readable, as it is until gemm_rows more rows are
+    // [key] of the block, whole vectors of it readable, as it is until tile_rows more rows are
     // asked for; null: nothing
     const T* bias = nullptr;
     T factor = 1;  // times this

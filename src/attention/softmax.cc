@@ -33,26 +33,70 @@ constexpr T hidden = -std::numeric_limits<T>::infinity();
 template <class T>
 constexpr T least = sizeof(T) == sizeof(float) ? T{-64} : T{-700};
 
+// e^x where x is neither above 80 nor, for floats, below −87, whatever of others. Of floats by
+// 2^n · e^r with r + r²·P(r), fitted within 3.1e-9 relatively (weighted least squares, the weights
+// following the error), in all 0.7 of a unit in the last place, at two thirds of what Highway's own
+// takes.
+template <class D, class V>
+HWY_INLINE V ExponentialInside(D d, V x) {
+  if constexpr (sizeof(hn::TFromD<D>) == sizeof(double)) {
+    return hn::Exp(d, x);
+  } else {
+    const hn::RebindToUnsigned<D> du;
+    // Added to it, a number is rounded to an integer, which stands in the lowest bits.
+    const auto rounder = hn::Set(d, 0x1.8p23f);
+    const auto rounded = hn::MulAdd(x, hn::Set(d, 1.44269504f), rounder);
+    const auto n = hn::Sub(rounded, rounder);
+    auto r = hn::NegMulAdd(n, hn::Set(d, 0x1.62e4p-1f), x);  // ln 2 in two parts
+    r = hn::NegMulAdd(n, hn::Set(d, 1.42860677e-6f), r);
+    auto p = hn::MulAdd(hn::Set(d, 0.00138146128f), r, hn::Set(d, 0.00836871006f));
+    p = hn::MulAdd(p, r, hn::Set(d, 0.041668389f));
+    p = hn::MulAdd(p, r, hn::Set(d, 0.166665211f));
+    p = hn::MulAdd(p, r, hn::Set(d, 0.49999994f));
+    const auto power = hn::BitCast(
+        d, hn::Add(hn::ShiftLeft<23>(hn::BitCast(du, rounded)), hn::Set(du, 0x3f800000u)));
+    return hn::MulAdd(hn::MulAdd(hn::Mul(p, r), r, r), power, power);
+  }
+}
+
 // e^x, 0 below `least_x`, and NaN of NaN, which Highway's own turns into 0.
 template <class D, class V>
 HWY_INLINE V Exponential(D d, V x, V least_x) {
-  const auto e = hn::Exp(d, hn::Max(x, least_x));
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenZeroElse(hn::Lt(x, least_x), e));
+  if constexpr (sizeof(hn::TFromD<D>) == sizeof(double)) {
+    const auto e = ExponentialInside(d, hn::Max(x, least_x));
+    return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenZeroElse(hn::Lt(x, least_x), e));
+  } else {
+    return hn::IfThenZeroElse(hn::Lt(x, least_x), ExponentialInside(d, x));
+  }
 }
 
-// Adds the bias of [from, to) and finds the largest logit.
+// Adds the bias of [from, to), if there is one, to what is multiplied by `times`, and finds the
+// largest logit. Without a bias x stays as it is.
 template <class T>
-HWY_INLINE T AddBias(T* x, const T* bias, T bias_factor, std::int64_t from, std::int64_t to) {
+HWY_INLINE T AddBias(T* x, T times, const T* bias, T bias_factor, std::int64_t from,
+                     std::int64_t to) {
   const Tag<T> d;
+  const auto scale = hn::Set(d, times), factor = hn::Set(d, bias_factor);
   auto most = hn::Set(d, hidden<T>);
   if (bias == nullptr) {
-    for (std::int64_t j = from; j < to; j += lanes<T>) most = hn::Max(most, hn::LoadU(d, x + j));
+    // A maximum waits for the one before it, and nothing else here takes as long.
+    auto second = most, third = most, fourth = most;
+    const auto logit = [&](std::int64_t j) HWY_ATTR { return hn::Mul(hn::LoadU(d, x + j), scale); };
+    std::int64_t j = from;
+    for (; j + 4 * lanes<T> <= to; j += 4 * lanes<T>) {
+      most = hn::Max(most, logit(j));
+      second = hn::Max(second, logit(j + lanes<T>));
+      third = hn::Max(third, logit(j + 2 * lanes<T>));
+      fourth = hn::Max(fourth, logit(j + 3 * lanes<T>));
+    }
+    for (; j < to; j += lanes<T>) most = hn::Max(most, logit(j));
+    most = hn::Max(hn::Max(most, second), hn::Max(third, fourth));
   } else {
-    const auto factor = hn::Set(d, bias_factor);
     for (std::int64_t j = from; j < to; j += lanes<T>) {
-      const auto sum = hn::MulAdd(hn::LoadU(d, bias + j), factor, hn::LoadU(d, x + j));
-      hn::StoreU(sum, d, x + j);
-      most = hn::Max(most, sum);
+      const auto logit =
+          hn::MulAdd(hn::LoadU(d, bias + j), factor, hn::Mul(hn::LoadU(d, x + j), scale));
+      hn::StoreU(logit, d, x + j);
+      most = hn::Max(most, logit);
     }
   }
   return hn::GetLane(hn::MaxOfLanes(d, most));
@@ -116,7 +160,7 @@ T Fold(SoftmaxRow<T>& row) {
   const Vectors<T> seen(row.first, begin, end);
   std::fill(x + row.first, x + begin, hidden<T>);
   std::fill(x + end, x + std::max(row.last, seen.to), hidden<T>);
-  const T most = AddBias(x, row.bias, row.bias_factor, seen.from, seen.to);
+  const T most = AddBias(x, row.factor, row.bias, row.bias_factor, seen.from, seen.to);
   const T old = row.row_max;
   T row_max = most > old ? most : old;
   if (row_max == hidden<T>) {  // all are hidden, or NaN
@@ -127,9 +171,10 @@ T Fold(SoftmaxRow<T>& row) {
     row_max = 0;
   }
   const auto top = hn::Set(d, row_max), least_x = hn::Set(d, least<T>);
+  const auto times = hn::Set(d, row.bias == nullptr ? row.factor : T{1});
   auto sums = hn::Zero(d);
   for (std::int64_t j = seen.from; j < seen.to; j += lanes<T>) {
-    const auto e = Exponential(d, hn::Sub(hn::LoadU(d, x + j), top), least_x);
+    const auto e = Exponential(d, hn::MulSub(hn::LoadU(d, x + j), times, top), least_x);
     hn::StoreU(e, d, x + j);
     sums = hn::Add(sums, e);
   }
@@ -151,7 +196,7 @@ double Differentiate(const SoftmaxGradientRow<T>& row) {
   std::fill(weight + seen.from, weight + row.begin, hidden<T>);
   std::fill(weight + row.end, weight + seen.to, hidden<T>);
   const auto none = hn::Set(d, hidden<T>);
-  const T most = AddBias(weight, row.bias, row.bias_factor, seen.from, seen.to);
+  const T most = AddBias(weight, T{1}, row.bias, row.bias_factor, seen.from, seen.to);
   const T top = row.of_whole ? row.log_sum : row.sink > most ? row.sink : most;
   const auto row_max = hn::Set(d, top);
   const auto least_x = hn::Set(d, std::log(std::numeric_limits<T>::min()));
@@ -291,9 +336,10 @@ template <class T>
 constexpr T hidden = -std::numeric_limits<T>::infinity();
 
 template <class T>
-T largest(T* x, const T* bias, T bias_factor, std::int64_t begin, std::int64_t end) {
+T largest(T* x, T factor, const T* bias, T bias_factor, std::int64_t begin, std::int64_t end) {
   T most = hidden<T>;
   for (std::int64_t j = begin; j < end; ++j) {
+    x[j] *= factor;
     if (bias != nullptr) x[j] += bias[j] * bias_factor;
     most = std::max(most, x[j]);
   }
@@ -307,7 +353,8 @@ T fold_row(SoftmaxRow<T>& row) {
   row.added = 0;
   std::fill(x + row.first, x + row.begin, T{0});
   std::fill(x + std::max(row.begin, row.end), x + row.last, T{0});
-  row.row_max = std::max(old, largest(x, row.bias, row.bias_factor, row.begin, row.end));
+  row.row_max =
+      std::max(old, largest(x, row.factor, row.bias, row.bias_factor, row.begin, row.end));
   const T shift = row.row_max == hidden<T> ? T{0} : row.row_max;
   for (std::int64_t j = row.begin; j < row.end; ++j) row.added += x[j] = std::exp(x[j] - shift);
   const T correction = row.row_max == old ? T{1} : std::exp(old - row.row_max);
@@ -318,7 +365,8 @@ T fold_row(SoftmaxRow<T>& row) {
 template <class T>
 double differentiate_row(const SoftmaxGradientRow<T>& row) {
   T *const x = row.weight, *const delta = row.delta;
-  const T most = std::max(largest(x, row.bias, row.bias_factor, row.begin, row.end), row.sink);
+  const T most =
+      std::max(largest(x, T{1}, row.bias, row.bias_factor, row.begin, row.end), row.sink);
   const T row_max = row.of_whole ? row.log_sum : most;
   const double of_sink = share_of_sink(row.sink, row_max);
   double sum = of_sink, mean = 0;

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "src/kernels/gemm16.h"
+
 namespace posenc::detail {
 
 // A query's logits as they meet a block of keys (online softmax: Milakov 2018).
@@ -16,11 +18,13 @@ struct SoftmaxRow {
   // which a multiple of panel_columns() from `first` on may be read. Out: e^(logit − row_max).
   T* x = nullptr;
   std::int64_t first = 0, last = 0, begin = 0, end = 0;
+  T factor = 1;             // of the products
   const T* bias = nullptr;  // [key] added to the logits, times bias_factor; null: nothing
   T bias_factor = 1;
   T row_max = -std::numeric_limits<T>::infinity();  // largest logit so far
   T sum = 0;                                        // of e^(logit − row_max) so far
   T added = 0;                                      // what this block added to it
+  T added_rounded = 0;  // by fold_pairs(): the same of weights as they were rounded
 };
 
 // x ← cap·tanh(x/cap) of `count` numbers and of what else their last vector holds; `slope`, if
@@ -31,6 +35,10 @@ void softcap(double* x, std::int64_t count, double cap, double* slope = nullptr)
 // Returns the correction: what sums weighted by older blocks are to be multiplied by.
 float fold(SoftmaxRow<float>& row);
 double fold(SoftmaxRow<double>& row);
+
+// The same for products of pairs: weights are rounded to bfloat16 at `pairs` [(last − first) / 2],
+// where last − first is a multiple of 2 · gemm16_pairs. x holds them unrounded only if `keeps`.
+float fold_pairs(SoftmaxRow<float>& row, Pair16* pairs, bool keeps);
 
 // What a logit that has no value adds to a sum of e^(logit − row_max); −∞ adds nothing.
 template <class T>

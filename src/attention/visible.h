@@ -58,6 +58,8 @@ class PositionBlock {
   // Each order is above the last, all of one segment: what a mask without prefix shows is an
   // interval of them.
   bool ascending = true;
+  // The same within each segment, and a segment's tokens lie beside each other, as those of a pack.
+  bool segments_ascending = true, segments_consecutive = true;
 
   PositionBlock() = default;
   // order_offset: the order of token 0 where the mask does not compare positions. blocks: the
@@ -86,6 +88,10 @@ class PositionBlock {
       consecutive = consecutive && position(t) == position(0) + t && order(t) == order(0) + t &&
                     segment(t) == segment(0);
       ascending = ascending && order(t) > order(t - 1) && segment(t) == segment(0);
+      const bool next = segment(t) > segment(t - 1), same = segment(t) == segment(t - 1);
+      segments_ascending = segments_ascending && (next || (same && order(t) > order(t - 1)));
+      segments_consecutive =
+          segments_consecutive && (next || (same && order(t) == order(t - 1) + 1));
     }
   }
   std::int64_t position(std::int64_t t, std::int64_t axis = 0) const {
@@ -209,11 +215,21 @@ class Visibility {
   VisibleRange range_if_listed(const PositionBlock& q, std::int64_t t, const PositionBlock& k,
                                std::int64_t count, std::int64_t b) const {
     VisibleRange seen{0, count};
-    const bool interval = k.ascending && mask_->prefix <= 0 && !q.shares_block(t, k);
-    if (interval) {
+    const bool of_segments = !k.ascending && k.segments_ascending && region_.all == nullptr;
+    const bool interval =
+        (k.ascending || of_segments) && mask_->prefix <= 0 && !q.shares_block(t, k);
+    if (interval && of_segments) {
+      seen = of_segment(q.segment(t), k, count);
+      if (seen.empty()) return {};
+      const std::int64_t first = seen.begin;
+      seen = k.segments_consecutive ? ordered(q.order(t), k.order(first), seen.end - first)
+                                    : ascending(q.order(t), k, first, seen.end);
+      if (k.segments_consecutive) seen.begin += first, seen.end += first;
+      if (seen.empty()) return {};
+    } else if (interval) {
       if (k.segment(0) != q.segment(t)) return {};
-      seen =
-          k.consecutive ? ordered(q.order(t), k.order(0), count) : ascending(q.order(t), k, count);
+      seen = k.consecutive ? ordered(q.order(t), k.order(0), count)
+                           : ascending(q.order(t), k, 0, count);
       if (region_.all != nullptr) within_region(q.order(t), k, count, seen);
     }
     if (interval && mask_->keep == nullptr) return seen;
@@ -280,12 +296,8 @@ class Visibility {
   void within_region(std::int64_t query, const PositionBlock& k, std::int64_t count,
                      VisibleRange& seen) const {
     const auto first = [&](std::size_t nearest) {  // key of no farther region
-      std::int64_t from = 0, end = count;
-      while (from < end) {
-        const std::int64_t middle = from + (end - from) / 2;
-        region_.all->of(query, k.order(middle)) <= nearest ? end = middle : from = middle + 1;
-      }
-      return from;
+      return first_that(
+          0, count, [&](std::int64_t j) { return region_.all->of(query, k.order(j)) <= nearest; });
     };
     seen.begin = std::max(seen.begin, first(region_.which));
     if (region_.which > 0) seen.end = std::min(seen.end, first(region_.which - 1));
@@ -294,20 +306,31 @@ class Visibility {
 
   // Of keys that stand ever further on, such as those of a rank under a striped layout: searched by
   // halves.
-  VisibleRange ascending(std::int64_t query, const PositionBlock& k, std::int64_t count) const {
-    const auto first = [&](std::int64_t from, const auto& holds) {
-      std::int64_t end = count;
-      while (from < end) {
-        const std::int64_t middle = from + (end - from) / 2;
-        holds(k.order(middle)) ? end = middle : from = middle + 1;
-      }
-      return from;
-    };
-    const std::int64_t begin =
-        first(0, [&](std::int64_t key) { return key > query || mask_->sees(query, key); });
-    const std::int64_t end =
-        first(begin, [&](std::int64_t key) { return key > query && !mask_->sees(query, key); });
+  VisibleRange ascending(std::int64_t query, const PositionBlock& k, std::int64_t from,
+                         std::int64_t end) const {
+    const std::int64_t begin = first_that(from, end, [&](std::int64_t j) {
+      return k.order(j) > query || mask_->sees(query, k.order(j));
+    });
+    end = first_that(begin, end, [&](std::int64_t j) {
+      return k.order(j) > query && !mask_->sees(query, k.order(j));
+    });
     return begin < end ? VisibleRange{begin, end} : VisibleRange{};
+  }
+  // The tokens of a segment, of segments that lie behind each other.
+  static VisibleRange of_segment(std::int64_t segment, const PositionBlock& k, std::int64_t count) {
+    const std::int64_t begin =
+        first_that(0, count, [&](std::int64_t j) { return k.segment(j) >= segment; });
+    return {begin,
+            first_that(begin, count, [&](std::int64_t j) { return k.segment(j) > segment; })};
+  }
+  // The first of [from, end) that holds, as all behind it do; `end`: none.
+  template <class Holds>
+  static std::int64_t first_that(std::int64_t from, std::int64_t end, const Holds& holds) {
+    while (from < end) {
+      const std::int64_t middle = from + (end - from) / 2;
+      holds(middle) ? end = middle : from = middle + 1;
+    }
+    return from;
   }
 
   const Mask* mask_;

@@ -132,7 +132,7 @@ class ForgettingBias : public detail::RowBias<T> {
     std::int64_t index = 0;  // of rows_of_head
   };
   // The rows of a tile keep what they were given while the next of them is asked for.
-  static constexpr std::int64_t rows_of_head = detail::gemm_rows;
+  static constexpr std::int64_t rows_of_head = detail::tile_rows;
   static constexpr std::int64_t most_shared = 16;  // keys more than the first row sees
 
   detail::Scratch scratch_;

@@ -214,6 +214,11 @@ POSENC_FOR_TYPE(float, Floats)
 POSENC_FOR_TYPE(double, Doubles)
 #undef POSENC_FOR_TYPE
 
+void PanelsWords(const std::uint32_t* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
+                 std::uint32_t* panels) {
+  TransposeToPanels(x, step, rows, columns, panels);
+}
+
 }  // namespace posenc::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -242,6 +247,12 @@ namespace posenc::detail {
 POSENC_FOR_TYPE(float, Floats)
 POSENC_FOR_TYPE(double, Doubles)
 #undef POSENC_FOR_TYPE
+
+HWY_EXPORT(PanelsWords);
+void transpose_to_panels(const std::uint32_t* x, std::int64_t step, std::int64_t rows,
+                         std::int64_t columns, std::uint32_t* panels) {
+  HWY_DYNAMIC_DISPATCH(PanelsWords)(x, step, rows, columns, panels);
+}
 
 }  // namespace posenc::detail
 #endif
@@ -306,6 +317,11 @@ void rows_to_panels(const T* x, std::int64_t step, std::int64_t rows, std::int64
 POSENC_FOR_TYPE(float)
 POSENC_FOR_TYPE(double)
 #undef POSENC_FOR_TYPE
+
+void transpose_to_panels(const std::uint32_t* x, std::int64_t step, std::int64_t rows,
+                         std::int64_t columns, std::uint32_t* panels) {
+  rows_to_panels(x, step, rows, columns, panels);
+}
 
 }  // namespace posenc::detail
 

@@ -54,5 +54,8 @@ void transpose_to_panels(const float* x, std::int64_t step, std::int64_t rows, s
                          float* panels);
 void transpose_to_panels(const double* x, std::int64_t step, std::int64_t rows,
                          std::int64_t columns, double* panels);
+// Of what else has four bytes: panels are as wide as those of floats.
+void transpose_to_panels(const std::uint32_t* x, std::int64_t step, std::int64_t rows,
+                         std::int64_t columns, std::uint32_t* panels);
 
 }  // namespace posenc::detail

@@ -56,7 +56,9 @@ class _Kernels:
         """What the queries take from a block of keys, and the logarithms of the sums of its weights."""
         out = torch.empty(*q.shape[:3], v.shape[3], dtype=_exact(q.dtype))
         sums = torch.empty(q.shape[:3], dtype=torch.float64)
-        _posenc.attend(q, k, v, self.plan, out=out, log_sums=sums, **self._against(of, keep))
+        # In float, as the gradients are computed, which meet these sums.
+        against = self._against(of, keep)
+        _posenc.attend(q, k, v, self.plan, out=out, log_sums=sums, allow_bfloat16_products=False, **against)
         return out, sums
 
     def backward(

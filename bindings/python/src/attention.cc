@@ -133,10 +133,11 @@ nb::object attend_arrays(nb::handle q, nb::handle k, nb::handle v, const Compile
                          nb::handle sink_logits, nb::handle query_profiles, nb::handle key_profiles,
                          nb::handle out, std::string_view layout, int threads, bool reference,
                          nb::handle logits, nb::handle weights, nb::handle remainder,
-                         nb::handle log_sums) {
+                         nb::handle log_sums, bool allow_bfloat16_products) {
   constexpr const char* where = "attend";
-  const Call call(where, q, k, v, position_ids, key_position_ids, {causal, window, chunk, prefix},
-                  keep, blocks, keys, sink_logits, query_profiles, key_profiles, layout, threads);
+  Call call(where, q, k, v, position_ids, key_position_ids, {causal, window, chunk, prefix}, keep,
+            blocks, keys, sink_logits, query_profiles, key_profiles, layout, threads);
+  call.in.options.allow_bfloat16_products = allow_bfloat16_products;
   const std::int64_t value_dim = call.in.v.shape[3];
   nb::object made = !out.is_none() ? nb::borrow(out)
                     : value_dim == call.in.q.shape[3]
@@ -348,7 +349,7 @@ void bind_attention(nb::module_& m) {
         nb::arg("out").none() = nb::none(), nb::arg("layout") = "", nb::arg("threads") = 0,
         nb::arg("reference") = false, nb::arg("logits").none() = nb::none(),
         nb::arg("weights").none() = nb::none(), nb::arg("remainder").none() = nb::none(),
-        nb::arg("log_sums").none() = nb::none(),
+        nb::arg("log_sums").none() = nb::none(), nb::arg("allow_bfloat16_products") = true,
         "softmax(logits) v with all that a plan does about position, for q [batch, head, seq, "
         "head_dim] and k, v of as many heads or fewer, unrotated; fewer queries than keys are the "
         "last ones. scheme: one that reads the content. keep: false hides a key (padding). blocks: "
@@ -361,7 +362,9 @@ void bind_attention(nb::module_& m) {
         "that reads the content. remainder: an array [batch, heads, queries] that receives what no "
         "key took, of stick-breaking. log_sums: an array [batch, heads, queries] of float32 or "
         "float64 "
-        "that receives ln Σ e^logit, by which attention over parts of the keys is merged.");
+        "that receives ln Σ e^logit, by which attention over parts of the keys is merged. "
+        "allow_bfloat16_products: false multiplies bfloat16 tensors in float32 where the processor "
+        "has products of bfloat16, which are faster and round weights once (docs/speed.md).");
   m.def(
       "attend_backward", &attend_backward_arrays, nb::arg("q"), nb::arg("k"), nb::arg("v"),
       nb::arg("out_gradient"), nb::arg("plan").none() = nb::none(), nb::kw_only(),

@@ -28,6 +28,17 @@ def test_attention_against_numpy(np, rng):
     np.testing.assert_allclose(got.transpose(0, 2, 1, 3), posenc.attend(q, k, v, rope), atol=1e-14)
 
 
+def test_products_of_bfloat16_can_be_refused(np, rng):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    q, k, v = rng.standard_normal((3, 1, 2, 40, 32)).astype(ml_dtypes.bfloat16)
+    exact = posenc.attend(*(each.astype("float64") for each in (q, k, v)))
+    out = np.empty(exact.shape, "float32")
+    posenc.attend(q, k, v, out=out, allow_bfloat16_products=False)
+    np.testing.assert_allclose(out, exact, atol=1e-5)
+    posenc.attend(q, k, v, out=out)
+    np.testing.assert_allclose(out, exact, atol=2**-7 * np.abs(np.float32(v)).max())
+
+
 def test_masks_values_and_sinks(np, rng):
     q, k, v = rng.standard_normal((1, 4, 5, 16)), rng.standard_normal((1, 2, 5, 16)), rng.standard_normal((1, 2, 5, 24))
     assert posenc.attend(q, k, v).shape == (1, 4, 5, 24)

@@ -15,6 +15,7 @@
 #include "evidence/bench/harness/blas.h"
 #include "evidence/bench/harness/limits.h"
 #include "evidence/bench/harness/machine.h"
+#include "evidence/bench/harness/products16.h"
 #include "evidence/bench/harness/timing.h"
 #include "posenc/bench.h"
 #include "posenc/content.h"
@@ -164,6 +165,9 @@ Expected<void> check(const AttendCase& what, const BenchMachine& machine) {
   if (what.grid > 0 && what.length % (what.grid * what.grid) != 0)
     return fail("bench attend", "length must be a whole number of grids",
                 std::to_string(what.length) + " and " + std::to_string(what.grid));
+  if (what.packed > 0 && (what.decode || what.backward || what.grid > 0))
+    return fail("bench attend", "texts are packed for attention forwards, without --grid",
+                std::to_string(what.packed));
   if (what.dtype == DType::f64)
     return fail("bench attend", "only float32, float16 and bfloat16 are measured", "float64");
   const double bytes = 4 * static_cast<double>(2 * what.heads + 2 * what.kv_heads) *
@@ -190,6 +194,12 @@ double AttendRow::gemm_gflops() const {
   if (gemm_seconds == 0) return 0;
   const auto n = static_cast<double>(gemm_length);
   return 4e-9 * n * n * static_cast<double>(what.head_dim) / gemm_seconds;
+}
+
+double AttendRow::gemm16_gflops() const {
+  if (gemm16_seconds == 0) return 0;
+  const auto n = static_cast<double>(gemm_length);
+  return 4e-9 * n * n * static_cast<double>(what.head_dim) / gemm16_seconds;
 }
 
 std::vector<AttendCase> attend_cases(int threads) {
@@ -247,6 +257,14 @@ std::vector<AttendCase> attend_cases(int threads) {
                        .length = length,
                        .long_length = 4096,
                        .threads = threads});
+  for (const DType dtype : {DType::f32, DType::bf16})
+    for (const std::int64_t packed : {128, 512})
+      cases.push_back({.name = "packed",
+                       .scheme = "rope",
+                       .packed = packed,
+                       .long_length = 4096,
+                       .dtype = dtype,
+                       .threads = threads});
   for (const std::int64_t head_dim : {32, 64})
     for (const std::int64_t length : {64, 128, 256, 512, 1024, 2048})
       cases.push_back({.name = "backward",
@@ -282,6 +300,13 @@ Positions words_of_a_page(std::int64_t words) {
   return Positions::ids(ids, 3).value();
 }
 
+// Texts of `each` tokens, the last of what is left.
+Positions packed_texts(std::int64_t tokens, std::int64_t each) {
+  std::vector<std::int64_t> bounds = {0};
+  while (bounds.back() < tokens) bounds.push_back(std::min(bounds.back() + each, tokens));
+  return Positions::packed(bounds).value();
+}
+
 // The tensors of a case at a length.
 struct Problem {
   AttendCase what;
@@ -304,6 +329,7 @@ struct Problem {
         keys(Positions::range(0, length)),
         queries(Positions::range(length - query_count(), query_count())) {
     if (what.grid > 0) keys = queries = grid_positions(what.grid, what.grid).value().queries;
+    if (what.packed > 0) keys = queries = packed_texts(length, what.packed);
     if (what.page) {
       keys = words_of_a_page(length);
       queries = keys.slice(0, length - query_count(), query_count());
@@ -377,8 +403,10 @@ Expected<AttendRow> measure_attend(const AttendCase& what, const BenchMachine& m
   POSENC_TRY(measured, measured_of(what));
   const Problem problem(what, what.length);
   const bool beside_long = what.long_length > 0;
-  const Problem far(what, beside_long ? what.long_length : 1);
-  AttendCase far_case = what;
+  AttendCase whole = what;  // one text
+  whole.packed = 0;
+  const Problem far(whole, beside_long ? what.long_length : 1);
+  AttendCase far_case = whole;
   far_case.length = far.what.length;
   POSENC_TRY(far_measured, measured_of(far_case));
   const Measured none;
@@ -401,6 +429,14 @@ Expected<AttendRow> measure_attend(const AttendCase& what, const BenchMachine& m
     return {};
   };
 
+  detail::AttentionProducts16 products16(n, what.head_dim);
+  const bool in_pairs =
+      what.dtype == DType::bf16 && !what.decode && !what.backward && products16.present();
+  const Action gemm16 = [&]() -> Expected<void> {
+    products16.multiply();
+    return {};
+  };
+
   const detail::PeakMemory peak;
   POSENC_CHECK(act());
   row.peak_bytes = peak.bytes();
@@ -410,7 +446,9 @@ Expected<AttendRow> measure_attend(const AttendCase& what, const BenchMachine& m
       long_time(at_length, what.threads);
   const std::optional<Timed> gemm_time =
       blas != nullptr ? std::optional<Timed>(std::in_place, gemm, what.threads) : std::nullopt;
-  std::vector<double> acts, bares, reads, gemms, ratios, forwards, longs;
+  const std::optional<Timed> gemm16_time =
+      in_pairs ? std::optional<Timed>(std::in_place, gemm16, what.threads) : std::nullopt;
+  std::vector<double> acts, bares, reads, gemms, gemms16, ratios, forwards, longs;
   const auto least = static_cast<std::size_t>(std::max(effort.least_runs, 1));
   constexpr double warm_seconds = 0.05;  // what takes longer than this finds its own in no cache
   while (true) {
@@ -420,6 +458,7 @@ Expected<AttendRow> measure_attend(const AttendCase& what, const BenchMachine& m
     bares.push_back(bare_time.once());
     reads.push_back(read_time.once());
     if (gemm_time) gemms.push_back(gemm_time->once());
+    if (gemm16_time) gemms16.push_back(gemm16_time->once());
     if (what.backward) forwards.push_back(forward_time.once());
     if (beside_long) longs.push_back(long_time.once());
     ratios.push_back(acts.back() / bares.back());
@@ -431,6 +470,7 @@ Expected<AttendRow> measure_attend(const AttendCase& what, const BenchMachine& m
   row.nope_seconds = detail::median(bares);
   row.read_seconds = detail::median(reads);
   if (!gemms.empty()) row.gemm_seconds = detail::median(gemms);
+  if (!gemms16.empty()) row.gemm16_seconds = detail::median(gemms16);
   if (what.backward) row.forward_seconds = detail::median(forwards);
   if (beside_long)
     row.long_gflops = AttendRow{.what = far.what, .seconds = detail::median(longs)}.gflops();

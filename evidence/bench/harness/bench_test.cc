@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "evidence/bench/harness/limits.h"
+#include "evidence/bench/harness/products16.h"
 #include "posenc/apply.h"
 
 namespace {
@@ -201,6 +202,30 @@ TEST(BenchValue, JsonHasTheDocumentedKeysInOrder) {
 
 // Vectors and a rest that fills none.
 constexpr std::int64_t odd_count = 261;
+
+TEST(BenchAttend, PackedTextsSeeThemselvesAlone) {
+  EXPECT_EQ((AttendCase{.length = 8, .packed = 4}.visible_pairs()), 20);
+}
+
+TEST(BenchAttend, OfBFloat16IsHeldAgainstTheProcessorsOwnProduct) {
+  const AttendCase what{.name = "packed",
+                        .heads = 1,
+                        .kv_heads = 1,
+                        .length = 64,
+                        .packed = 32,
+                        .long_length = 64,
+                        .dtype = DType::bf16};
+  const auto row = measure_attend(what, small, once);
+  ASSERT_TRUE(row) << row.error().message();
+  EXPECT_GT(row->of_long(), 0);
+  EXPECT_EQ(row->gemm16_ratio() > 0, detail::AttentionProducts16(64, 64).present());
+}
+
+TEST(BenchAttend, DoesNotDecodePackedTexts) {
+  const auto row = measure_attend({.packed = 4, .decode = true}, small);
+  ASSERT_FALSE(row);
+  EXPECT_NE(row.error().message().find("packed"), std::string::npos);
+}
 
 TEST(Limits, ScalingMultipliesEveryElementAndNothingBeyond) {
   for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16}) {

@@ -36,10 +36,13 @@ Json json_of(const AttendRow& row) {
             {"gflops", row.gflops()},
             {"gemm_gflops", known(row.gemm_gflops())},
             {"gemm_ratio", known(row.gemm_ratio())},
+            {"gemm16_gflops", known(row.gemm16_gflops())},
+            {"gemm16_ratio", known(row.gemm16_ratio())},
             {"overhead", row.overhead()},
             {"cache_bytes", what.cache_bytes()},
             {"read_seconds", row.read_seconds},
             {"peak_bytes", row.peak_bytes < 0 ? Json(nullptr) : Json(row.peak_bytes)}};
+  if (what.packed > 0) json["packed"] = what.packed;
   if (what.backward) json["of_forward"] = row.of_forward();
   if (what.long_length > 0) json["of_long"] = row.of_long();
   return json;

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Times attention as a user would have it otherwise, beside posenc: causal, 16 heads x 4096 x 64 float, no
+"""Times attention as a user would have it otherwise, beside posenc: causal, 16 heads x 4096 x 64, no
 position and ALiBi. Every peer must first give the softmax of the formula in double for four queries.
 
   evidence/bench/peers/attend.py                  all that can be imported
   evidence/bench/peers/attend.py --only PyTorch --length 2048
+  evidence/bench/peers/attend.py --dtype bfloat16 --threads 2
   evidence/bench/peers/attend.py --json > attend.json
 
 One process a peer; one thread is timed by its own processor time. Needs what peers.py needs.
@@ -26,12 +27,17 @@ TOLERANCE = 2e-2  # ggml keeps keys and values in halves
 
 
 class Problem:
-    def __init__(self, heads, length, dim, scheme):
+    def __init__(self, heads, length, dim, scheme, dtype="float32"):
         import numpy as np
 
-        self.heads, self.length, self.dim, self.scheme = heads, length, dim, scheme
+        self.heads, self.length, self.dim, self.scheme, self.dtype = heads, length, dim, scheme, dtype
         random = np.random.default_rng(0)
         self.q, self.k, self.v = (random.standard_normal((heads, length, dim), dtype=np.float32) for _ in range(3))
+        if dtype == "bfloat16":  # floats that it holds
+            for x in (self.q, self.k, self.v):
+                bits = x.view(np.uint32)
+                bits += 0x7FFF + (bits >> 16 & 1)
+                bits &= 0xFFFF0000
         self.slopes = 2.0 ** (-8 * np.arange(1, heads + 1) / heads)
 
     def bias(self):
@@ -69,8 +75,9 @@ class Eager:
 
         torch.set_num_threads(threads)
         self.version = torch.__version__.split("+")[0]
-        self.q, self.k, self.v = (torch.from_numpy(x) for x in (p.q, p.k, p.v))
-        self.bias = torch.from_numpy(p.bias())
+        kind = getattr(torch, p.dtype)
+        self.q, self.k, self.v = (torch.from_numpy(x).to(kind) for x in (p.q, p.k, p.v))
+        self.bias = torch.from_numpy(p.bias()).to(kind)
         self.scale = p.dim**-0.5
 
     def run(self):
@@ -78,7 +85,7 @@ class Eager:
 
         with torch.no_grad():
             logits = torch.matmul(self.q, self.k.transpose(1, 2)) * self.scale + self.bias
-            return torch.matmul(torch.softmax(logits, -1), self.v).numpy()
+            return torch.matmul(torch.softmax(logits, -1), self.v).float().numpy()
 
 
 class Sdpa(Eager):
@@ -94,7 +101,7 @@ class Sdpa(Eager):
         with torch.no_grad():
             return torch.nn.functional.scaled_dot_product_attention(
                 self.q[None], self.k[None], self.v[None], attn_mask=None if self.causal else self.bias[None],
-                is_causal=self.causal)[0].numpy()
+                is_causal=self.causal)[0].float().numpy()
 
 
 class Mlx:
@@ -107,8 +114,9 @@ class Mlx:
 
         mx.set_default_device(mx.cpu)
         self.version = importlib.metadata.version("mlx")
-        self.q, self.k, self.v = (mx.array(x[None]) for x in (p.q, p.k, p.v))
-        self.mask = "causal" if p.scheme == "nope" else mx.array(p.bias()[None])
+        kind = getattr(mx, p.dtype)
+        self.q, self.k, self.v = (mx.array(x[None]).astype(kind) for x in (p.q, p.k, p.v))
+        self.mask = "causal" if p.scheme == "nope" else mx.array(p.bias()[None]).astype(kind)
         self.scale = p.dim**-0.5
 
     def run(self):
@@ -117,7 +125,7 @@ class Mlx:
 
         out = mx.fast.scaled_dot_product_attention(self.q, self.k, self.v, scale=self.scale, mask=self.mask)
         mx.eval(out)
-        return np.array(out)[0]
+        return np.array(out.astype(mx.float32))[0]
 
 
 class GgmlFlash:
@@ -177,11 +185,14 @@ class OnnxRuntime:
         return out.reshape(self.p.length, self.p.heads, self.p.dim).swapaxes(0, 1)
 
 
+FLOAT_ONLY = {"ggml", "ONNX Runtime"}  # in float32 and halves
 PEERS = {"ggml": GgmlFlash, "PyTorch": Eager, "PyTorch sdpa": Sdpa, "ONNX Runtime": OnnxRuntime, "MLX": Mlx}
 
 
 def measured(name, problem, threads, seconds):
     clock = time.process_time if threads == 1 else time.perf_counter
+    if problem.dtype == "bfloat16" and name in FLOAT_ONLY:
+        raise Missing("has no attention in bfloat16 on a CPU")
     peer = PEERS[name](problem, threads)
     rows = sorted({0, 1, problem.length // 2, problem.length - 1})
     before = clock()
@@ -201,7 +212,7 @@ def measured(name, problem, threads, seconds):
 
 
 def child(arguments):
-    problem = Problem(arguments.heads, arguments.length, arguments.head_dim, arguments.scheme)
+    problem = Problem(arguments.heads, arguments.length, arguments.head_dim, arguments.scheme, arguments.dtype)
     try:
         result = measured(arguments.child, problem, arguments.threads, arguments.seconds)
     except (Missing, ImportError) as reason:
@@ -213,7 +224,7 @@ def child(arguments):
 
 def result_of(name, scheme, a):
     command = [sys.executable, __file__, "--child", name, "--scheme", scheme, "--threads", str(a.threads), "--heads",
-               str(a.heads), "--length", str(a.length), "--head_dim", str(a.head_dim), "--seconds", str(a.seconds)]
+               str(a.heads), "--dtype", a.dtype, "--length", str(a.length), "--head_dim", str(a.head_dim), "--seconds", str(a.seconds)]
     env = os.environ | {f"{x}_NUM_THREADS": str(a.threads) for x in ("OMP", "MKL", "OPENBLAS")}
     if hasattr(os, "sched_getaffinity"):  # what cannot be told how many threads gets so many processors
         cores = sorted(os.sched_getaffinity(0))[: a.threads]
@@ -234,6 +245,7 @@ def main():
     parser.add_argument("--only", default="", help="names, with commas between: " + ", ".join(PEERS))
     for flag, usual in (("heads", 16), ("length", 4096), ("head_dim", 64), ("threads", 1)):
         parser.add_argument(f"--{flag}", type=int, default=usual)
+    parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--seconds", type=float, default=1, help="for one measurement: three runs or more, or one if it takes longer")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--child", help=argparse.SUPPRESS)
@@ -243,7 +255,7 @@ def main():
         return child(a)
     ours = json.loads(subprocess.run(
         [a.posenc, "bench", "attend", "--scheme", "nope,alibi", "--heads", str(a.heads), "--length", str(a.length),
-         "--head_dim", str(a.head_dim), "--threads", str(a.threads), "--json"],
+         "--head_dim", str(a.head_dim), "--threads", str(a.threads), "--dtype", a.dtype, "--json"],
         check=True, capture_output=True, text=True).stdout)
     rows = [{"name": "posenc", "scheme": row["scheme"], "seconds": row["seconds"]} for row in ours]
     seconds = {row["scheme"]: row["seconds"] for row in rows}
@@ -251,7 +263,7 @@ def main():
     rows += [{"name": name, "scheme": scheme, **result_of(name, scheme, a)} for name in names for scheme in seconds]
     if a.json:
         return print(json.dumps(rows))
-    print(f"causal attention, {a.heads} x {a.length} x {a.head_dim} float32, threads: {a.threads}")
+    print(f"causal attention, {a.heads} x {a.length} x {a.head_dim} {a.dtype}, threads: {a.threads}")
     pairs = a.length * (a.length + 1) / 2
     for row in rows:
         title = f"  {row['name']:<14}{row['scheme']:<8}"
