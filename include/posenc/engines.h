@@ -92,6 +92,9 @@ struct EngineReading {
 // engine that there is.
 Expected<EngineReading> read_as(const Model& model, std::string_view engine,
                                 std::int64_t length = 0);
+// The same over an older reading, whose memory it takes: for many engines, one after another.
+Expected<void> read_as(const Model& model, std::string_view engine, std::int64_t length,
+                       EngineReading& out);
 
 // A model's rotation in an engine's own words.
 struct Translation {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -81,9 +82,25 @@ std::string engine_names() {
   return text;
 }
 
+// The words of each profile's families in order: fleets ask for one of some hundred, and often.
+const std::vector<std::string_view>& families_of(const EngineProfile& profile) {
+  static const auto by_profile = [] {
+    std::map<const EngineProfile*, std::vector<std::string_view>> all;
+    for (const EngineProfile& each : detail::engine_profiles()) {
+      all[&each] = detail::split(each.families).list();
+      std::ranges::sort(all[&each]);
+    }
+    return all;
+  }();
+  return by_profile.at(&profile);
+}
+
 bool has_class(const EngineProfile& profile, std::string_view family) {
   if (profile.families.empty() || family.empty()) return true;
-  return contains_word(profile.families, family) != contains_word(profile.families, "-");
+  const auto has = [&families = families_of(profile)](std::string_view word) {
+    return std::ranges::binary_search(families, word);
+  };
+  return has(family) != has("-");
 }
 
 FileFormat format_of(const Model& model) {
@@ -108,10 +125,17 @@ Expected<Engine> find_engine(std::string_view name) {
   return profile->engine;
 }
 
-Expected<EngineReading> read_as(const Model& model, std::string_view engine, std::int64_t length) {
+Expected<void> read_as(const Model& model, std::string_view engine, std::int64_t length,
+                       EngineReading& out) {
   if (length < 0) return fail("engine", "length must be 0 or more", std::to_string(length));
   POSENC_TRY(profile, detail::find_profile(engine));
-  EngineReading out{.engine = profile->engine, .model = model};
+  out.engine = profile->engine;
+  out.model = model;
+  out.asked_version.clear();
+  out.refused.clear();
+  out.reads_format = out.has_class = true;
+  out.notes.clear();
+  out.table_rows.reset();
   const std::string asked(engine.substr(std::min(engine.find('@'), engine.size() - 1) + 1));
   if (engine.contains('@') && !is_version(profile->engine.version, asked)) {
     if (holds_for(profile->engine, version_of(asked).value_or(Version{})))
@@ -125,7 +149,7 @@ Expected<EngineReading> read_as(const Model& model, std::string_view engine, std
       !contains_word(profile->formats, format)) {
     out.refused = std::string(profile->engine.title) + " reads no " + std::string(format);
     out.reads_format = false;
-    return out;
+    return {};
   }
   out.has_class = has_class(*profile, model.family);
   for (LayerGroup& group : out.model.groups) {
@@ -139,6 +163,12 @@ Expected<EngineReading> read_as(const Model& model, std::string_view engine, std
     }
   }
   if (!out.refused.empty()) out.model = model;
+  return {};
+}
+
+Expected<EngineReading> read_as(const Model& model, std::string_view engine, std::int64_t length) {
+  EngineReading out;
+  POSENC_CHECK(read_as(model, engine, length, out));
   return out;
 }
 
@@ -147,6 +177,10 @@ namespace detail {
 Expected<const EngineProfile*> find_profile(std::string_view asked) {
   const std::size_t at = asked.find('@');
   const std::string_view name = asked.substr(0, at);
+  // Most ask by the name itself.
+  if (at == asked.npos)
+    for (const EngineProfile& profile : engine_profiles())
+      if (profile.engine.name == name) return &profile;
   std::vector<const EngineProfile*> known;
   for (const EngineProfile& profile : engine_profiles())
     if (is_called(profile.engine, name)) known.push_back(&profile);

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <memory>
 
 #include "posenc/files.h"
 
@@ -28,6 +29,21 @@ struct Descriptor {
     if (number >= 0) ::close(number);
   }
 };
+
+// Files up to this size are read at once: a mapping and its first page cost more.
+constexpr std::size_t small = 32 * 1024;
+
+// All of `file`, less where it has been cut short since its size was asked.
+std::size_t read_all(const Descriptor& file, std::byte* to, std::size_t size) {
+  std::size_t done = 0;
+  while (done < size) {
+    const ssize_t got = ::read(file.number, to + done, size - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  return done;
+}
 
 }  // namespace
 
@@ -53,6 +69,14 @@ Expected<MappedFile> MappedFile::open(const std::string& path) {
     return fail(path, "must fit into the address space", std::to_string(status.st_size) + " bytes",
                 "use a 64-bit build");
   const auto size = static_cast<std::size_t>(status.st_size);
+  if (size <= small) {
+    const auto bytes = std::make_shared_for_overwrite<std::byte[]>(size);
+    const std::size_t there = read_all(file, bytes.get(), size);
+    if (there == 0) return fail(path, "cannot be read", std::strerror(errno), "check the disk");
+    mapped.mapping_ = bytes;
+    mapped.bytes_ = {bytes.get(), there};
+    return mapped;
+  }
   void* start = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number, 0);
   if (start == MAP_FAILED)
     return fail(path, "cannot be mapped", std::strerror(errno), "copy it to a local disk");

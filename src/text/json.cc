@@ -179,7 +179,13 @@ std::string quote_constants(std::string_view text, std::vector<std::size_t>& add
 const Json* Json::find(std::string_view key) const {
   const auto* object = get<Object>();
   if (!object) return nullptr;
-  const auto member = std::ranges::find(*object, key, &JsonMember::key);
+  // Few keys have another's length and end, which takes no call to see.
+  const auto is_it = [key](const JsonMember& member) {
+    const std::string_view other = member.key;
+    return other.size() == key.size() && (key.empty() || other.back() == key.back()) &&
+           other == key;
+  };
+  const auto member = std::ranges::find_if(*object, is_it);
   return member == object->end() ? nullptr : &member->value;
 }
 

@@ -1,5 +1,6 @@
 #include "src/text/json_writer.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "src/core/utf8.h"
@@ -57,7 +58,13 @@ void JsonWriter::truth(bool flag) {
 void JsonWriter::value(std::string_view word) {
   separate();
   text += '"';
+  const auto is_plain = [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; };
   while (!word.empty()) {
+    // Most words are plain ASCII, and are taken in long pieces.
+    const auto end = std::ranges::find_if_not(word, is_plain);
+    text.append(word.begin(), end);
+    word.remove_prefix(static_cast<std::size_t>(end - word.begin()));
+    if (word.empty()) break;
     const std::size_t length = character_length(word);
     const char c = word[0];
     constexpr std::string_view plain = "\b\t\n\f\r\"\\", escaped = "btnfr\"\\";

@@ -14,6 +14,7 @@
 #include "src/core/try.h"
 #include "src/explain/text.h"
 #include "src/model/compare.h"
+#include "src/tools/engine_readings.h"
 #include "src/tools/plan_diff.h"
 
 namespace posenc {
@@ -566,10 +567,10 @@ std::string name_with_version(const EngineReading& reading) {
   return std::string(reading.engine.name) + (is_newest ? "" : "@" + std::string(reading.version()));
 }
 
-// Of what an engine makes of `found`, beside `expected`.
-Expected<EngineDifferences> differences_in(EngineReading reading, const Model& expected,
-                                           std::int64_t length) {
-  EngineDifferences out{std::move(reading)};
+// Of what an engine makes of a model, beside `expected`, whose readings are known by `seen`.
+Expected<void> find_differences(EngineDifferences& out, const Model& expected, std::int64_t length,
+                                detail::EngineReadings& seen) {
+  out.findings.clear();
   const std::int64_t asked = length > 0 ? length : expected.context;
   if (!out.reading.refused.empty()) {
     out.findings.push_back({.code = "refused",
@@ -589,7 +590,7 @@ Expected<EngineDifferences> differences_in(EngineReading reading, const Model& e
                             .cure = "compare with tensors of the engine: posenc identify --how " +
                                     std::string(out.reading.engine.name)});
   } else if (out.reading.has_class) {
-    POSENC_TRY(found, differences(expected, out.reading.model, length));
+    POSENC_TRY(found, seen.differences_from(out.reading.model, length));
     out.findings = std::move(found);
     if (const auto rows = out.reading.table_rows; rows && *rows < asked)
       out.findings.push_back({.code = "table_end",
@@ -620,28 +621,48 @@ Expected<EngineDifferences> differences_in(EngineReading reading, const Model& e
     constexpr std::string_view of_engines[] = {"refused", "table_end", "not_known", "no_class"};
     if (std::ranges::find(of_engines, finding.code) == std::end(of_engines)) finding.cure.clear();
   }
-  return out;
+  return {};
 }
 
 }  // namespace
 
-Expected<EngineDifferences> engine_differences(const Model& model, std::string_view engine,
-                                               std::int64_t length) {
-  POSENC_TRY(reading, read_as(model, engine, length));
-  POSENC_TRY(out, differences_in(std::move(reading), model, length));
+Expected<std::vector<Finding>> detail::EngineReadings::differences_from(const Model& reading,
+                                                                        std::int64_t length) {
+  const auto alike = [](const LayerGroup& one, const LayerGroup& two) {
+    return one.schemes == two.schemes && one.logits == two.logits;
+  };
+  for (const Seen& seen : seen_)
+    if (seen.context == reading.context && seen.length == length &&
+        std::ranges::equal(seen.groups, reading.groups, alike))
+      return seen.findings;
+  POSENC_TRY(findings, differences(model_, reading, length));
+  seen_.push_back({reading.groups, reading.context, length, findings});
+  return findings;
+}
+
+Expected<EngineDifferences*> detail::EngineReadings::read_by(std::string_view engine) {
+  POSENC_CHECK(read_as(model_, engine, length_, now_.reading));
+  POSENC_CHECK(find_differences(now_, model_, length_, *this));
   // Short texts have their own list again, where the engine is started for no longer ones.
-  for (Finding& finding : out.findings) {
+  for (Finding& finding : now_.findings) {
     const LongRope* file = nullptr;
-    for (const LayerGroup& group : model.groups)
+    for (const LayerGroup& group : model_.groups)
       if (!file) file = longrope_of(group);
     if (finding.code != "short_texts" || !file) continue;
     const std::int64_t trained = file->original_max_position_embeddings;
-    POSENC_TRY(shorter, read_as(model, engine, trained));
-    POSENC_TRY(left, differences(model, shorter.model, trained));
+    POSENC_TRY(shorter, read_as(model_, engine, trained));
+    POSENC_TRY(left, differences_from(shorter.model, trained));
     if (std::ranges::none_of(left, [](const Finding& one) { return one.code == "rope_factors"; }))
       finding.cure = "start it for " + std::to_string(trained) + " tokens where no text is longer";
   }
-  return std::move(out);
+  return &now_;
+}
+
+Expected<EngineDifferences> engine_differences(const Model& model, std::string_view engine,
+                                               std::int64_t length) {
+  detail::EngineReadings readings(model, length);
+  POSENC_TRY(read, readings.read_by(engine));
+  return std::move(*read);
 }
 
 Expected<EngineDifferences> engine_differences(const Model& expected, const Model& found,
@@ -653,7 +674,10 @@ Expected<EngineDifferences> engine_differences(const Model& expected, const Mode
   } else if (!reading.refused.empty()) {
     reading.refused = found.name + ": " + reading.refused;
   }
-  return differences_in(std::move(reading), meant.model, length);
+  detail::EngineReadings readings(meant.model, length);
+  EngineDifferences out{std::move(reading)};
+  POSENC_CHECK(find_differences(out, meant.model, length, readings));
+  return out;
 }
 
 }  // namespace posenc

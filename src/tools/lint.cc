@@ -11,6 +11,7 @@
 #include "src/core/try.h"
 #include "src/explain/text.h"
 #include "src/model/compare.h"
+#include "src/tools/engine_readings.h"
 #include "src/tools/recipes.h"
 
 namespace posenc {
@@ -340,8 +341,10 @@ Expected<std::vector<Finding>> lint(const Model& model, const LintOptions& optio
         asked.push_back(std::string(engine.name));
   std::vector<Finding> by_engine;
   bool all_fix = !any;
+  detail::EngineReadings readings(model, options.length);
   for (const std::string& engine : asked) {
-    POSENC_TRY(differs, engine_differences(model, engine, options.length));
+    POSENC_TRY(read, readings.read_by(engine));
+    const EngineDifferences& differs = *read;
     if (any && !differs.reading.reads_format) continue;
     all_fix = all_fix && std::ranges::any_of(differs.reading.notes, [](const EngineNote& note) {
                 return note.kind == EngineNote::Kind::fixed;

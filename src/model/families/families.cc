@@ -1,5 +1,6 @@
 // Finds a family's row, and what has no row: the generic rules for families that are not known.
-#include <algorithm>
+#include <string_view>
+#include <unordered_map>
 
 #include "src/model/families/rows.h"
 #include "src/model/families/vision.h"
@@ -26,13 +27,16 @@ constexpr Family unknown_with_axes{.read = read_diffusion,
 }  // namespace
 
 const Family* find_family(std::string_view model_type) {
-  for (const auto rows : {rows_alike(), rows_alternating(), rows_latent(), rows_added(),
-                          rows_sound(), rows_diffusion(), rows_distances(), rows_remote(),
-                          rows_without_attention(), rows_uncovered()}) {
-    const auto row = std::ranges::find_if(
-        rows, [&](const Family& family) { return contains_word(family.types, model_type); });
-    if (row != rows.end()) return &*row;
-  }
+  static const auto by_type = [] {
+    std::unordered_map<std::string_view, const Family*> all;
+    for (const auto rows : {rows_alike(), rows_alternating(), rows_latent(), rows_added(),
+                            rows_sound(), rows_diffusion(), rows_distances(), rows_remote(),
+                            rows_without_attention(), rows_uncovered()})
+      for (const Family& family : rows)
+        for (const std::string_view type : split(family.types)) all.try_emplace(type, &family);
+    return all;
+  }();
+  if (const auto found = by_type.find(model_type); found != by_type.end()) return found->second;
   return find_tower(model_type) ? &tower : nullptr;
 }
 

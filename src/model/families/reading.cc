@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <span>
 
 namespace posenc::detail {
 namespace {
@@ -95,7 +96,7 @@ std::optional<std::string_view> Section::pick(std::string_view names) const {
   if (reading.error) return std::nullopt;
   const auto present = names_present(names);
   if (present.empty()) return std::nullopt;
-  for (const std::string_view other : present) {
+  for (const std::string_view other : std::span(present).subspan(1)) {
     const std::string first = raw(present.front())->text(), second = raw(other)->text();
     if (first == second) continue;
     reading.warn("spellings_disagree", where(present.front()) + " is " + first + " and " +

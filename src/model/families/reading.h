@@ -77,7 +77,7 @@ class Section {
   Section section(std::string_view names) const;  // false if there is none
   const Json* raw(std::string_view key) const {
     const Json* value = object_ ? object_->find(key) : nullptr;
-    if (value) reading.asked.emplace(key);
+    if (value && !reading.asked.contains(key)) reading.asked.emplace(key);
     return value;
   }
 
