@@ -12,6 +12,7 @@
 #include "posenc/attention.h"
 #include "posenc/gradients.h"
 #include "posenc/schemes.h"
+#include "src/attention/softmax.h"
 #include "src/kernels/gemm16.h"
 #include "tests/random.h"
 
@@ -168,6 +169,43 @@ TEST_P(AttendBFloat16, GivesBackAValueThatAllKeysHave) {
   BFloat16Problem problem(40, 200);
   for (std::uint16_t& value : problem.v) value = BFloat16Problem::bits(0.75);
   for (const float each : problem.run_exactly()) ASSERT_NEAR(each, 0.75f, 1e-6f);
+}
+
+// A row's weights as pairs, and the sums of them before and after they were rounded.
+TEST_P(AttendBFloat16, WeightsAreRoundedExponentials) {
+  constexpr std::int64_t first = 32, last = 192, begin = 37, end = 170;
+  for (const bool biased : {false, true}) {
+    std::vector<float> x = random<float>(last, 1, 20.0f);
+    const std::vector<float> bias = random<float>(last, 2), logits = x;
+    std::vector<detail::Pair16> pairs((last - first) / 2, 7);
+    detail::SoftmaxRow<float> row{.x = x.data(),
+                                  .first = first,
+                                  .last = last,
+                                  .begin = begin,
+                                  .end = end,
+                                  .factor = 0.5f,
+                                  .bias = biased ? bias.data() : nullptr,
+                                  .bias_factor = 2};
+    EXPECT_EQ(detail::fold_pairs(row, pairs.data(), false), 0);  // nothing was there before
+    double most = -1e9, sum = 0, sum_of_rounded = 0;
+    const auto logit = [&](std::int64_t j) {
+      const auto at = static_cast<std::size_t>(j);
+      return 0.5 * static_cast<double>(logits[at]) +
+             (biased ? 2 * static_cast<double>(bias[at]) : 0.0);
+    };
+    for (std::int64_t j = begin; j < end; ++j) most = std::max(most, logit(j));
+    for (std::int64_t j = first; j < last; ++j) {
+      const detail::Pair16 pair = pairs[static_cast<std::size_t>((j - first) / 2)];
+      const double weight = BFloat16Problem::number(
+          static_cast<std::uint16_t>(j % 2 == 0 ? pair & 0xffff : pair >> 16));
+      const double wanted = j >= begin && j < end ? std::exp(logit(j) - most) : 0;
+      ASSERT_NEAR(weight, wanted, wanted * (unit + 1e-5)) << j;
+      sum += wanted;
+      sum_of_rounded += weight;
+    }
+    EXPECT_NEAR(static_cast<double>(row.sum), sum, 1e-5 * sum);
+    EXPECT_NEAR(static_cast<double>(row.added_rounded), sum_of_rounded, 1e-6 * sum);
+  }
 }
 
 TEST_P(AttendBFloat16, KnowsTheLogarithmOfTheSumAsFloatDoes) {

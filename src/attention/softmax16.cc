@@ -1,6 +1,7 @@
 // The softmax of a row whose weights meet values as bfloat16, in intrinsics like the products in
 // gemm16.cc: it takes more time than these do.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -8,7 +9,8 @@
 #include "src/attention/softmax.h"
 #include "src/kernels/gemm16.h"
 
-#if POSENC_PAIRS
+#if POSENC_SIMD && defined(__x86_64__)
+#define POSENC_PAIRS 1
 // g++ 12 warns of what its own header leaves undefined on purpose.
 #pragma GCC diagnostic push
 #ifndef __clang__
@@ -16,6 +18,8 @@
 #endif
 #include <immintrin.h>
 #pragma GCC diagnostic pop
+#else
+#define POSENC_PAIRS 0
 #endif
 
 namespace posenc::detail {
@@ -104,9 +108,7 @@ template <bool keeps>
   row.added_rounded = sum_of(rounded);
 }
 
-}  // namespace
-
-float fold_pairs(SoftmaxRow<float>& row, Pair16* pairs, bool keeps) {
+float fold_by_pairs(SoftmaxRow<float>& row, Pair16* pairs, bool keeps) {
   float* const x = row.x;
   const std::int64_t first = row.first, last = row.last;
   row.added = row.added_rounded = 0;
@@ -140,10 +142,22 @@ float fold_pairs(SoftmaxRow<float>& row, Pair16* pairs, bool keeps) {
   return correction;
 }
 
-#else
-
-float fold_pairs(SoftmaxRow<float>&, Pair16*, bool) { return 1; }  // never called
+}  // namespace
 
 #endif
+
+float fold_pairs(SoftmaxRow<float>& row, Pair16* pairs, bool keeps) {
+#if POSENC_PAIRS
+  if (chosen_products16() != Products16::none) return fold_by_pairs(row, pairs, keeps);
+#endif
+  const float correction = fold(row);
+  const std::int64_t count = row.last - row.first;
+  pair_columns(row.x + row.first, 0, 1, count, pairs, count / 2);
+  row.added_rounded = 0;
+  for (std::int64_t i = 0; i < count / 2; ++i)
+    row.added_rounded +=
+        std::bit_cast<float>(pairs[i] << 16) + std::bit_cast<float>(pairs[i] & 0xffff0000u);
+  return correction;
+}
 
 }  // namespace posenc::detail

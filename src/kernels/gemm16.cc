@@ -9,8 +9,24 @@
 #include <bit>
 #include <type_traits>
 
-#if POSENC_PAIRS
+#if POSENC_SIMD && defined(__x86_64__)
+#define POSENC_PAIRS 1
 #include <immintrin.h>
+#else
+#define POSENC_PAIRS 0
+#endif
+
+// bfmmla is asked for where the system tells of it.
+#if POSENC_SIMD && defined(__aarch64__) && (defined(__linux__) || defined(__APPLE__))
+#define POSENC_QUADS 1
+#include <arm_neon.h>
+#ifdef __linux__
+#include <sys/auxv.h>
+#else
+#include <sys/sysctl.h>
+#endif
+#else
+#define POSENC_QUADS 0
 #endif
 
 // Only Linux is asked for the tiles' registers.
@@ -243,6 +259,72 @@ bool has_tiles() {
 
 #endif
 
+// --- NEON's bfmmla -------------------------------------------------------------------------------
+
+#if POSENC_QUADS
+
+#define POSENC_BF16 [[gnu::target("arch=armv8.2-a+bf16")]]
+
+// Two pairs of rows by sixteen columns: each sum is a square of two rows by two columns.
+template <int row_pairs>
+POSENC_BF16 void multiply_quads(const Gemm16& p, const Pair16* a, const Pair16* b, float* c) {
+  constexpr int squares = lanes / 2;
+  float32x4_t sum[row_pairs][squares];
+  for (int r = 0; r < row_pairs; ++r) {
+    float* const row = c + 2 * r * p.c_step;
+    for (int s = 0; s < squares; ++s)
+      sum[r][s] = p.adds ? vcombine_f32(vld1_f32(row + 2 * s), vld1_f32(row + p.c_step + 2 * s))
+                         : vdupq_n_f32(0);
+  }
+  for (std::int64_t k = 0; k < p.depth; k += 2, b += 2 * p.b_step) {
+    bfloat16x8_t from[squares];
+    for (int s = 0; s < squares; s += 2) {
+      const uint32x4_t first = vld1q_u32(b + 2 * s), second = vld1q_u32(b + p.b_step + 2 * s);
+      from[s] = vreinterpretq_bf16_u32(vzip1q_u32(first, second));
+      from[s + 1] = vreinterpretq_bf16_u32(vzip2q_u32(first, second));
+    }
+    for (int r = 0; r < row_pairs; ++r) {
+      const Pair16* const row = a + 2 * r * p.a_step + k;
+      const bfloat16x8_t x =
+          vreinterpretq_bf16_u32(vcombine_u32(vld1_u32(row), vld1_u32(row + p.a_step)));
+      for (int s = 0; s < squares; ++s) sum[r][s] = vbfmmlaq_f32(sum[r][s], x, from[s]);
+    }
+  }
+  for (int r = 0; r < row_pairs; ++r) {
+    float* const row = c + 2 * r * p.c_step;
+    for (int s = 0; s < squares; ++s) {
+      vst1_f32(row + 2 * s, vget_low_f32(sum[r][s]));
+      vst1_f32(row + p.c_step + 2 * s, vget_high_f32(sum[r][s]));
+    }
+  }
+}
+
+#undef POSENC_BF16
+
+void multiply_by_quads(const Gemm16& p) {
+  for (std::int64_t row = 0; row < p.rows; row += 4) {
+    each_panel(p, [&](std::int64_t first, std::int64_t columns, const Pair16* b) {
+      const Pair16* const a = p.a + row * p.a_step;
+      float* const c = p.c + row * p.c_step + first;
+      for (std::int64_t column = 0; column < columns; column += lanes)
+        multiply_quads<2>(p, a, b + column, c + column);
+    });
+  }
+}
+
+bool has_quads() {
+#ifdef __linux__
+  constexpr unsigned long bf16 = 1ul << 14;  // HWCAP2_BF16
+  return (getauxval(AT_HWCAP2) & bf16) != 0;
+#else
+  int present = 0;
+  std::size_t size = sizeof present;
+  return sysctlbyname("hw.optional.arm.FEAT_BF16", &present, &size, nullptr, 0) == 0 && present;
+#endif
+}
+
+#endif
+
 // --- plain loops, for tests --------------------------------------------------------------------
 
 void multiply_plainly(const Gemm16& p) {
@@ -276,6 +358,9 @@ constexpr auto ways = std::to_array<Way>({
 #if POSENC_PAIRS
     {Products16::pairs, has_pairs, multiply_by_pairs},
 #endif
+#if POSENC_QUADS
+    {Products16::quads, has_quads, multiply_by_quads},
+#endif
     {Products16::none, [] { return true; }, multiply_plainly},
 });
 
@@ -297,6 +382,7 @@ std::string_view name(Products16 products) {
     case Products16::none: break;
     case Products16::pairs: return "AVX512-BF16";
     case Products16::tiles: return "AMX";
+    case Products16::quads: return "NEON bfmmla";
   }
   return "none";
 }

@@ -2,13 +2,6 @@
 // it.
 #pragma once
 
-// Whether this build has any.
-#if POSENC_SIMD && defined(__x86_64__)
-#define POSENC_PAIRS 1
-#else
-#define POSENC_PAIRS 0
-#endif
-
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -24,6 +17,7 @@ enum class Products16 : std::uint8_t {
   none,   // plain loops, which are of no use but to tests
   pairs,  // AVX512-BF16: a pair of each lane
   tiles,  // AMX: 16 × 32 by 32 × 16 numbers
+  quads,  // NEON's bfmmla: 2 × 4 by 4 × 2
 };
 std::string_view name(Products16 products);
 
@@ -61,8 +55,8 @@ void gemm16(const Gemm16& product);
 
 // --- pairs of floats, each rounded to nearest, ties to even --------------------------------------
 
-// Of neighbours in a row: x [rows][step], read up to padded(columns), to [rows][to_step] pairs, zeros
-// behind the columns.
+// Of neighbours in a row: x [rows][step], read up to padded(columns), to [rows][to_step] pairs,
+// zeros behind the columns.
 void pair_columns(const float* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
                   Pair16* to, std::int64_t to_step);
 
