@@ -13,6 +13,7 @@
 #include "src/attention/relative.h"
 #include "src/attention/relative_rows.h"
 #include "src/attention/softmax.h"
+#include "src/kernels/cached_rows.h"
 #include "src/kernels/gemm.h"
 #include "src/kernels/gemm16.h"
 #include "src/kernels/rotate_checked.h"
@@ -128,15 +129,40 @@ class QueryBlock {
         if (!tile[r].seen.empty()) add_relative(pass, tile[r], bias_rows_ + r * weights_step);
     }
     if (weight_pairs_ != nullptr) return multiply_pairs(pass, tile, first_row, rows, begin, end);
+    short_ ? multiply_short(pass, tile, first_row, rows, begin, end)
+           : multiply_panels(pass, tile, first_row, rows, begin, end);
+  }
+
+  // The tile's logits, weights and sums, of the keys [begin, end).
+  void multiply_panels(const RegionPass<T>& pass, TileRow* tile, Index first_row, Index rows,
+                       Index begin, Index end) {
     const Index panel = keys_.panel, depth = queries_.depth;
     const Index whole = std::min(panel, row_lanes);  // vectors are no longer
-    const Index first = short_ ? begin : begin / panel * panel;
-    const Index last = short_ ? end : first + (end - first + whole - 1) / whole * whole;
-    const T* const q = pass.q + first_row * queries_.step;
+    const Index first = begin / panel * panel,
+                last = first + (end - first + whole - 1) / whole * whole;
     const T* plus[gemm_rows];
-    const bool added = !short_ && find_sums(tile, rows, first, plus);
+    const bool added = find_sums(tile, rows, first, plus);
+    gemm(Gemm<T>{.c = weights_ + first,
+                 .c_step = weights_step,
+                 .rows = rows,
+                 .columns = last - first,
+                 .a = pass.q + first_row * queries_.step,
+                 .a_row = queries_.step,
+                 .b = keys_.panels + first * depth,
+                 .b_step = panel,
+                 .depth = depth,
+                 .panel_step = panel * depth,
+                 .plus = added ? plus : nullptr});
+    const bool alike = weigh_all(pass, tile, first_row, rows, first, last, begin, end);
+    add_values(first_row, rows, begin, end, !alike && !keys_.values_finite());
+  }
+
+  // The same of so few rows that keys are taken as they lie.
+  void multiply_short(const RegionPass<T>& pass, TileRow* tile, Index first_row, Index rows,
+                      Index begin, Index end) {
+    const T* const q = pass.q + first_row * queries_.step;
     bool sparse = false;
-    if (short_) {
+    if (!cached_dots_of(q, rows, begin, end)) {
       for (Index r = 0; r < rows; ++r) {
         const T* const row = q + r * queries_.step;
         T* const logits = weights_ + r * weights_step;
@@ -144,29 +170,52 @@ class QueryBlock {
           sparse = true;
           continue;
         }
-        dots(row, keys_.keys + begin * keys_.step, keys_.step, end - begin, depth,
-             r == 0 ? keys_.values + begin * keys_.value_step : nullptr, keys_.value_step,
+        const bool asks = r == 0 && !keys_.cached_values;
+        dots(row, keys_.keys + begin * keys_.step, keys_.step, end - begin, queries_.depth,
+             asks ? keys_.values + begin * keys_.value_step : nullptr, keys_.value_step,
              logits + begin);
       }
-    } else {
-      gemm(Gemm<T>{.c = weights_ + first,
-                   .c_step = weights_step,
-                   .rows = rows,
-                   .columns = last - first,
-                   .a = q,
-                   .a_row = queries_.step,
-                   .b = keys_.panels + first * depth,
-                   .b_step = panel,
-                   .depth = depth,
-                   .panel_step = panel * depth,
-                   .plus = added ? plus : nullptr});
     }
-    bool alike = true;  // all rows see the same keys
+    const bool alike = weigh_all(pass, tile, first_row, rows, begin, end, begin, end);
+    if (alike && !sparse && add_cached_of(first_row, rows, begin, end)) return;
+    keys_.need_values();
+    add_values(first_row, rows, begin, end, sparse || (!alike && !keys_.values_finite()));
+  }
+
+  // Whether the keys were multiplied where the caller has them.
+  bool cached_dots_of(const T* q, Index rows, Index begin, Index end) {
+    if constexpr (std::is_same_v<T, float>) {
+      if (!keys_.cached_keys) return false;
+      const CachedRows values = keys_.cached_values.value_or(CachedRows{}).from(begin);
+      cached_dots(keys_.cached_keys->from(begin), end - begin, queries_.depth, q, queries_.step,
+                  rows, weights_ + begin, weights_step, keys_.cached_values ? &values : nullptr);
+      return true;
+    }
+    return false;
+  }
+  bool add_cached_of(Index first_row, Index rows, Index begin, Index end) {
+    if constexpr (std::is_same_v<T, float>) {
+      if (!keys_.cached_values) return false;
+      add_cached(keys_.cached_values->from(begin), end - begin, outputs_.step, weights_ + begin,
+                 weights_step, rows, outputs_.sums + first_row * outputs_.step, outputs_.step);
+      return true;
+    }
+    return false;
+  }
+
+  // Rows' logits to weights. Whether all see the same keys, [begin, end).
+  bool weigh_all(const RegionPass<T>& pass, const TileRow* tile, Index first_row, Index rows,
+                 Index first, Index last, Index begin, Index end) {
+    bool alike = true;
     for (Index r = 0; r < rows; ++r) {
       const VisibleRange& seen = tile[r].seen;
       alike = alike && seen.begin == begin && seen.end == end && !seen.holes;
       weigh(pass, first_row + r, tile[r], first, last, weights_ + r * weights_step);
     }
+    return alike;
+  }
+  // skips_zeros: 0 · NaN is NaN, and what a row does not see must then be skipped.
+  void add_values(Index first_row, Index rows, Index begin, Index end, bool skips_zeros) {
     gemm(Gemm<T>{.c = outputs_.sums + first_row * outputs_.step,
                  .c_step = outputs_.step,
                  .rows = rows,
@@ -177,8 +226,7 @@ class QueryBlock {
                  .b_step = keys_.value_step,
                  .depth = end - begin,
                  .adds = true,
-                 // 0 · NaN is NaN: what a row does not see must then be skipped.
-                 .skips_zeros = sparse || (!alike && !keys_.values_finite())});
+                 .skips_zeros = skips_zeros});
   }
 
   // The same by products of pairs, of whole tiles.
@@ -215,17 +263,7 @@ class QueryBlock {
                         .adds = true};
       gemm16(sums);
       if (keys_.values_finite()) return;
-      gemm(Gemm<T>{.c = sums.c,
-                   .c_step = sums.c_step,
-                   .rows = rows,
-                   .columns = sums.columns,
-                   .a = weights_ + begin,
-                   .a_row = weights_step,
-                   .b = keys_.values + begin * keys_.value_step,
-                   .b_step = keys_.value_step,
-                   .depth = end - begin,
-                   .adds = true,
-                   .skips_zeros = true});
+      add_values(first_row, rows, begin, end, true);
     }
   }
 

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "src/attention/query_rows.h"
+#include "src/kernels/cached_rows.h"
 #include "src/kernels/gemm.h"
 #include "src/kernels/gemm16.h"
 
@@ -23,6 +24,9 @@ class KeyRows {
   // Where products are of pairs: keys in panels, [panel][pair][column], and values, [pair of
   // keys][value_step]. Of those that are not finite they hold zeros, and `values` the others'.
   Pair16 *const key_pairs, *const value_pairs;
+  // Of few queries: rows as the caller has them; `keys`, and `values` until they are needed, are
+  // then those of no block.
+  std::optional<CachedRows> cached_keys, cached_values;
 
   // in_panels: keys are transposed into panels, too, for the products of many rows.
   KeyRows(const AttendJob& job, const QueryRows<T>& queries, bool in_panels, Scratch& scratch)
@@ -36,6 +40,7 @@ class KeyRows {
         plan_(*job.plan),
         rotates_keys_(plan_.rotate && !job.keys_rotated),
         rotates_values_(plan_.rotate && plan_.rotate->rotates_values() && !in_.keys_rotated),
+        stay_(std::is_same_v<T, float> && !in_panels && in_.mask->keys == nullptr),
         depth_(queries.depth),
         pairs_(queries.pairs),
         own_step_(queries.step),
@@ -55,7 +60,10 @@ class KeyRows {
     Positions positions =
         rotates_keys_ || rotates_values_ ? in_.keys->slice(at.sequence, first, count) : Positions();
     if (pass.region != nullptr) positions = mapped(positions, pass.region->key);
-    if (stands_ready(k) && !rotates_keys_) {
+    cached_keys = cached_values = std::nullopt;
+    if (stay_ && has_cached_rows(k) && !rotates_keys_ && depth_ == k.shape[3]) {
+      cached_keys = CachedRows{k.data, k.dtype, k.stride[2]}.from_number(from);
+    } else if (stands_ready(k) && !rotates_keys_) {
       keys = static_cast<const T*>(k.data) + from;
       step = k.stride[2];
     } else {
@@ -68,7 +76,11 @@ class KeyRows {
       step = own_step_;
     }
     if (panels != nullptr) transpose_to_panels(keys, step, count, depth_, panels);
-    if (stands_ready(v) && !rotates_values_) {
+    if (stay_ && has_cached_rows(v) && !rotates_values_) {
+      cached_values = CachedRows{v.data, v.dtype, v.stride[2]}.from_number(v_from);
+      value_from_ = v_from;
+      values = nullptr;
+    } else if (stands_ready(v) && !rotates_values_) {
       values = static_cast<const T*>(v.data) + v_from;
       value_step = v.stride[2];
     } else {
@@ -86,6 +98,13 @@ class KeyRows {
     }
   }
 
+  // Values as floats, where they were left as they are.
+  void need_values() {
+    if (values != nullptr) return;
+    load_rows(in_.v, value_from_, count_, v_, own_value_step_);
+    values = v_;
+    value_step = own_value_step_;
+  }
   bool values_finite() {
     if (!finite_) finite_ = all_finite(values, value_step, count_, in_.v.shape[3]);
     return *finite_;
@@ -116,12 +135,12 @@ class KeyRows {
 
   const AttendArguments& in_;
   const Plan& plan_;
-  const bool rotates_keys_, rotates_values_;
+  const bool rotates_keys_, rotates_values_, stay_;
   const std::int64_t depth_, pairs_, own_step_, own_value_step_;
   T *const k_, *const v_;
   Pair16* const rows_;  // of keys, [key][pairs_]
   T* const aside_;
-  std::int64_t count_ = 0;
+  std::int64_t count_ = 0, value_from_ = 0;
   std::optional<bool> finite_;  // not asked yet
 };
 

@@ -1,0 +1,105 @@
+// Dots and sums of a few rows with rows of a cache beside double, by every instruction set.
+#include "src/kernels/cached_rows.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "tests/kernel_memory.h"
+#include "tests/random.h"
+
+namespace posenc {
+namespace {
+
+class CachedRowsOf : public EveryInstructionSet {};
+INSTANTIATE_TEST_SUITE_P(, CachedRowsOf, testing::ValuesIn(detail::instruction_sets()),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+// A cache [1, 1, keys, width], whose rows end where memory does.
+struct Cache {
+  Memory memory;
+  std::vector<double> numbers;
+  detail::CachedRows rows;
+
+  Cache(DType dtype, std::int64_t keys, std::int64_t width, unsigned seed)
+      : memory(posenc::memory(dtype, MemoryLayout::heads_first, 1, 1, keys, width, seed)),
+        rows{memory.view().data, dtype, memory.view().stride[2]} {
+    for (std::int64_t j = 0; j < keys; ++j)
+      for (std::int64_t c = 0; c < width; ++c)
+        numbers.push_back(memory.view().get(memory.view().offset(0, 0, j) + c));
+  }
+};
+
+void expect_dots(DType dtype, std::int64_t rows, std::int64_t keys, std::int64_t width) {
+  const Cache k(dtype, keys, width, 1), v(dtype, keys, width, 2);
+  const auto q = random<float>(rows * width, 3);
+  std::vector<float> to(static_cast<std::size_t>(rows * (keys + 3)), 7.0f);
+  detail::cached_dots(k.rows, keys, width, q.data(), width, rows, to.data(), keys + 3, &v.rows);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t j = 0; j < keys; ++j) {
+      double sum = 0, size = 0;
+      for (std::int64_t c = 0; c < width; ++c) {
+        const double product = static_cast<double>(q[static_cast<std::size_t>(r * width + c)]) *
+                               k.numbers[static_cast<std::size_t>(j * width + c)];
+        sum += product, size += std::abs(product);
+      }
+      ASSERT_NEAR(static_cast<double>(to[static_cast<std::size_t>(r * (keys + 3) + j)]), sum,
+                  size * 0x1p-20)
+          << name(dtype) << ", " << rows << " rows, " << keys << " keys, " << width << " wide";
+    }
+    ASSERT_EQ(to[static_cast<std::size_t>(r * (keys + 3) + keys)], 7.0f);
+  }
+}
+
+void expect_sums(DType dtype, std::int64_t rows, std::int64_t keys, std::int64_t width) {
+  const Cache v(dtype, keys, width, 2);
+  const auto weights = random<float>(rows * keys, 3), before = random<float>(rows * width, 4);
+  std::vector<float> sums = before;
+  detail::add_cached(v.rows, keys, width, weights.data(), keys, rows, sums.data(), width);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t c = 0; c < width; ++c) {
+      const auto at = static_cast<std::size_t>(r * width + c);
+      double sum = static_cast<double>(before[at]), size = std::abs(sum);
+      for (std::int64_t j = 0; j < keys; ++j) {
+        const double product =
+            static_cast<double>(weights[static_cast<std::size_t>(r * keys + j)]) *
+            v.numbers[static_cast<std::size_t>(j * width + c)];
+        sum += product, size += std::abs(product);
+      }
+      ASSERT_NEAR(static_cast<double>(sums[at]), sum, size * 0x1p-20)
+          << name(dtype) << ", " << rows << " rows, " << keys << " keys, " << width << " wide";
+    }
+  }
+}
+
+TEST_P(CachedRowsOf, EveryDtypeNumberOfRowsAndOfKeysHaveTheirDots) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+    for (std::int64_t rows = 1; rows <= 12; ++rows)
+      for (std::int64_t keys = 1; keys <= 9; ++keys) expect_dots(dtype, rows, keys, 48);
+}
+
+TEST_P(CachedRowsOf, EveryDtypeNumberOfRowsAndOfKeysHaveTheirSums) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+    for (std::int64_t rows = 1; rows <= 12; ++rows)
+      for (std::int64_t keys = 1; keys <= 9; ++keys) expect_sums(dtype, rows, keys, 48);
+}
+
+TEST_P(CachedRowsOf, EveryWidthHasItsDotsAndSums) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    for (std::int64_t width = 16; width <= 272; width += 16) {
+      expect_dots(dtype, 5, 7, width);
+      expect_sums(dtype, 5, 7, width);
+    }
+  }
+}
+
+TEST_P(CachedRowsOf, NoKeysChangeNothing) {
+  const Cache v(DType::bf16, 1, 16, 1);
+  std::vector<float> sums(16, 2.0f);
+  detail::add_cached(v.rows, 0, 16, nullptr, 0, 1, sums.data(), 16);
+  EXPECT_EQ(sums, std::vector<float>(16, 2.0f));
+}
+
+}  // namespace
+}  // namespace posenc
