@@ -68,10 +68,11 @@ struct ProfileTensors {
 
 // How an attention computes.
 struct AttendOptions {
-  // On processors that multiply bfloat16 numbers (AMX, AVX512-BF16, NEON's bfmmla), tensors of bfloat16 are
-  // multiplied as such, several times faster: rotated queries and keys are then rounded once to
-  // bfloat16, and so are the weights that values are multiplied by, by 2^-8 of each at most; see
-  // docs/speed.md. false: in float, as everywhere else. Gradients are always computed in float.
+  // On processors that multiply bfloat16 numbers (AMX, AVX512-BF16, NEON's bfmmla), tensors of
+  // bfloat16 are multiplied as such, several times faster: rotated queries and keys are then
+  // rounded once to bfloat16, and so are the weights that values are multiplied by, by 2^-8 of each
+  // at most; see docs/speed.md. false: in float, as everywhere else. Gradients are always computed
+  // in float.
   bool allow_bfloat16_products = true;
 };
 

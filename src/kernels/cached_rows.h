@@ -1,5 +1,6 @@
 // Products of a few rows of floats with the rows of a cache, read where they lie and once for all
-// of the few: what decoding does. Making floats of 16 bits first would take longer than reading them.
+// of the few: what decoding does. Making floats of 16 bits first would take longer than reading
+// them.
 #pragma once
 
 #include <cstdint>
