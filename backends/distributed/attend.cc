@@ -60,6 +60,7 @@ Expected<void> DistributedText::State::ring(const AttentionInputs& in, const Pla
     POSENC_TRY(keys, positions_of(rank));
     AttentionInputs call = against(in, block, keys);
     call.meanwhile = [this] { ranks.progress(); };
+    call.options.allow_bfloat16_products = false;  // gradients, in float, meet these sums
     const bool first = rank == ranks.rank();
     if (!first) call.sink_logits = {};  // they count once
     if (count == 0) return {};

@@ -232,7 +232,7 @@ _posenc.plan$:
         \doc
 
 _posenc.attend$:
-    def attend(q: Array, k: ArrayLike, v: ArrayLike, plan: Plan | None = None, *, scheme: posenc.values.Value | None = None, position_ids: PositionIds | None = None, key_position_ids: PositionIds | None = None, causal: bool = True, window: int = 0, chunk: int = 0, prefix: int = 0, keep: ArrayLike | Sequence[Any] | None = None, blocks: ArrayLike | Sequence[Any] | None = None, keys: ArrayLike | Sequence[Any] | None = None, sink_logits: ArrayLike | Sequence[float] | None = None, query_profiles: ArrayLike | None = None, key_profiles: ArrayLike | None = None, out: ArrayLike | None = None, layout: str = '', threads: int = 0, reference: bool = False, logits: ArrayLike | None = None, weights: ArrayLike | None = None, remainder: ArrayLike | None = None, log_sums: ArrayLike | None = None) -> Array:
+    def attend(q: Array, k: ArrayLike, v: ArrayLike, plan: Plan | None = None, *, scheme: posenc.values.Value | None = None, position_ids: PositionIds | None = None, key_position_ids: PositionIds | None = None, causal: bool = True, window: int = 0, chunk: int = 0, prefix: int = 0, keep: ArrayLike | Sequence[Any] | None = None, blocks: ArrayLike | Sequence[Any] | None = None, keys: ArrayLike | Sequence[Any] | None = None, sink_logits: ArrayLike | Sequence[float] | None = None, query_profiles: ArrayLike | None = None, key_profiles: ArrayLike | None = None, out: ArrayLike | None = None, layout: str = '', threads: int = 0, reference: bool = False, logits: ArrayLike | None = None, weights: ArrayLike | None = None, remainder: ArrayLike | None = None, log_sums: ArrayLike | None = None, allow_bfloat16_products: bool = True) -> Array:
         \doc
 
 _posenc.attend_backward$:

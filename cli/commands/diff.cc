@@ -217,6 +217,7 @@ Run define_diff(CLI::App& app) {
                  "What these engines make of EXPECTED, or of FOUND beside it "
                  "(vllm,llama.cpp,transformers@4), or all")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("ENGINES");
   app.add_option("--log", options->log,
                  "Instead of FOUND: what an engine or a converter printed (llama.cpp, vLLM, "

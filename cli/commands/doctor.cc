@@ -106,6 +106,7 @@ Run define_doctor(CLI::App& app) {
          "--engine,--engines", options->engines,
          "What runs it (vllm, llama.cpp, transformers@5.12), beside what the evidence tells")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("ENGINES");
   CLI::Option* json =
       app.add_flag("--json", options->json)

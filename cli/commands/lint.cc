@@ -241,6 +241,7 @@ Run define_lint(CLI::App& app) {
                  "Engines it is for (vllm,llama.cpp): what they do otherwise is then an error; "
                  "default: any, and a warning")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("ENGINES");
   app.add_option(
          "--cp", flags->cp,

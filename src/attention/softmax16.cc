@@ -146,7 +146,7 @@ float fold_by_pairs(SoftmaxRow<float>& row, Pair16* pairs, bool keeps) {
 
 #endif
 
-float fold_pairs(SoftmaxRow<float>& row, Pair16* pairs, bool keeps) {
+float fold_pairs(SoftmaxRow<float>& row, Pair16* pairs, [[maybe_unused]] bool keeps) {
 #if POSENC_PAIRS
   if (chosen_products16() != Products16::none) return fold_by_pairs(row, pairs, keeps);
 #endif

@@ -104,6 +104,34 @@ constexpr Row rows[] = {
       "often, from some 8,000 tokens on",
       "pip install -U sglang (0.5.6 or later)", "sgl-project/sglang#13495"},
      [](const Model& model) { return model.family == "deepseek_v32"; }},
+    {{"lmdeploy", "0.4.0", "0.6.0",
+      "TurboMind of 0.5 knows no YaRN (its --rope-scaling-factor is dynamic NTK): texts beyond the "
+      "trained length come out as nonsense",
+      "pip install -U lmdeploy, or another engine", "InternLM/lmdeploy#2235"},
+     [](const Model& model) {
+       return any_rope(model,
+                       [](const Rope& rope) { return std::holds_alternative<Yarn>(rope.scaling); });
+     }},
+    {{"exllamav2", "0.0.20", "0.1.7",
+      "this version knows su and not longrope, as the files say since July 2024: nothing is "
+      "scaled, "
+      "and text is nonsense",
+      "pip install -U exllamav2 (0.1.7 or later)", "turboderp-org/exllamav2#537"},
+     [](const Model& model) {
+       return any_rope(
+           model, [](const Rope& rope) { return std::holds_alternative<LongRope>(rope.scaling); });
+     }},
+    {{"llama.cpp", "b2700", "b3400",
+      "builds before the end of July 2024 know no sliding window for Phi 3: text breaks beyond it "
+      "(2,047 tokens of Phi 3 mini 4k)",
+      "a newer build, and a GGUF converted by it (it has the key phi3.attention.sliding_window)",
+      "ggml-org/llama.cpp#7709"},
+     [](const Model& model) {
+       return model.family == "phi3" &&
+              std::ranges::any_of(model.groups, [](const LayerGroup& group) {
+                return group.window.has_value() && *group.window > 0;
+              });
+     }},
     {{"vllm", "0.4.1", "0.11.1",
       "LongRoPE's lists change in the middle of a text here, at the original length, while cached "
       "keys stay by the short one: what goes on beyond it turns into nonsense",

@@ -369,7 +369,7 @@ std::atomic<const Way*> chosen = nullptr;  // null: not yet
 const Way& way() {
   const Way* now = chosen.load(std::memory_order_relaxed);
   if (now == nullptr) {
-    now = std::ranges::find_if(ways, [](const Way& each) { return each.present(); });
+    now = &*std::ranges::find_if(ways, [](const Way& each) { return each.present(); });
     chosen.store(now, std::memory_order_relaxed);
   }
   return *now;
@@ -397,7 +397,7 @@ std::vector<Products16> products16() {
 Products16 chosen_products16() { return way().products; }
 
 void use_products16(Products16 products) {
-  chosen = std::ranges::find(ways, products, &Way::products);
+  chosen = &*std::ranges::find(ways, products, &Way::products);
 }
 
 void gemm16(const Gemm16& product) { way().multiply(product); }

@@ -452,20 +452,29 @@ void tell_as_asked(const Model& model, const Model& told, std::int64_t length, b
   if (needed && unscaled < model.context)
     consequences += "; the model was trained at " + detail::grouped(unscaled) +
                     ", and reaches its context by a scaling such as this";
-  if (asks && length > 0 && length <= unscaled)
+  const bool unneeded = asks && length > 0 && length <= unscaled;
+  if (unneeded)
     consequences +=
         "; texts of " + detail::grouped(length) + " tokens are within the context, and lose by it";
+  const bool loses_before = asks && needed && as_published;
+  if (loses_before)
+    consequences += "; it acts on every text, and those of up to " + detail::grouped(unscaled) +
+                    " tokens lose by it (tools and chats are short ones)";
   std::erase_if(differ,
                 [](const Finding& one) { return one.code == "amplitude" || one.code == "logits"; });
   for (Finding& one : differ) {
     if (one.code != code) continue;
-    one.severity = needed || as_published ? Severity::note : Severity::warning;
+    one.severity = needed || (as_published && !unneeded) ? Severity::note : Severity::warning;
     one.message =
         (asks ? "as the line asks: " : "no flag asks for it, the engine reads the file so: ") +
         one.message + consequences;
     one.cure.clear();
-    if (one.severity == Severity::warning && asks && length > 0 && length <= unscaled)
+    if (one.severity == Severity::warning && unneeded)
       one.cure = "drop it: the file itself reaches " + detail::grouped(model.context);
+    if (loses_before)
+      one.cure = "leave it out where no text is longer than " + detail::grouped(unscaled) +
+                 "; a factor of 2 reaches " + detail::grouped(2 * recipe->trained) +
+                 " and loses less";
   }
 }
 

@@ -300,6 +300,10 @@ std::string cure_of_reading(const Model& model, const EngineDifferences& differs
       if (const Rope* rope = detail::rope_of(group); rope && group.stack == Stack::text)
         return "write \"rope_theta\": " + number_text(rope->rope_theta) +
                " at the top of the file too";
+  // Qwen 1's growing base and logits, which nobody ported.
+  if (code == "logits" && model.family == "qwen")
+    return "up to seq_length nothing differs; for longer texts run it by its own code "
+           "(transformers 4, trust_remote_code), or take Qwen 1.5 or later, which has neither";
   if (code != "rotary_dim" && code != "pairing") return {};
   const auto newest = find_engine(differs.reading.engine.name);
   if (newest && newest->version != differs.reading.engine.version) {

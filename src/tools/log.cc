@@ -140,7 +140,7 @@ class LogDifferences {
 
   // llama.cpp's divisors are tensors, of which no line tells: a scaling that is made of them is not
   // compared unless a factor comes on top.
-  void scaling(Rope& rope) const {
+  void scaling(Rope& rope) {
     const LogSaid *scale = used("scale_used", "scale"), *factor = positive("factor"),
                   *type = log_.find("type");
     if (!scale && !factor && !type) return;
@@ -155,6 +155,10 @@ class LogDifferences {
     const Yarn* own = std::get_if<Yarn>(&rope.scaling);
     const bool yarn =
         type ? type->text.starts_with("yarn") || type->text.starts_with("YARN") : own != nullptr;
+    if (!yarn && stretched_to(s) && std::holds_alternative<Unscaled>(rope.scaling)) {
+      stretched_by_flags(s);
+      return;
+    }
     if (!yarn) {
       rope.scaling = none || nearly(s, 1) ? Scaling(Unscaled{}) : Scaling(Linear{s});
       return;
@@ -164,6 +168,30 @@ class LogDifferences {
     if (const LogSaid* original = positive("original"); original && original->number < 0x1p50)
       told.original_max_position_embeddings = std::llround(original->number);
     if (told.original_max_position_embeddings > 0) rope.scaling = told;
+  }
+
+  // llama.cpp runs as many tokens more as it divides positions by: somebody asked for both.
+  bool stretched_to(double factor) const {
+    const LogSaid* asked = positive("n_ctx");
+    constexpr double nearly_alike = 0.05;
+    return log_.find("scale_used") && asked && factor > 1 && model_.context > 0 &&
+           std::abs(asked->number / (factor * static_cast<double>(model_.context)) - 1) <
+               nearly_alike;
+  }
+  // Which scaling the flags chose these lines do not tell: "rope scaling = linear" is the file's.
+  void stretched_by_flags(double factor) {
+    if (std::exchange(stretched_, true)) return;
+    findings_.push_back(
+        {.code = "rope_scaling",
+         .severity = Severity::note,
+         .expected = "none",
+         .found = "a factor of " + number_text(factor),
+         .message = "the flags took effect: positions are divided by it for as many times the "
+                    "tokens. Whether linear or by YaRN these lines do not say ('rope scaling = "
+                    "linear' is what the file was trained with): the command line does",
+         .cure = "--rope-scaling yarn, unless the model was trained with linear positions; without "
+                 "either --rope-scale alone is linear",
+         .line = log_.find("scale_used")->line});
   }
 
   // vLLM's own words: a dict for the whole scaling.
@@ -641,7 +669,8 @@ class LogDifferences {
     if (!asked || length > 0) return;
     const double made_for = static_cast<double>(std::max(model_.context, detail::reach(told)));
     if (multiplied_twice(*asked)) return;
-    const bool stretched = log_.remark_of("stretched_by_engine") && asked->number > made_for;
+    const bool stretched =
+        stretched_ || (log_.remark_of("stretched_by_engine") && asked->number > made_for);
     if (made_for > 0 && asked->number > made_for && !stretched)
       findings_.push_back({.code = "beyond_context",
                            .severity = Severity::warning,
@@ -692,6 +721,7 @@ class LogDifferences {
   const Model& model_;
   EngineLog log_;
   std::vector<Finding> findings_;
+  bool stretched_ = false;
   std::int64_t overridden_ = 0;
 };
 

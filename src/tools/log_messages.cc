@@ -118,9 +118,10 @@ constexpr Message messages[] = {
      "pip install -U transformers, ids that begin at 0, none at all, or "
      "attn_implementation='sdpa'"},
     {"object has no attribute 'rope_theta'", "", "transformers_mismatch", error,
-     "code written for transformers 4 reads rope_theta of the configuration, which transformers 5 "
-     "keeps in rope_parameters",
-     "run it with transformers 4.57, or a version of the code that reads rope_parameters"},
+     "code reads rope_theta of a configuration that has none: transformers 5 keeps it in "
+     "rope_parameters, and before 4.33 there was none for Llama",
+     "run it with transformers 4.33 to 4.57 (pip install 'transformers>=4.33,<5'), or a version of "
+     "the code that reads rope_parameters"},
     {"'ModelInfo' object has no attribute 'rope_scaling'", "", "engine_too_old", error,
      "ms-swift of early 2025 looks for the scaling where this kind of model has none, as soon as "
      "--rope_scaling is given",
@@ -146,6 +147,21 @@ constexpr Message messages[] = {
      "as transformers 5 writes it",
      "write rope_theta at the top of the config.json too, with the value that rope_parameters has, "
      "or update the program"},
+    {"assert \"factor\" in rope_scaling", "", "engine_too_old", error,
+     "vLLM before 0.6.2 demands factor of every type that it does not know, and transformers 4.45 "
+     "has made default of Qwen2-VL's mrope while it read the file",
+     "pip install -U vllm (0.6.2 or later); until then rope_type in place of type in the "
+     "config.json's rope_scaling"},
+    {"KeyError: 'factor'", "", "key_missing", error,
+     "code that reads factor of every rope_scaling (FastChat's get_context_length, TGI 2.0.2), and "
+     "a type that has none: longrope or su, mrope, default. The file is right",
+     "update the program, or read .get('factor', 1) where it stops; a file of linear, dynamic or "
+     "yarn wants a factor"},
+    {"KeyError: 'low_freq_factor'", "", "key_missing", error,
+     "code that takes every rope_scaling for llama3's, and a file of another type (longrope of Phi "
+     "3.5, yarn): the program does not know the model's scaling",
+     "another program, or a later version of it: nothing in the file mends it, unless its type is "
+     "llama3, which wants low_freq_factor and high_freq_factor"},
     {"KeyError: 'type'", "", "key_missing", error,
      "code that reads rope_scaling by its old key type, and a file that says rope_type",
      "update the engine; until then type may stand beside rope_type with the same word, where that "
@@ -398,6 +414,27 @@ constexpr Message messages[] = {
      "Unsloth loads a model for more tokens than its file says, and divides positions (linear) "
      "whatever scaling the file has",
      "load it with max_seq_length up to the context, or set the scaling that the model's card has"},
+    {"No position encodings are defined for positions", "but got position ", "table_end", error,
+     "the model's table of positions ends there (CTranslate2 says so): Whisper's decoder has 448 "
+     "rows, which the prompt before, hotwords and the answer share",
+     "a shorter initial_prompt and fewer hotwords, or fewer new tokens; of other models shorter "
+     "texts",
+     "positions >= "},
+    {"assert offset + size <= self.max_len", "", "table_end", error,
+     "the table of positions of WeNet's encoder ends at max_len frames: Whisper's has 1,500, which "
+     "are 30 seconds",
+     "cut the audio into pieces of 30 seconds"},
+    {"size mismatch for freqs_t_", "", "inv_freq_stored", error,
+     "freqs_t_x and freqs_t_y are computed from the grid of patches (14 × 14 at 224 pixels) and "
+     "not learned: a checkpoint of another size holds other ones",
+     "leave them out of the checkpoint, or load it with strict=False: the model makes its own"},
+    {"tokens and the context window is", "prompt is ", "request_too_long", error,
+     "the prompt is longer than the context, and is not read",
+     "a shorter prompt, or a model that is trained for more", "context window is "},
+    {"Context exhausted. Slot", "", "context_full", error,
+     "the context ran full in the middle of the answer, and the slot was given back",
+     "a longer context where the model is trained for it: -c of llama-server, context_size in the "
+     "YAML of LocalAI's model; -c is shared among slots"},
     {"IndexError: index out of range in self", "", "table_end", error,
      "a position or token is beyond its table: models with learned positions take no longer text",
      "truncate to max_position_embeddings: posenc explain FILE says which"},

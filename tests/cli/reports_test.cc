@@ -600,6 +600,31 @@ const Report reports[] = {
      "doctor phi-3.5-mini \"optimum-cli export openvino --model microsoft/Phi-3.5-mini-instruct "
      "out\" --at 8k",
      1, "kept the short list at any length"},
+    {"lm-sys/FastChat#3470", "", "doctor @doctor/fastchat-factor.log", 1, ".get('factor', 1)"},
+    {"b4rtaz/distributed-llama#120", "", "doctor @doctor/distributed-llama-phi.log", 1,
+     "takes every rope_scaling for llama3's"},
+    {"QwenLM/Qwen3-VL#247", "", "doctor @doctor/vllm-assert-factor.log", 1, "0.6.2 or later"},
+    {"SYSTRAN/faster-whisper#1022", "", "doctor @doctor/whisper-448.log", 1,
+     "shorter initial_prompt"},
+    {"ASLP-lab/OSUM#7", "", "doctor @doctor/wenet-max-len.log", 1, "pieces of 30 seconds"},
+    {"kkacsh321/robotf-ai-suite#7", "", "doctor @doctor/localai-exhausted.log", 1, "context_size"},
+    {"nomic-ai/gpt4all#664", "", "doctor @doctor/gpt4all-prompt.log", 1, "2,048 → 9,884"},
+    {"naver-ai/rope-vit#31", "", "doctor @doctor/rope-vit-grid.log", 1,
+     "leave them out of the checkpoint"},
+    {"mit-han-lab/llm-awq#222", "", "doctor @doctor/awq-rope-theta.log", 1, "before 4.33"},
+    {"ggml-org/llama.cpp#10355", "",
+     "doctor qwen2.5-7b 'llama-server -m q.gguf --ctx-size 131072 --rope-scaling yarn "
+     "--rope-scale 4' @doctor/llama-yarn-flags.log",
+     0, "the flags took effect"},
+    {"ggml-org/llama.cpp#7709", "",
+     "doctor phi-3-mini-4k-instruct 'llama-server -m p.gguf -c 4096' --engine llama.cpp@b3015", 1,
+     "no sliding window for Phi 3"},
+    {"InternLM/lmdeploy#2235", "", "doctor qwen2.5-7b-yarn4 --engine lmdeploy@0.5.2", 1,
+     "knows no YaRN"},
+    {"turboderp-org/exllamav2#537", "", "doctor phi-3-mini-128k-instruct --engine exllamav2@0.1.6",
+     1, "knows su and not longrope"},
+    {"vllm-project/vllm#18728", "", "doctor qwen3-8b @doctor/qwen3-yarn.sh", 0,
+     "leave it out where no text is longer than 40,960"},
 };
 
 // "@doctor/a.log" lies in the folder of reports; behind an engine (vllm@0.24.0) stands a version.
