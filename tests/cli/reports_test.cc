@@ -616,8 +616,7 @@ const Report reports[] = {
      "doctor qwen2.5-7b 'llama-server -m q.gguf --ctx-size 131072 --rope-scaling yarn "
      "--rope-scale 4' @doctor/llama-yarn-flags.log",
      0, "the flags took effect"},
-    {"ggml-org/llama.cpp#7709", "",
-     "doctor phi-3-mini-4k-instruct 'llama-server -m p.gguf -c 4096' --engine llama.cpp@b3015", 1,
+    {"ggml-org/llama.cpp#7709", "", "doctor phi-3-mini-4k-instruct @doctor/llama-b3015.log", 1,
      "no sliding window for Phi 3"},
     {"InternLM/lmdeploy#2235", "", "doctor qwen2.5-7b-yarn4 --engine lmdeploy@0.5.2", 1,
      "knows no YaRN"},
