@@ -14,6 +14,7 @@
 #include "src/attention/relative_rows.h"
 #include "src/attention/softmax.h"
 #include "src/kernels/cached_rows.h"
+#include "src/kernels/elements.h"
 #include "src/kernels/gemm.h"
 #include "src/kernels/gemm16.h"
 #include "src/kernels/rotate_checked.h"
@@ -399,8 +400,9 @@ AttendJob::AttendJob(const AttendArguments& arguments, const Plan& with)
           count * in->group() >= short_rows && chosen_products16() != Products16::none &&
           panel_columns<float>() % gemm16_rows == 0;
   // Half as many of wide heads: with their values they stay in the second cache.
-  constexpr Index wide = 512 / static_cast<Index>(sizeof(float));
-  if (!pairs && in->k.shape[3] + in->v.shape[3] > wide) keys /= 2;
+  constexpr Index wide = 512;  // bytes of a key and its value
+  const Index size = computes_in_double(in->q.dtype) ? sizeof(double) : sizeof(float);
+  if (!pairs && (in->k.shape[3] + in->v.shape[3]) * size > wide) keys /= 2;
   const Index rows = pairs ? 2 * block_rows : block_rows;  // products cost less beside the loading
   block = std::min(count, std::max(gemm_rows, rows / in->group()));
   blocks = (count + block - 1) / block;
