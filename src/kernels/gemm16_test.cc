@@ -3,9 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "src/kernels/gemm.h"
@@ -157,6 +161,19 @@ TEST_P(Gemm16, ARowsNaNStaysInIt) {
   product.pair();
   detail::gemm16(product.whole());
   for (std::int64_t r = 0; r < 20; ++r) EXPECT_EQ(std::isnan(product.at(r, 5)), r == 7) << r;
+}
+
+// Linux names what it found when it started.
+TEST(Products16Found, AreThoseThatTheSystemNames) {
+  std::ifstream file("/proc/cpuinfo");
+  const std::string told{std::istreambuf_iterator<char>(file), {}};
+  if (!told.contains("\nflags")) GTEST_SKIP() << "the system names none";
+  const std::vector<Products16> found = detail::products16();
+  EXPECT_EQ(std::ranges::find(found, Products16::pairs) != found.end(),
+            told.contains(" avx512_bf16"));
+  if (std::ranges::find(found, Products16::tiles) != found.end()) {
+    EXPECT_TRUE(told.contains(" amx_bf16"));
+  }
 }
 
 // --- pairs ---------------------------------------------------------------------------------------
