@@ -39,8 +39,8 @@ namespace {
 std::string beside(const AttendRow& row) {
   if (row.what.decode) return fmt::format("{:.2f} rd", row.seconds / row.read_seconds);
   if (row.what.backward) return fmt::format("{:.2f} fw", row.of_forward());
-  if (row.gemm16_seconds > 0) return fmt::format("{:.2f} bf", row.gemm16_ratio());
   if (row.what.long_length > 0) return fmt::format("{:.2f} lg", row.of_long());
+  if (row.gemm16_seconds > 0) return fmt::format("{:.2f} bf", row.gemm16_ratio());
   return "";
 }
 

@@ -21,7 +21,9 @@ struct BenchWanted {
   bool decode = false;
   int threads = 0;
   // One case of one's own, instead of rows of the sweep.
-  bool sized() const { return heads || kv_heads || head_dim || length || position || grid || packed; }
+  bool sized() const {
+    return heads || kv_heads || head_dim || length || position || grid || packed;
+  }
 };
 
 // Errors: an unknown op, dtype or pairing.

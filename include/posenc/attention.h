@@ -107,9 +107,10 @@ struct AttentionInputs {
 // it gives weight to makes its output NaN; of a value whose weight has rounded to 0 the NaN may
 // reach the output or not. The logits stand in blocks, never all at once (online softmax: Milakov
 // 2018, Dao 2022): memory beyond the arguments grows with the length, not with its square, in every
-// dtype and with any angles. Float, bfloat16 and half are computed in float, the rotation's angles
-// in double. The same bits for any number of threads. Which other queries come with a query changes
-// none of its bits either, as long as queries · heads/kv_heads is 12 or more, or less each time.
+// dtype and with any angles. Float, bfloat16 and half are computed in float, but for bfloat16's
+// products (AttendOptions), the rotation's angles in double. The same bits for any number of
+// threads. Which other queries come with a query changes none of its bits either, as long as
+// queries · heads/kv_heads is 12 or more, or less each time.
 //
 // log_sums [batch, heads, queries] of float32 or float64, if given, receives ln Σ e^logit, the
 // sink's included; −∞ where there is none. Attention over some of the keys is merged with that over

@@ -455,8 +455,9 @@ typedef struct posenc_attention {
 } posenc_attention;
 
 /* softmax(logits) v, for any plan, without ever holding all logits at once; out [batch, heads,
-   queries, value_dim]. 16-bit types and float32 are computed in float, float64 in double, the
-   rotation's angles in double. A query that sees no key gives zeros. In WebAssembly it is
+   queries, value_dim]. 16-bit types and float32 are computed in float (bfloat16 multiplied as
+   such where the processor does: docs/speed.md), float64 in double, the rotation's angles in
+   double. A query that sees no key gives zeros. In WebAssembly it is
    posenc_attend_reference, on the caller's thread. Errors: shapes, dtypes or positions that do not
    fit each other, a learned table not given, a distance that a table does not reach. */
 POSENC_API posenc_status posenc_attend(const posenc_plan* plan, const posenc_attention* in,

@@ -104,7 +104,7 @@ constexpr Row rows[] = {
       "often, from some 8,000 tokens on",
       "pip install -U sglang (0.5.6 or later)", "sgl-project/sglang#13495"},
      [](const Model& model) { return model.family == "deepseek_v32"; }},
-    {{"lmdeploy", "0.4.0", "0.6.0",
+    {{"lmdeploy", "0.5.0", "0.6.0",
       "TurboMind of 0.5 knows no YaRN (its --rope-scaling-factor is dynamic NTK): texts beyond the "
       "trained length come out as nonsense",
       "pip install -U lmdeploy, or another engine", "InternLM/lmdeploy#2235"},
@@ -112,11 +112,11 @@ constexpr Row rows[] = {
        return any_rope(model,
                        [](const Rope& rope) { return std::holds_alternative<Yarn>(rope.scaling); });
      }},
-    {{"exllamav2", "0.0.20", "0.1.7",
+    {{"exllamav2", "0.1.6", "0.1.7",
       "this version knows su and not longrope, as the files say since July 2024: nothing is "
       "scaled, "
       "and text is nonsense",
-      "pip install -U exllamav2 (0.1.7 or later)", "turboderp-org/exllamav2#537"},
+      "pip install -U exllamav2", "turboderp-org/exllamav2#537"},
      [](const Model& model) {
        return any_rope(
            model, [](const Rope& rope) { return std::holds_alternative<LongRope>(rope.scaling); });

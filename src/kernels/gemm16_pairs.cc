@@ -27,6 +27,8 @@ HWY_INLINE hn::Vec<Bits> Rounded(const float* x) {
   return RoundedUpperBits(Floats(), hn::LoadU(Floats(), x));
 }
 
+}  // namespace
+
 void PairColumns(const float* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
                  Pair16* to, std::int64_t to_step) {
   const std::int64_t wide = padded(columns);
@@ -57,34 +59,22 @@ void PairRows(const float* x, std::int64_t step, std::int64_t rows, std::int64_t
   }
 }
 
-}  // namespace
-
-// Exported from here, where lambdas and templates end.
-void PairColumnsOf(const float* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
-                   Pair16* to, std::int64_t to_step) {
-  PairColumns(x, step, rows, columns, to, to_step);
-}
-void PairRowsOf(const float* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
-                std::int64_t padded_rows, Pair16* to, std::int64_t to_step) {
-  PairRows(x, step, rows, columns, padded_rows, to, to_step);
-}
-
 }  // namespace posenc::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace posenc::detail {
 
-HWY_EXPORT(PairColumnsOf);
-HWY_EXPORT(PairRowsOf);
+HWY_EXPORT(PairColumns);
+HWY_EXPORT(PairRows);
 
 void pair_columns(const float* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
                   Pair16* to, std::int64_t to_step) {
-  HWY_DYNAMIC_DISPATCH(PairColumnsOf)(x, step, rows, columns, to, to_step);
+  HWY_DYNAMIC_DISPATCH(PairColumns)(x, step, rows, columns, to, to_step);
 }
 void pair_rows(const float* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
                std::int64_t padded_rows, Pair16* to, std::int64_t to_step) {
-  HWY_DYNAMIC_DISPATCH(PairRowsOf)(x, step, rows, columns, padded_rows, to, to_step);
+  HWY_DYNAMIC_DISPATCH(PairRows)(x, step, rows, columns, padded_rows, to, to_step);
 }
 
 }  // namespace posenc::detail

@@ -189,8 +189,8 @@ class LogDifferences {
          .message = "the flags took effect: positions are divided by it for as many times the "
                     "tokens. Whether linear or by YaRN these lines do not say ('rope scaling = "
                     "linear' is what the file was trained with): the command line does",
-         .cure = "--rope-scaling yarn, unless the model was trained with linear positions; without "
-                 "either --rope-scale alone is linear",
+         .cure = "--rope-scaling yarn, unless the model was trained with linear positions: "
+                 "--rope-scale alone is linear",
          .line = log_.find("scale_used")->line});
   }
 

@@ -427,7 +427,9 @@ constexpr Message messages[] = {
     {"size mismatch for freqs_t_", "", "inv_freq_stored", error,
      "freqs_t_x and freqs_t_y are computed from the grid of patches (14 × 14 at 224 pixels) and "
      "not learned: a checkpoint of another size holds other ones",
-     "leave them out of the checkpoint, or load it with strict=False: the model makes its own"},
+     "leave them out of the checkpoint and load the rest with strict=False: the model makes its "
+     "own "
+     "(strict=False alone does not forgive another size)"},
     {"tokens and the context window is", "prompt is ", "request_too_long", error,
      "the prompt is longer than the context, and is not read",
      "a shorter prompt, or a model that is trained for more", "context window is "},
