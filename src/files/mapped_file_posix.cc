@@ -11,6 +11,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <optional>
 
 #include "posenc/files.h"
 
@@ -33,13 +34,15 @@ struct Descriptor {
 // Files up to this size are read at once: a mapping and its first page cost more.
 constexpr std::size_t small = 32 * 1024;
 
-// All of `file`, less where it has been cut short since its size was asked.
-std::size_t read_all(const Descriptor& file, std::byte* to, std::size_t size) {
+// All of `file`, less where it has been cut short since its size was asked; nothing where the disk
+// fails, as errno says.
+std::optional<std::size_t> read_all(const Descriptor& file, std::byte* to, std::size_t size) {
   std::size_t done = 0;
   while (done < size) {
     const ssize_t got = ::read(file.number, to + done, size - done);
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
+    if (got < 0) return std::nullopt;
+    if (got == 0) break;
     done += static_cast<std::size_t>(got);
   }
   return done;
@@ -71,10 +74,10 @@ Expected<MappedFile> MappedFile::open(const std::string& path) {
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size <= small) {
     const auto bytes = std::make_shared_for_overwrite<std::byte[]>(size);
-    const std::size_t there = read_all(file, bytes.get(), size);
-    if (there == 0) return fail(path, "cannot be read", std::strerror(errno), "check the disk");
+    const auto there = read_all(file, bytes.get(), size);
+    if (!there) return fail(path, "cannot be read", std::strerror(errno), "check the disk");
     mapped.mapping_ = bytes;
-    mapped.bytes_ = {bytes.get(), there};
+    mapped.bytes_ = {bytes.get(), *there};
     return mapped;
   }
   void* start = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number, 0);
