@@ -67,12 +67,13 @@ bench: build/release/build.ninja  ## kernels beside the limits of memory, then b
 
 fleet: build/release/build.ninja  ## how many configurations a second `posenc lint` reads (docs/lint.md)
 	@$(call ninja,release,posenc_command)
-	@list=$$(mktemp); one=$$list.one; for file in models/*.json; do tr '\n' ' ' <"$$file"; echo; done >"$$one"; \
-	 for i in $$(seq 400); do cat "$$one"; done >"$$list"; \
-	 for engine in "" "--engine vllm"; do start=$$(date +%s%N); \
-	   $(posenc) lint --from "$$list" --jsonl --threads 1 $$engine >"$$list.out" || [ $$? = 1 ]; end=$$(date +%s%N); \
-	   echo "$$(( $$(wc -l <"$$list") * 1000000000 / (end - start) )) configurations a second on one core $${engine:-against all engines}"; done; \
-	 rm -f "$$list" "$$list.out" "$$one"
+	@work=$$(mktemp -d); for file in models/*.json; do tr '\n' ' ' <"$$file"; echo; done >"$$work/one"; \
+	 for i in $$(seq 400); do cat "$$work/one"; done >"$$work/texts"; \
+	 split -l 1 -a 5 -d --additional-suffix .json "$$work/texts" "$$work/model-"; ls "$$work"/model-* >"$$work/paths"; \
+	 for kind in texts paths; do for engine in "" "--engine vllm"; do start=$$(date +%s%N); \
+	   $(posenc) lint --from "$$work/$$kind" --jsonl --threads 1 $$engine >"$$work/out" || [ $$? = 1 ]; end=$$(date +%s%N); \
+	   echo "$$(( $$(wc -l <"$$work/texts") * 1000000000 / (end - start) )) configurations a second on one core, $$kind, $${engine:-against all engines}"; done; done; \
+	 rm -rf "$$work"
 
 # The venv of `make bench PEERS=1`: torch is the same, and large.
 peers: build/release/build.ninja  ## configurations changed at random, against transformers' own code (fetches torch: 6 GB; COUNT=2000, SEED=1)

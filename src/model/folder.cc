@@ -24,7 +24,9 @@ namespace {
 
 // Only plain files are opened: a pipe or a device would hang.
 Expected<void> check_plain(const std::string& path) {
-  const Entry own = look_at(path), target = look_through(path);
+  const Entry target = look_through(path);
+  if (target.kind == EntryKind::file) return {};
+  const Entry own = look_at(path);
   if (own.kind == EntryKind::missing)
     return fail(path, "cannot be read", words_of_error(own.error), "check the path");
   if (target.kind == EntryKind::missing) {
@@ -36,7 +38,6 @@ Expected<void> check_plain(const std::string& path) {
                 target.circle || target.nothing ? "" : words_of_error(target.error),
                 "mend the link, or give the file itself");
   }
-  if (target.kind == EntryKind::file) return {};
   return fail(path, "must be a regular file",
               target.kind == EntryKind::folder ? "a folder" : "a pipe, socket or device",
               "give the model's folder, or its config.json, params.json or .gguf file");
@@ -181,8 +182,8 @@ Expected<Model> read_model(std::string_view path_or_name) {
                 "'" + std::string(path_or_name.substr(0, 60)) + "'");
   }
   const std::string path(path_or_name);
-  if (detail::exists(path))
-    return detail::is_folder(path) ? detail::read_folder(path) : detail::read_file(path);
+  if (detail::is_folder(path)) return detail::read_folder(path);
+  if (detail::exists(path)) return detail::read_file(path);
   if (const auto folder = detail::hub_snapshot(path)) return detail::read_folder(*folder);
   auto model = detail::read_bundled(path_or_name);
   if (model) return model;
