@@ -151,7 +151,8 @@ if(NOT POSENC_SANITIZE)
   add_test(NAME npm_package COMMAND ${root}/web/ctest.sh package)
   foreach(language IN ITEMS rust go)
     add_test(NAME ${language} COMMAND ${root}/bindings/${language}/test.sh)
-    set_tests_properties(${language} PROPERTIES SKIP_RETURN_CODE 77)
+    # The first time cargo compiles a runtime for WebAssembly.
+    set_tests_properties(${language} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900)
   endforeach()
   # The longest of all, in two parts: they run side by side, and each shows its own panels.
   set(in_a_browser)

@@ -95,7 +95,8 @@ Run define_doctor(CLI::App& app) {
          "Whatever there is: a config.json, params.json, GGUF or folder, a name (in the "
          "hub's local cache, or bundled), a log or traceback, a command line in quotes, a "
          "Modelfile, settings of LM Studio, koboldcpp or tabbyAPI, a trainer's YAML, printed "
-         "inv_freq, pip's list, or - for standard input. The first model is what should run")
+         "inv_freq, pip's list, what you saw in your own words, or - for standard input. The first "
+         "model is what should run")
       ->type_name("EVIDENCE")
       ->required();
   app.add_option("--at,--length", options->at,
@@ -122,7 +123,7 @@ Run define_doctor(CLI::App& app) {
       "  posenc doctor llama-3.1-8b server.log\n"
       "  posenc doctor config.json 'vllm serve M --max-model-len 131072 --hf-overrides …'\n"
       "  posenc doctor config.json model.gguf --engine llama.cpp --at 32k\n"
-      "  posenc doctor qwen3-8b Modelfile\n"
+      "  posenc doctor qwen3-8b 'gibberish after 8k tokens in llama.cpp b4880'\n"
       "  posenc doctor 'vllm serve Qwen/Qwen3-8B --max-model-len 131072'\n"
       "  curl -sL https://huggingface.co/OWNER/NAME/resolve/main/config.json | posenc doctor -");
   return [options, &app]() -> Expected<int> {

@@ -21,11 +21,13 @@ enum class ExhibitKind {
   training,   // YAML, TOML or command line of a trainer
   inv_freq,   // frequencies as numbers in a text
   versions,   // of engines, as pip lists them; `text` is "vllm@0.19.1, transformers@5.3.0"
+  symptom,    // what somebody saw, in words: "gibberish after 4k tokens in ollama"
   unusable,   // `as` says why, and what to give instead
 };
 constexpr std::string_view name(ExhibitKind kind) {
   constexpr std::string_view names[] = {"model",    "command",  "log",      "modelfile",
-                                        "training", "inv_freq", "versions", "unusable"};
+                                        "training", "inv_freq", "versions", "symptom",
+                                        "unusable"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -41,7 +43,7 @@ struct Exhibit {
 Exhibit model_exhibit(std::string name, Model model);
 Exhibit unusable_exhibit(std::string name, const Error& error);
 // Tells by its content what a text is: JSON or a GGUF of a model, a command line, a log, a
-// Modelfile, a trainer's settings, numbers, versions.
+// Modelfile, a trainer's settings, numbers, versions, or a complaint in words.
 Exhibit text_exhibit(std::string name, std::string text);
 // What stands behind a path, a bundled name or a command line: one exhibit; of an adapter's folder,
 // which has no configuration of its own, one for each file of its trainer's settings. What cannot

@@ -112,6 +112,16 @@ constexpr Row rows[] = {
        return any_rope(model,
                        [](const Rope& rope) { return std::holds_alternative<Yarn>(rope.scaling); });
      }},
+    {{"tgi", "1.0.0", "1.0.1",
+      "dynamic scaling of this version also divides positions by the factor: texts come out worse "
+      "at any length (--rope-scaling dynamic and rope_scaling of the file alike)",
+      "update TGI, or leave --rope-scaling and --rope-factor out",
+      "huggingface/text-generation-inference#816"},
+     [](const Model& model) {
+       return any_rope(model, [](const Rope& rope) {
+         return std::holds_alternative<DynamicNtk>(rope.scaling);
+       });
+     }},
     {{"exllamav2", "0.1.6", "0.1.7",
       "this version knows su and not longrope, as the files say since July 2024: nothing is "
       "scaled, "

@@ -17,8 +17,6 @@
 namespace posenc::detail {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 // Whether a part of a name says how the weights are packed: "q4_k_m", "iq4_xs", "4bit", "exl3".
 bool is_packing(std::string_view part) {
   if (contains_word("json hf gguf awq gptq bf16 f16 fp16 f32 fp8 int8 int4 mlx ud bnb w4a16 w8a8 "
@@ -35,6 +33,21 @@ bool is_packing(std::string_view part) {
 
 // Whether it says how the model was tuned, which seldom moves a position.
 bool is_tuning(std::string_view part) { return contains_word("instruct chat it pt base", part); }
+
+// Whether texts are at the same positions in both: so many tokens, the same windows and schemes.
+bool place_texts_alike(const Model& a, const Model& b) {
+  const auto of_text = [](const Model& model) {
+    std::vector<const LayerGroup*> groups;
+    for (const LayerGroup& group : model.groups)
+      if (!is_tower(group.stack)) groups.push_back(&group);
+    return groups;
+  };
+  return a.context == b.context &&
+         std::ranges::equal(of_text(a), of_text(b),
+                            [](const LayerGroup* one, const LayerGroup* other) {
+                              return one->window == other->window && one->schemes == other->schemes;
+                            });
+}
 
 // Letters, digits and the dots of numbers (opt-1.3b is not opt-13b; 3_1 is 3.1), without owner and
 // packing, and where it is asked without tuning.
@@ -82,6 +95,34 @@ std::vector<std::string> begin_alike(const std::string& name) {
   for (const auto& [own, known] : by_plain(true))
     if (own.starts_with(asked) || asked.starts_with(own)) alike.emplace_back(known);
   return alike;
+}
+
+// "7b", "1.5B", "8x7b", "distill": what makes another model of a name before it.
+bool is_size(std::string_view word) {
+  const std::string small = small_letters(word);
+  return small.starts_with("distill") || (small.size() > 1 && is_digit(small.front()) &&
+                                          (small.ends_with('b') || small.contains("b-")));
+}
+
+// What several models of one name have in common, as far as texts go: "llama-3.1" of 8, 70 and
+// 405 billion. Nothing: their positions are not the same.
+std::optional<std::string_view> shared_name(std::string_view name) {
+  const std::string asked = plain(name, false);
+  std::optional<std::string_view> first;
+  std::optional<Model> model_of_first;
+  std::size_t count = 0;
+  constexpr std::size_t most = 12;
+  for (auto at = by_plain(false).lower_bound(asked);
+       at != by_plain(false).end() && at->first.starts_with(asked); ++at) {
+    const char next = at->first.size() > asked.size() ? at->first[asked.size()] : ' ';
+    // llama3.1 is not llama3, and a size stands behind a name: llama3.1 + 8b.
+    if (next == '.' || !is_size(std::string_view(at->first).substr(asked.size()))) continue;
+    auto model = read_bundled(at->second);
+    if (!model || ++count > most) return std::nullopt;
+    if (first && !place_texts_alike(*model_of_first, *model)) return std::nullopt;
+    if (!first) first = at->second, model_of_first = *std::move(model);
+  }
+  return first;
 }
 
 // Whether what follows such a word is a model: a Modelfile's line, a flag, a key of settings.
@@ -142,6 +183,40 @@ std::optional<Named> model_named_in(std::string_view text) {
       if (const auto known = name_like(asked + "-instruct"))
         return Named{word, std::string(*known)};
     if (const auto known = name_like(asked)) return Named{word, std::string(*known)};
+  }
+  return std::nullopt;
+}
+
+std::optional<Named> model_in_prose(std::string_view text) {
+  constexpr std::string_view between = " \t\r\n\"'`=,;:()[]{}!?*", around = ".-_";
+  constexpr std::size_t longest = 5, most_words = 2000;
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < text.size() && words.size() < most_words;) {
+    const std::size_t first = text.find_first_not_of(between, at);
+    if (first == text.npos) break;
+    at = std::min(text.find_first_of(between, first), text.size());
+    std::string word(text.substr(first, at - first));
+    while (word.size() > 1 && around.contains(word.back())) word.pop_back();
+    words.push_back(std::move(word));
+  }
+  // Of several the first, and of that as many words as are one name.
+  for (std::size_t first = 0; first < words.size(); ++first) {
+    const std::string& word = words[first];
+    for (std::size_t count = std::min(longest, words.size() - first); count > 0; --count) {
+      std::string name = word;
+      for (std::size_t n = 1; n < count; ++n) name += "-" + words[first + n];
+      const bool sized = first + count < words.size() && is_size(words[first + count]);
+      if (sized || name.size() < 5 || name.size() > 80 || !std::ranges::any_of(name, is_digit))
+        continue;
+      const auto known = name_like(name);
+      if (const auto found = known ? known : shared_name(name))
+        return Named{name, std::string(*found)};
+    }
+    if (const auto folder = word.contains('/') ? hub_snapshot(word) : std::nullopt)
+      return Named{word, *folder};
+    // A model that nobody here knows is the one that is spoken of, whatever others follow.
+    if (word.contains('-') && is_size(std::string_view(word).substr(word.rfind('-') + 1)))
+      return std::nullopt;
   }
   return std::nullopt;
 }

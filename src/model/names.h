@@ -24,6 +24,10 @@ struct Named {
 };
 std::optional<Named> model_named_in(std::string_view text);
 
+// The same of sentences, where a name stands without its owner and in words of its own: "Llama 3.1
+// 8B". Of a name that several sizes share (Llama 3.1) one stands for all if their positions agree.
+std::optional<Named> model_in_prose(std::string_view text);
+
 // What to do about a name that is nothing: the nearest names, or for an address the line that
 // fetches it.
 std::string name_cure(const std::string& name);

@@ -55,6 +55,22 @@ TEST(Names, ALineNamesItsModelBehindAFlagInAFolderOrByItsOwner) {
   EXPECT_EQ(named("a server for Qwen3-32B, see https://example.org/Qwen/Qwen3-32B"), "nothing");
 }
 
+TEST(Names, SentencesNameAModelWithoutItsOwner) {
+  const auto meant = [](const char* words) {
+    const auto found = detail::model_in_prose(words);
+    return found ? found->is : "nothing";
+  };
+  EXPECT_EQ(meant("Llama 3.1 8B gives nonsense"), "llama-3.1-8b");
+  EXPECT_EQ(meant("`meta-llama/Meta-Llama-3-8B-Instruct` is gibberish"), "llama-3-8b-instruct");
+  EXPECT_EQ(meant("Phi-3-mini-4k breaks"), "phi-3-mini-4k-instruct");
+  // Of sizes that one name has in common, where their positions are the same.
+  EXPECT_TRUE(meant("Llama 2 forgets").starts_with("llama-2-"));
+  EXPECT_EQ(meant("Gemma 3 is garbage"), "nothing");
+  // Another size, and a model that nobody here knows.
+  EXPECT_EQ(meant("deepseek-r1:7b loops"), "nothing");
+  EXPECT_EQ(meant("Nobodys-Model-51B fails, unlike Llama 3.1 8B"), "nothing");
+}
+
 TEST(Names, ADraftIsNotTheModel) {
   EXPECT_EQ(named("llama-server -md Qwen3-0.6B-Q8_0.gguf -m Qwen3-32B-Q8_0.gguf"), "qwen3-32b");
   EXPECT_EQ(named("sglang --speculative-draft-model-path lmsys/Qwen3-0.6B"), "nothing");

@@ -45,8 +45,11 @@ class Doctor {
       if (one.kind == ExhibitKind::unusable) one.used = false;
       if (one.kind == ExhibitKind::command) commands_.push_back(&one);
       runs_ |= one.kind == ExhibitKind::command || one.kind == ExhibitKind::training;
+      if (one.kind == ExhibitKind::symptom) symptom_ = detail::symptom_of(one.text);
+      if (one.kind == ExhibitKind::log && !symptom_) symptom_ = detail::symptom_in_log(one.text);
     }
     engines_ = options_.engines;
+    if (symptom_) of_words();
     for (const Exhibit& one : out_.evidence)
       if (one.kind == ExhibitKind::versions)
         for (const auto word : std::views::split(one.text, std::string_view(", ")))
@@ -59,12 +62,50 @@ class Doctor {
     for (Exhibit& one : out_.evidence)
       if (&one != intent_) of_run(one);
     order();
-    detail::give_verdict(out_, intent_, !engines_.empty());
+    detail::give_verdict(out_, intent_, !engines_.empty(), explained());
     return std::move(out_);
   }
 
  private:
   const Model& intent() const { return *intent_->model; }
+
+  // Engines that the words name, and the length that they are about, where nothing else says one.
+  void of_words() {
+    for (const std::string& one : symptom_->engines) {
+      const auto same = std::ranges::find_if(engines_, [&](const std::string& other) {
+        return other.substr(0, other.find('@')) == one.substr(0, one.find('@'));
+      });
+      if (same == engines_.end())
+        engines_.push_back(one);
+      else if (!same->contains('@'))
+        *same = one;
+    }
+    const bool logged = std::ranges::any_of(
+        out_.evidence, [](const Exhibit& one) { return one.kind == ExhibitKind::log; });
+    if (options_.length > 0 || runs_ || logged || !intent_) return;
+    if (symptom_->length > 0)
+      options_.length = symptom_->length;
+    else if (10 * symptom_->from > 9 * reached())
+      options_.length = std::max(symptom_->from, reached()) + 1;
+    out_.length = options_.length;
+  }
+
+  // What the words say themselves, and the finding that begins where they do.
+  void judge_words() {
+    for (Diagnosed& one : out_.findings)
+      if (detail::begins_where_seen(one.finding, *symptom_, options_.length)) {
+        one.finding.severity = std::min(one.finding.severity, Severity::warning);
+        where_seen_ = one.finding.code;
+        break;
+      }
+    if (!where_seen_.empty()) return;
+    for (Finding& one : detail::judge_symptom(*symptom_, intent_ ? &intent() : nullptr, engines_))
+      add(std::move(one), "", "", "", std::string(detail::told_by_words));
+  }
+
+  bool explained() const {
+    return !where_seen_.empty() && out_.findings.front().finding.code == where_seen_;
+  }
 
   // Of a program that has no profile its log can be read all the same.
   Expected<void> engines_without_profile() {
@@ -304,6 +345,9 @@ class Doctor {
       case ExhibitKind::versions:
         if (!intent_) need_model(one);
         return;
+      case ExhibitKind::symptom:
+        if (!intent_) need_model(one);
+        return;
       case ExhibitKind::unusable: return of_unknown_program(one);
     }
   }
@@ -539,6 +583,10 @@ class Doctor {
                     detail::served_shorter(intent(), one.text, read->length, options_.length));
     }
     detail::removed_later(*found, read->reading.engine.name, engines_);
+    // Of what the line makes of the model.
+    for (Diagnosed& fault : detail::faults_of(read->reading.model, engines_))
+      if (fault.engine == read->reading.engine.name)
+        add(std::move(fault.finding), "command", fault.engine, fault.version, fault.sure);
     add_all(*std::move(found), "command", read->reading, "by the engine's profile");
   }
 
@@ -627,6 +675,9 @@ class Doctor {
            .cure = "sample_packing: false, or a trainer and kernels that say they pack for " +
                    intent().family},
           one.name, "", "", "likely");
+    if (told && told->of_unsloth && told->length <= intent().context)
+      for (Finding& finding : detail::known_of_program("unsloth", intent(), told->length))
+        add(std::move(finding), one.name, "", "", "by reports");
     auto found = adapter_differences(intent(), one.text);
     if (!found) return cannot(one, found.error());
     add_all(*std::move(found), one.name, {}, "computed");
@@ -681,15 +732,19 @@ class Doctor {
     const auto late = [&](const Diagnosed& one) {
       return out_.length > 0 && one.finding.position && *one.finding.position >= out_.length;
     };
+    if (symptom_) judge_words();
     std::ranges::stable_sort(out_.findings, {}, [&](const Diagnosed& one) {
       // What happened comes before what may happen.
       const bool happened = one.sure == "told by the log";
-      return std::tuple(one.finding.severity, late(one), !happened,
+      const bool seen = !where_seen_.empty() && one.finding.code == where_seen_;
+      return std::tuple(!seen, one.finding.severity, late(one), !happened,
                         one.finding.position.value_or(0));
     });
   }
 
-  const DoctorOptions& options_;
+  DoctorOptions options_;
+  std::optional<detail::Symptom> symptom_;
+  std::string where_seen_;  // the code of the finding that begins where somebody saw it
   Exhibit* intent_ = nullptr;
   std::vector<const Exhibit*> commands_;
   std::vector<std::string> engines_;
@@ -703,7 +758,8 @@ void add_named_model(std::vector<Exhibit>& evidence) {
   for (const Exhibit& one : evidence)
     if (one.model) return;
   for (const Exhibit& one : evidence) {
-    const auto named = detail::model_named_in(one.text);
+    const auto named = one.kind == ExhibitKind::symptom ? detail::model_in_prose(one.text)
+                                                        : detail::model_named_in(one.text);
     if (!named) continue;
     Expected<Model> model = read_model(named->is);
     if (!model) continue;

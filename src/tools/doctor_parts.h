@@ -10,6 +10,7 @@
 
 #include "posenc/doctor.h"
 #include "posenc/engines.h"
+#include "src/tools/symptom.h"
 
 namespace posenc::detail {
 
@@ -34,6 +35,8 @@ std::optional<Finding> printed_positions(std::string_view text);
 // what an older transformers beneath would read. Their `where` is empty.
 std::vector<Diagnosed> told_by_versions(const Model& model, std::span<const Exhibit> evidence,
                                         std::span<const std::string> engines, std::int64_t length);
+// Faults that are known of these versions ("vllm@0.9.1") where they run the model.
+std::vector<Diagnosed> faults_of(const Model& model, std::span<const std::string> versions);
 // A flag that a newer version of the engine lacks, and the one of `engines` has, becomes a note.
 void removed_later(std::vector<Finding>& found, std::string_view engine,
                    std::span<const std::string> engines);
@@ -58,7 +61,18 @@ ModelfileSays read_modelfile(std::string_view text, const Model* model);
 // Whether the configuration of a class that is not read stands there: no other one is wanted then.
 bool with_unread_class(const Diagnosis& diagnosis);
 
-// The sentence above the findings, which are in their order, and what to type next.
-void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine);
+// How sure a finding is that somebody's words alone tell.
+constexpr std::string_view told_by_words = "by what was seen";
+// What what somebody saw says beside the model (null: none is known) and what runs it: numbers of
+// the file, defaults and slips at which it begins. Codes "seen_…" convict nothing.
+std::vector<Finding> judge_symptom(const Symptom& symptom, const Model* model,
+                                   std::span<const std::string> engines);
+// Whether a finding speaks of about as many tokens as those at which it was seen to begin, other
+// than `asked`, the length that it is judged for.
+bool begins_where_seen(const Finding& finding, const Symptom& symptom, std::int64_t asked);
+
+// The sentence above the findings, which are in their order, and what to type next. `explained`:
+// the first finding begins where somebody saw it.
+void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine, bool explained);
 
 }  // namespace posenc::detail

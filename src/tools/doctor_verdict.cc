@@ -22,6 +22,11 @@ const Diagnosed* with(const Diagnosis& out, std::string_view code) {
   return at == out.findings.end() ? nullptr : &*at;
 }
 
+const Finding* by_what_was_seen(const Diagnosis& out) {
+  const auto at = std::ranges::find(out.findings, told_by_words, &Diagnosed::sure);
+  return at == out.findings.end() ? nullptr : &at->finding;
+}
+
 std::string not_used(const Diagnosis& out) {
   std::string names;
   for (const Exhibit& one : out.evidence)
@@ -54,6 +59,8 @@ std::string nothing_wrong(const Diagnosis& out, const std::string& length) {
   if (const Diagnosed* other = with(out, "version_unknown"))
     return verdict + " as far as " + other->engine + " " + other->version +
            " tells, whose profile stands for the version that runs.";
+  if (const Finding* seen = by_what_was_seen(out))
+    return verdict + " in what was given. As you saw it: " + seen->message + ".";
   return verdict + ".";
 }
 
@@ -65,7 +72,7 @@ bool with_unread_class(const Diagnosis& diagnosis) {
   });
 }
 
-void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine) {
+void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine, bool explained) {
   const std::int64_t reached = intent ? std::max(intent->model->context, reach(*intent->model)) : 0;
 
   const std::string length = out.length > 0          ? grouped(out.length)
@@ -79,7 +86,13 @@ void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine) {
     out.verdict = "Compare these with the rule: " + ids->finding.message + ".";
   } else if (nothing && grave == out.findings.end()) {
     out.verdict = "Nothing of this can be used.";
-  } else if (!intent && out.findings.empty()) {
+  } else if (const Finding* seen = by_what_was_seen(out);
+             !intent && seen && grave == out.findings.end()) {
+    out.verdict = "As you saw it: " + seen->message + ".";
+  } else if (const bool compared = std::ranges::any_of(
+                 out.findings,
+                 [](const Diagnosed& one) { return one.finding.code != "program_unknown"; });
+             !intent && !compared) {
     out.verdict = "Without a model's config.json nothing can be compared.";
   } else if (grave == out.findings.end()) {
     out.verdict = nothing_wrong(out, length);
@@ -96,6 +109,7 @@ void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine) {
     else
       out.verdict = std::string(breaks ? "Wrong" : "Look at this") + ": " + message + ".";
   }
+  if (explained) out.verdict += " It begins where you saw it.";
   const bool runs = std::ranges::any_of(out.evidence, [](const Exhibit& one) {
     return one.kind == ExhibitKind::command || one.kind == ExhibitKind::log;
   });

@@ -2,6 +2,7 @@
 // flags that only newer ones lack.
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -97,7 +98,13 @@ std::vector<Diagnosed> told_by_versions(const Model& model, std::span<const Exhi
       all.push_back(std::move(out));
     }
   }
-  for (const std::string& version : versions_in(evidence, engines))
+  std::ranges::move(faults_of(model, versions_in(evidence, engines)), std::back_inserter(all));
+  return all;
+}
+
+std::vector<Diagnosed> faults_of(const Model& model, std::span<const std::string> versions) {
+  std::vector<Diagnosed> all;
+  for (const std::string& version : versions)
     for (const VersionFault& fault : version_faults(model, version)) {
       Diagnosed out{.engine = std::string(fault.engine),
                     .version = version_of(version),

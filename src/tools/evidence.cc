@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "posenc/doctor.h"
+#include "src/core/small_letters.h"
 #include "src/core/trimmed.h"
 #include "src/core/try.h"
 #include "src/explain/text.h"
@@ -19,12 +20,15 @@
 #include "src/tools/programs.h"
 #include "src/tools/roles.h"
 #include "src/tools/serving_settings.h"
+#include "src/tools/symptom.h"
 #include "src/tools/training.h"
 
 namespace posenc {
 namespace {
 
 using detail::grouped;
+using detail::is_digit;
+using detail::is_letter;
 
 bool has_line_with(std::string_view text, std::string_view start) {
   return text.starts_with(start) || text.contains("\n" + std::string(start));
@@ -65,7 +69,8 @@ std::vector<std::string> versions_in(std::string_view text) {
       if (std::ranges::count(version, '.') == 3) version = version.substr(0, version.rfind('.'));
       if (name.empty() || !version.contains('.')) return;
       const std::string id = std::string(name) + "@" + std::string(version);
-      if (find_engine(id) && std::ranges::find(found, id) == found.end()) found.push_back(id);
+      const bool known = find_engine(id) || name == "unsloth";
+      if (known && std::ranges::find(found, id) == found.end()) found.push_back(id);
     };
     // RUN pip install torch "transformers==5.14.1": pins stand anywhere in a line.
     for (std::size_t pin = line.find("=="); pin != line.npos; pin = line.find("==", pin + 2)) {
@@ -240,9 +245,7 @@ std::size_t lone_setting(std::string_view text, std::size_t at) {
   if (sign == line.npos) return at;
   const std::string_view name = detail::trimmed(line.substr(0, sign)),
                          value = detail::trimmed(line.substr(sign + 1));
-  const auto is_of_name = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.';
-  };
+  const auto is_of_name = [](char c) { return is_letter(c) || c == '_' || c == '.'; };
   const bool is_one = !name.empty() && !name.contains("freq") &&
                       std::ranges::all_of(name, is_of_name) && !value.empty() &&
                       value.find_first_not_of("0123456789.eE+-") == value.npos;
@@ -325,6 +328,16 @@ Exhibit text_exhibit(std::string name, std::string text) {
   if (is_modelfile(trimmed)) return as(ExhibitKind::modelfile, "a Modelfile of Ollama");
   const auto log = detail::read_log(text);
   const bool tells = log && log->known > 0;
+  // Words of a person, and no message that a program printed.
+  const bool printed = tells && std::ranges::any_of(log->remarks, [](const Finding& one) {
+                         return one.code != "line_unknown";
+                       });
+  if (const auto symptom = printed || (tells && log->remarks.empty())
+                               ? std::nullopt
+                               : detail::symptom_alone(trimmed))
+    return Exhibit{name == "command" ? "words" : std::move(name), ExhibitKind::symptom,
+                   "what somebody saw: " + detail::symptom_text(*symptom), std::nullopt,
+                   std::move(text)};
   // Of a line that names no trainer the words alone tell, and a log may quote them.
   if (auto training = detail::training_of_line(trimmed);
       training && !(tells && training->trainer.empty())) {
@@ -398,8 +411,6 @@ Exhibit text_exhibit(std::string name, std::string text) {
 
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 struct PrintedNumber {
   std::size_t end;  // behind its digits
   std::optional<double> value;
@@ -446,9 +457,6 @@ Expected<std::vector<double>> read_printed_frequencies(std::string_view text,
   constexpr std::size_t most = 65536;
   std::vector<double> numbers;
   if (resolution) resolution->clear();
-  const auto is_letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-  };
   for (std::size_t i = 0; i < text.size();) {
     if (text[i] == '#' && (i == 0 || text[i - 1] == '\n')) {  // what somebody wrote above them
       i = std::min(text.find('\n', i), text.size());
@@ -460,8 +468,9 @@ Expected<std::vector<double>> read_printed_frequencies(std::string_view text,
       continue;
     }
     const bool begins =
-        is_digit(text[i]) && (i == 0 || !(is_letter(text[i - 1]) || is_digit(text[i - 1]) ||
-                                          text[i - 1] == ':' || text[i - 1] == '.'));
+        is_digit(text[i]) &&
+        (i == 0 || !(is_letter(text[i - 1]) || is_digit(text[i - 1]) || text[i - 1] == '_' ||
+                     text[i - 1] == ':' || text[i - 1] == '.'));
     if (!begins) {
       ++i;
       continue;

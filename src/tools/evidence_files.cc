@@ -87,7 +87,11 @@ std::vector<Exhibit> exhibits_of(const std::string& given) {
       return of_adapter(given);
     return only(of_model(given));
   }
-  if (given.find_first_of(" \n\t") != given.npos) return only(text_exhibit("command", given));
+  // Sentences in Chinese have no blanks, and names of models no such letters.
+  const bool is_sentence =
+      std::ranges::any_of(given, [](char c) { return static_cast<unsigned char>(c) >= 0xe0; });
+  if (is_sentence || given.find_first_of(" \n\t") != given.npos)
+    return only(text_exhibit("command", given));
   return only(of_model(given));
 }
 

@@ -166,13 +166,61 @@ std::optional<Finding> one_list_of_mlc(const Model& model, std::int64_t length) 
   return std::nullopt;
 }
 
+const Rope* first_rope_of_text(const Model& model) {
+  for (const LayerGroup& group : model.groups)
+    if (const Rope* rope = is_tower(group.stack) ? nullptr : rope_of(group); rope && !group.window)
+      return rope;
+  return nullptr;
+}
+
+// Unsloth's rotary of its fast classes had no scaling of Llama 3.1 on newer transformers.
+std::optional<Finding> unscaled_by_unsloth(const Model& model, std::int64_t length) {
+  const Rope* rope = first_rope_of_text(model);
+  const auto* llama3 = rope ? std::get_if<Llama3>(&rope->scaling) : nullptr;
+  if (!llama3) return std::nullopt;
+  const std::int64_t trained = llama3->original_max_position_embeddings;
+  if (length > 0 && length <= trained) return std::nullopt;
+  return Finding{.code = "scaling_lost",
+                 .severity = Severity::warning,
+                 .position = trained,
+                 .expected = scaling_text(rope->scaling),
+                 .found = "none",
+                 .message =
+                     "Unsloth's FastLanguageModel before July 2026 does not read this "
+                     "scaling on newer transformers: texts far beyond " +
+                     grouped(trained) + " (about 29,000 tokens, as reported) fall apart",
+                 .cure =
+                     "pip install -U unsloth (July 2026 or later), or FastModel in place of "
+                     "FastLanguageModel"};
+}
+
+// Code that was written for the base of 2023.
+std::optional<Finding> base_of_gpt_fast(const Model& model) {
+  const Rope* rope = first_rope_of_text(model);
+  constexpr double usual = 10000;
+  if (!rope || rope->rope_theta == usual) return std::nullopt;
+  return Finding{.code = "rope_theta",
+                 .severity = Severity::warning,
+                 .expected = number_text(rope->rope_theta),
+                 .found = number_text(usual),
+                 .message =
+                     "gpt-fast's ModelArgs has rope_base 10000 unless the model's own entry "
+                     "says another: short prompts are answered, and longer ones turn into "
+                     "nonsense",
+                 .cure = "rope_base=" + number_text(rope->rope_theta) +
+                         " in transformer_configs of model.py, or a newer gpt-fast"};
+}
+
 }  // namespace
 
 std::vector<Finding> known_of_program(std::string_view word, const Model& model,
                                       std::int64_t length) {
+  std::optional<Finding> known = word == "mlc_llm" || word == "mlc" ? one_list_of_mlc(model, length)
+                                 : word == "unsloth"  ? unscaled_by_unsloth(model, length)
+                                 : word == "gpt-fast" ? base_of_gpt_fast(model)
+                                                      : std::nullopt;
   std::vector<Finding> found;
-  if (word == "mlc_llm" || word == "mlc")
-    if (auto lists = one_list_of_mlc(model, length)) found.push_back(*std::move(lists));
+  if (known) found.push_back(*std::move(known));
   return found;
 }
 

@@ -1,4 +1,5 @@
 #include "src/tools/printed_settings.h"
+#include "src/core/small_letters.h"
 
 #include <algorithm>
 #include <array>
@@ -11,8 +12,7 @@ namespace {
 constexpr std::size_t largest = std::size_t{1} << 16;
 constexpr int deepest = 32, most_openings = 64;
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_of_name(char c) { return is_letter(c) || c == '_'; }
 
 // Reads a value that stands somewhere in a text, and writes it as JSON.
 class Printed {
@@ -33,7 +33,7 @@ class Printed {
   }
   std::string word() {
     const std::size_t start = at_;
-    while (is_letter(now()) || is_digit(now()) || now() == '.' || (now() == ':' && is_path()))
+    while (is_of_name(now()) || is_digit(now()) || now() == '.' || (now() == ':' && is_path()))
       ++at_;
     return std::string(text_.substr(start, at_ - start));
   }
@@ -52,7 +52,7 @@ class Printed {
     if (c == '[' || c == '(') return ++at_, list(out, c == '[' ? ']' : ')', depth);
     if (c == '"' || c == '\'') return quoted(out);
     if (is_digit(c) || c == '-') return number(out);
-    if (!is_letter(c)) return false;
+    if (!is_of_name(c)) return false;
     return named(out, depth);
   }
 
@@ -84,7 +84,7 @@ class Printed {
   // Whether "key=" stands here.
   bool has_key() const {
     std::size_t at = at_;
-    while (at < text_.size() && (is_letter(text_[at]) || is_digit(text_[at]))) ++at;
+    while (at < text_.size() && (is_of_name(text_[at]) || is_digit(text_[at]))) ++at;
     return at > at_ && at < text_.size() && text_[at] == '=';
   }
 
@@ -95,9 +95,9 @@ class Printed {
       std::string key;
       if (now() == '"' || now() == '\'') {
         if (!quoted(key)) return false;
-      } else if (is_letter(now())) {
+      } else if (is_of_name(now())) {
         const std::size_t start = at_;
-        while (is_letter(now()) || is_digit(now())) ++at_;
+        while (is_of_name(now()) || is_digit(now())) ++at_;
         key = "\"" + std::string(text_.substr(start, at_ - start)) + "\"";
       } else {
         return false;
@@ -188,7 +188,7 @@ std::optional<std::string> printed_settings(std::string_view text) {
     ++openings;
     std::size_t start = at;  // of the name before it
     while (start > 0 && text[start - 1] == ' ') --start;
-    while (start > 0 && (is_letter(text[start - 1]) || is_digit(text[start - 1]))) --start;
+    while (start > 0 && (is_of_name(text[start - 1]) || is_digit(text[start - 1]))) --start;
     auto json = Printed(text, start).object();
     if (!json) continue;
     const auto has = [&](std::string_view name) {

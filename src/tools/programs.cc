@@ -152,6 +152,30 @@ constexpr Program programs[] = {
      .advice = "rope_condense_ratio of the config.json is read by it alone; positions are "
                "otherwise those of transformers: --engine transformers"},
 
+    {.word = "gpt-fast",
+     .title = "gpt-fast",
+     .advice =
+         "its ModelArgs has rope_base 10000 where its table of models or params says no other: "
+         "compare it with rope_theta of the file",
+     .is_package = true},
+    {.word = "llama-cpp-python",
+     .title = "llama-cpp-python",
+     .advice = "llama.cpp within: --engine llama.cpp; n_ctx is 512 unless Llama(…) is told more",
+     .is_package = true},
+    {.word = "langchain",
+     .title = "LangChain",
+     .advice = "n_ctx is of LlamaCpp(…), num_ctx of ChatOllama(…): what runs it decides",
+     .is_package = true},
+    {.word = "gpt4all",
+     .title = "GPT4All",
+     .advice = "2,048 tokens unless the model's settings say more",
+     .is_package = true},
+    {.word = "unsloth",
+     .title = "Unsloth",
+     .advice = "give the script or the settings of the training, whose max_seq_length counts",
+     .trains = true,
+     .is_package = true},
+
     {.word = "swift",
      .title = "ms-swift",
      .advice = file_alone,
@@ -213,6 +237,13 @@ std::string_view program_without_profile(std::string_view name) {
   const auto* const program = std::ranges::find_if(
       programs, [&](const Program& one) { return std::ranges::equal(one.word, name, alike); });
   return program != std::end(programs) && program->engine.empty() ? program->word : "";
+}
+
+std::string_view engine_within(std::string_view word) {
+  const auto* const program = std::ranges::find_if(programs, [&](const Program& one) {
+    return one.word == word && one.beside.empty() && !one.engine.empty();
+  });
+  return program == std::end(programs) ? "" : program->engine;
 }
 
 std::optional<StartedProgram> started_program(std::span<const std::string> words) {

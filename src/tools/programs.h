@@ -32,6 +32,9 @@ struct StartedProgram {
 // "mlc-llm"; "": it is none of them.
 std::string_view program_without_profile(std::string_view name);
 
+// The engine within a program, by its word: "llama.cpp" of "llama-server"; "": no profile.
+std::string_view engine_within(std::string_view word);
+
 // Nothing: no word names one. A value (`--infer_backend vllm`) is none.
 std::optional<StartedProgram> started_program(std::span<const std::string> words);
 

@@ -22,9 +22,7 @@ namespace {
 constexpr std::size_t largest_settings = std::size_t{1} << 20, longest_name = 64,
                       longest_line = 400, most_settings = 64;
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // The words of a name, small: "maxSeqLen", "max_seq_len" and "MAX-SEQ-LEN" are one.
 std::vector<std::string> words_of(std::string_view name) {

@@ -1,0 +1,297 @@
+// What somebody saw beside what was found: which finding begins where it was seen, and where
+// nothing does, which number of the file or habit of the engine stands there.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "posenc/pictures.h"
+#include "src/core/words.h"
+#include "src/explain/text.h"
+#include "src/model/compare.h"
+#include "src/tools/doctor_parts.h"
+#include "src/tools/programs.h"
+#include "src/tools/symptom.h"
+
+namespace posenc::detail {
+namespace {
+
+// Nobody counts tokens while reading: 4k is 4,000 to one and 4,096 to another.
+bool is_near(std::int64_t seen, std::int64_t number) {
+  constexpr double apart = 0.08;
+  return number > 0 && std::abs(static_cast<double>(seen - number)) <=
+                           apart * static_cast<double>(std::max(seen, number));
+}
+
+// Numbers in a text, without the commas that group them.
+bool has_number_near(std::string_view text, std::int64_t seen, std::int64_t asked) {
+  std::int64_t number = 0;
+  std::size_t digits = 0;
+  const auto ends = [&] {
+    const bool near = digits > 2 && digits < 10 && number != asked && is_near(seen, number);
+    number = 0, digits = 0;
+    return near;
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c >= '0' && c <= '9') {
+      if (++digits < 10) number = 10 * number + (c - '0');
+    } else if (!(c == ',' && digits > 0 && i + 1 < text.size() && text[i + 1] != ' ')) {
+      if (ends()) return true;
+    }
+  }
+  return ends();
+}
+
+std::int64_t original_of(const Model& model) {
+  for (const LayerGroup& group : model.groups) {
+    const Rope* rope = is_tower(group.stack) ? nullptr : rope_of(group);
+    if (!rope) continue;
+    const auto original = std::visit(
+        [](const auto& scaling) -> std::int64_t {
+          if constexpr (requires { scaling.original_max_position_embeddings; })
+            return static_cast<std::int64_t>(scaling.original_max_position_embeddings);
+          else
+            return 0;
+        },
+        rope->scaling);
+    if (original > 0) return original;
+  }
+  return 0;
+}
+
+double base_of(const Model& model) {
+  for (const LayerGroup& group : model.groups)
+    if (const Rope* rope = is_tower(group.stack) ? nullptr : rope_of(group); rope && !group.window)
+      return rope->rope_theta;
+  return 0;
+}
+
+// What a program runs where nobody says how many tokens, and what becomes of longer texts.
+struct DefaultContext {
+  std::string_view programs;
+  std::array<std::int64_t, 2> tokens;
+  std::string_view message, cure;
+};
+constexpr DefaultContext default_contexts[] = {
+    {"ollama",
+     {2048, 4096},
+     "Ollama runs 4,096 tokens (older versions 2,048) unless it is told more, and drops the oldest "
+     "ones without a word, whatever the model was made for; machines with much memory have larger "
+     "defaults",
+     "ollama ps shows what runs; OLLAMA_CONTEXT_LENGTH for the server, num_ctx in the request's "
+     "options or in a Modelfile"},
+    {"lmstudio lm-studio lms",
+     {4096, 4096},
+     "LM Studio loads a model with 4,096 tokens unless its settings say more; what is longer loses "
+     "its middle or its beginning",
+     "Context Length in the model's settings, or lms load --context-length"},
+    {"llama-cpp-python langchain",
+     {512, 512},
+     "llama-cpp-python runs n_ctx 512 unless it is told more, whatever the model was made for",
+     "Llama(…, n_ctx=8192), LlamaCpp(…, n_ctx=8192): where the model is loaded, not where it is "
+     "called"},
+    {"gpt4all",
+     {2048, 2048},
+     "GPT4All runs 2,048 tokens unless the model's settings say more; what is longer loses its "
+     "beginning",
+     "Context Length in the model's settings (n_ctx in Python)"},
+};
+
+class Judge {
+ public:
+  Judge(const Symptom& symptom, const Model* model, std::span<const std::string> engines)
+      : symptom_(symptom), model_(model), engines_(engines) {}
+
+  std::vector<Finding> run() && {
+    of_default();
+    of_pictures();
+    if (model_) {
+      of_window();
+      of_scaling();
+      of_base();
+    }
+    of_circumstances();
+    return std::move(found_);
+  }
+
+ private:
+  bool runs(std::string_view engine) const {
+    return std::ranges::any_of(engines_, [&](const std::string& one) {
+      return std::string_view(one).substr(0, one.find('@')) == engine;
+    });
+  }
+
+  void say(std::string_view code, Severity severity, std::string message, std::string cure,
+           std::int64_t position = 0) {
+    Finding one{.code = std::string(code),
+                .severity = severity,
+                .message = std::move(message),
+                .cure = std::move(cure)};
+    if (position > 0) one.position = position;
+    found_.push_back(std::move(one));
+  }
+
+  std::string seen_at() const { return "it was seen from about " + grouped(symptom_.from) + " on"; }
+
+  // What a program runs that nobody tells how much.
+  void of_default() {
+    const bool lost = symptom_.seen == Seen::forgets || symptom_.is(When::in_turns);
+    for (const DefaultContext& one : default_contexts) {
+      if (std::ranges::none_of(split(one.programs),
+                               [&](std::string_view name) { return runs(name); }))
+        continue;
+      const bool near = std::ranges::any_of(
+          one.tokens, [&](std::int64_t tokens) { return is_near(symptom_.from, tokens); });
+      say("context_defaulted", lost || near ? Severity::warning : Severity::note,
+          std::string(one.message), std::string(one.cure));
+      return;
+    }
+  }
+
+  void of_pictures() {
+    const std::optional<PictureSize> of_model = model_ ? trained_size(*model_) : std::nullopt;
+    const std::int64_t most = of_model ? of_model->frames : symptom_.frames_of_model;
+    if (most > 1 && symptom_.frames > most)
+      return say(
+          "frames_beyond", Severity::warning,
+          "the model was trained on videos of " + std::to_string(most) +
+              " frames at most: the pair of channels that turns once in about so many comes "
+              "round again behind them, and the video repeats itself, or stands still",
+          std::to_string(most) +
+              " frames, and pieces that go on from the last one; or RIFLEx, which slows that "
+              "pair (posenc extend TRANSFORMER --to FRAMESxHEIGHTxWIDTH)");
+    if (!of_model ||
+        std::max(symptom_.height, symptom_.width) <= std::max(of_model->height, of_model->width))
+      return;
+    say("size_beyond", Severity::warning,
+        "the model was trained on " + std::to_string(of_model->width) + "×" +
+            std::to_string(of_model->height) + ": rows and columns of " +
+            std::to_string(symptom_.width) + "×" + std::to_string(symptom_.height) +
+            " that lie beyond are positions which it has not seen, and things repeat or fall into "
+            "blocks",
+        "posenc extend MODEL --to " + std::to_string(symptom_.height) + "x" +
+            std::to_string(symptom_.width) +
+            " says what each method changes; or a small picture first, which is enlarged");
+  }
+
+  // A window that an engine does not keep, or a cache that is cut at it.
+  void of_window() {
+    if (symptom_.from == 0) return;
+    for (const LayerGroup& group : model_->groups) {
+      const std::int64_t window = is_tower(group.stack) ? 0 : group.window.value_or(0);
+      if (!is_near(symptom_.from, window) || is_near(symptom_.from, model_->context)) continue;
+      say("seen_at_window", Severity::warning,
+          seen_at() + ", and layers have a window of " + grouped(window) +
+              ": what runs it keeps no window there (a build or a file from before it knew one), "
+              "or drops what the other layers still need",
+          "update the engine, and convert the file anew with it; posenc diff config.json FILE "
+          "shows "
+          "whether the window is in it",
+          symptom_.from);
+      return;
+    }
+  }
+
+  void of_scaling() {
+    const std::int64_t original = original_of(*model_);
+    if (symptom_.from == 0 || !is_near(symptom_.from, original) ||
+        is_near(symptom_.from, model_->context))
+      return;
+    say("seen_at_scaling", Severity::warning,
+        seen_at() + ", and " + grouped(original) +
+            " is what the model was trained for before its scaling: text that breaks right there "
+            "runs without the scaling, or with one that changes in the middle of a text",
+        "posenc diff MODEL --engines all tells who reads it; the engine's log prints what it took "
+        "(posenc doctor MODEL LOG)",
+        symptom_.from);
+  }
+
+  // The commonest slip of a program that somebody wrote: the base stays what it was in 2023.
+  void of_base() {
+    const double base = base_of(*model_);
+    constexpr double usual = 10000;
+    const bool foreign = std::ranges::any_of(engines_, [](const std::string& one) {
+      return !program_without_profile(std::string_view(one).substr(0, one.find('@'))).empty();
+    });
+    const bool garbled = symptom_.seen == Seen::garbled || symptom_.seen == Seen::repeats;
+    const bool early = symptom_.from == 0 ? symptom_.is(When::long_texts)
+                                          : 2 * symptom_.from <= trained_length(*model_);
+    if (!garbled || !early || base <= 2 * usual || !(foreign || engines_.empty())) return;
+    say("seen_at_base", foreign ? Severity::warning : Severity::note,
+        "the file's base is " + number_text(base) +
+            ": a program that keeps 10000, as code of 2023 does, answers short texts and turns "
+            "into "
+            "nonsense after some hundred tokens or a few thousand",
+        "look for rope_theta, rope_base or rotary_base in its settings and code, and write " +
+            number_text(base));
+  }
+
+  void of_circumstances() {
+    struct Row {
+      When when;
+      std::string_view code, message, cure;
+    };
+    constexpr std::array rows = {
+        Row{When::in_batch, "seen_in_batch",
+            "right alone and wrong in a batch: padding moves the positions, where ids are counted "
+            "over it, or tokens see it, where the mask is missing",
+            "padding_side='left' for generation, pass attention_mask, and position_ids of the mask "
+            "(cumsum - 1); posenc check-positions IDS --mask MASK names the mistake"},
+        Row{When::shifted, "seen_after_shift",
+            "when the context is full the engine drops the oldest tokens and moves cached keys; "
+            "layers with a base of their own, latent keys and quantized ones have been moved "
+            "wrongly by several engines",
+            "a context of prompt and answer together, so that nothing is moved (llama.cpp: -c, and "
+            "--no-context-shift)"},
+        Row{When::in_turns, "seen_in_turns",
+            "right at first and wrong in later messages: the context is full, or cached keys stand "
+            "at other positions than the new text takes for granted",
+            "switch the reuse of cached prompts off once and compare; posenc check-positions IDS "
+            "--past N looks at the ids, posenc identify at the cached keys"},
+        Row{When::converted, "seen_after_conversion",
+            "a conversion loses what the target's converter does not know: base, scaling, factor "
+            "of the logits, window",
+            "posenc diff config.json CONVERTED says what was lost"},
+        Row{When::of_answers, "seen_by_answers",
+            "tokens kept for the answer (max_new_tokens) are taken off the context: where they are "
+            "nearly all of it, nothing is left of the prompt, and its beginning is cut off",
+            "an answer of some hundred tokens, or a context of prompt and answer together"},
+        Row{When::at_once, "seen_at_once",
+            "from the first words on: no length and no scaling does that; the pairing of channels "
+            "(neighbours or halves), rows of the weights that were not permuted for it, another "
+            "base, or no fault of position",
+            "posenc identify on q and k before and after the rotation names pairing and base; try "
+            "a "
+            "file that somebody else converted"},
+    };
+    for (const Row& row : rows)
+      if (symptom_.is(row.when))
+        return say(row.code, Severity::note, std::string(row.message), std::string(row.cure));
+  }
+
+  const Symptom& symptom_;
+  const Model* model_;
+  std::span<const std::string> engines_;
+  std::vector<Finding> found_;
+};
+
+}  // namespace
+
+std::vector<Finding> judge_symptom(const Symptom& symptom, const Model* model,
+                                   std::span<const std::string> engines) {
+  return Judge(symptom, model, engines).run();
+}
+
+bool begins_where_seen(const Finding& finding, const Symptom& symptom, std::int64_t asked) {
+  if (symptom.from == 0 || finding.code == "line_unknown" || finding.code == "version_unknown")
+    return false;
+  return (finding.position && is_near(symptom.from, *finding.position)) ||
+         std::ranges::any_of(
+             std::array<std::string_view, 3>{finding.expected, finding.found, finding.message},
+             [&](std::string_view text) { return has_number_near(text, symptom.from, asked); });
+}
+
+}  // namespace posenc::detail

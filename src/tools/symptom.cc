@@ -1,0 +1,415 @@
+#include "src/tools/symptom.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <span>
+
+#include "posenc/engines.h"
+#include "src/core/small_letters.h"
+#include "src/core/trimmed.h"
+#include "src/core/words.h"
+#include "src/explain/text.h"
+#include "src/tools/programs.h"
+
+namespace posenc::detail {
+namespace {
+
+// Words (with * they go on), and what a text contains; | parts these, as Chinese parts no words.
+struct Row {
+  std::string_view words, phrases = {};
+};
+constexpr Row of_seen[] = {
+    {""},
+    {"gib* jib* garbage garbled garbl* nonsens* incoheren* rubbish corrupt* word-salad salad "
+     "meaningless unreadable degenerate* hallucinat* babbl* scrambled gobbledygook mangled mangl* "
+     "unrelated random broken breaks broke !!!* ???* @@@* :::*",
+     "no sense|not make sense|make no sense|乱码|胡言|胡说|崩"},
+    {"repeat* repeti* looping loops loop endless* infinit* stuck ping-pong* pingpong*",
+     "重复|复读|回到第一帧"},
+    {"forget* forgot* remember* amnesia ignores ignored ignoring truncat* blind exceeded exceeding "
+     "overflow*",
+     "not taking|no longer taking|not see|is full|忘记|遗忘|忘了|截断"},
+    {"worse degrad* drop drops dropped lower poor poorly declin* bad badly wrong wrongly "
+     "incorrect* "
+     "inaccura* deteriorat* collaps* fail* terrible lost empty crash*",
+     "not work|n't work|no output|变差|下降|错误|偏移|不准"},
+    {"differ* mismatch* inconsisten* diverge* discrepan*", "不一致|不同"},
+};
+constexpr Row of_when[] = {
+    {"long longer lengthy large", "长文本|长上下文|长度|超过|超长"},
+    {"immediately instantly", "every response|every answer|一开始"},
+    {"batch batches batched batching batch_generate padding padded left-pad* left-padded",
+     "批量|填充"},
+    {"multi-turn multiturn turns follow-up conversation reuse prefix-cach* prefix_cach* history",
+     "earlier messages|previous messages|latest message|few rounds|prefix cach|多轮|第二轮"},
+    {"k-shift", "context shift|context-shift|kv shift|cache shift|slot shift|shifts the slot"},
+    {"convert* conversion", "转换"},
+    {"max_new_tokens max_tokens n_predict", "max new tokens|generated tokens|response length"},
+    {"image images picture pictures photo vision video videos frame frames resolution resolutions "
+     "endframe",
+     "图片|视频|分辨率"},
+};
+
+// Words of small letters, without the signs around them.
+std::vector<std::string_view> words_of(std::string_view text) {
+  constexpr std::string_view between = " \t\r\n,;()[]{}\"'`*|", around = ".:!?<>_~/";
+  std::vector<std::string_view> words;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t first = text.find_first_not_of(between, at);
+    if (first == text.npos) break;
+    at = std::min(text.find_first_of(between, first), text.size());
+    // Chinese stands without blanks beside numbers and names.
+    const auto is_foreign = [](char c) { return static_cast<unsigned char>(c) >= 0x80; };
+    for (std::size_t n = first + 1; n < at; ++n)
+      if (is_foreign(text[n]) != is_foreign(text[n - 1])) at = n;
+    std::string_view word = text.substr(first, at - first);
+    // Signs alone are what such a model writes.
+    if (word.find_first_not_of("!?@") == word.npos) {
+      words.push_back(word);
+      continue;
+    }
+    while (word.size() > 1 && around.contains(word.back())) word.remove_suffix(1);
+    while (word.size() > 1 && around.contains(word.front()) && word.front() != '>')
+      word.remove_prefix(1);
+    words.push_back(word);
+  }
+  return words;
+}
+
+using Text = std::span<const std::string_view>;
+
+bool begins_with_one(std::string_view word, std::string_view stems) {
+  return std::ranges::any_of(split(stems),
+                             [&](std::string_view stem) { return word.starts_with(stem); });
+}
+
+bool is_one(std::string_view word, std::string_view words) {
+  return std::ranges::any_of(split(words), [&](std::string_view one) {
+    return one.ends_with('*') ? word.starts_with(one.substr(0, one.size() - 1)) : word == one;
+  });
+}
+
+bool tells(const Row& row, Text words, std::string_view text) {
+  if (std::ranges::any_of(words, [&](std::string_view word) { return is_one(word, row.words); }))
+    return true;
+  for (std::string_view left = row.phrases; !left.empty();) {
+    const std::size_t end = std::min(left.find('|'), left.size());
+    if (text.contains(left.substr(0, end))) return true;
+    left.remove_prefix(std::min(end + 1, left.size()));
+  }
+  return false;
+}
+
+// Whether a word of `second` stands within so many words behind one of `first`.
+bool followed_by(Text words, std::string_view first, std::string_view second, std::size_t within) {
+  for (std::size_t n = 0; n < words.size(); ++n) {
+    if (!contains_word(first, words[n])) continue;
+    for (std::size_t k = n + 1; k < std::min(words.size(), n + 1 + within); ++k)
+      if (begins_with_one(words[k], second)) return true;
+  }
+  return false;
+}
+
+// A count as people write it: "4096", "4,096" (whose comma parted it), "8k", "32K", "1m".
+struct Count {
+  std::int64_t value = 0;
+  bool thousands = false;  // written with a k or an m
+};
+std::optional<Count> count_of(std::string_view word) {
+  while (!word.empty() && (word.front() == '>' || word.front() == '~' || word.front() == '='))
+    word.remove_prefix(1);
+  const std::size_t digits = std::min(word.find_first_not_of("0123456789."), word.size());
+  if (digits == 0 || digits > 9 || word.front() == '.') return std::nullopt;
+  std::string_view unit = word.substr(digits);
+  if (unit.starts_with('-')) unit.remove_prefix(1);  // 8192-token prompts
+  const std::string_view number = word.substr(0, digits);
+  double value = 0, place = 1;
+  bool point = false;
+  for (const char c : number) {
+    if (c == '.' && point) return std::nullopt;  // a version
+    if (c == '.') {
+      point = true;
+      continue;
+    }
+    value = 10 * value + (c - '0');
+    if (point) place *= 10;
+  }
+  value /= place;
+  const bool thousands = unit == "k" || unit.starts_with("k+") || unit.starts_with("ktok") ||
+                         unit.starts_with("k-") || unit.starts_with("kctx");
+  const bool millions = unit == "m" || unit.starts_with("m-tok");
+  const bool plain = unit.empty() || unit == "+" || unit.starts_with("tok") ||
+                     unit.starts_with("ctx") || unit.starts_with("th");
+  if (!(thousands || millions || (plain && !point))) return std::nullopt;
+  // 4k is 4,096 where it is a power of two, as lengths are.
+  if (thousands) {
+    const auto whole = std::llround(value);
+    const bool power =
+        static_cast<double>(whole) == value && whole > 0 && (whole & (whole - 1)) == 0;
+    value *= power ? 1024 : 1000;
+  }
+  if (millions) value *= 1e6;
+  return Count{std::llround(value), thousands || millions};
+}
+
+bool is_unit(std::string_view word) {
+  return begins_with_one(word, "token context ctx tok window 个token 词元");
+}
+
+bool is_other_unit(std::string_view word) {
+  return begins_with_one(word,
+                         "char word second sec minute min hour gb mb gib mib vram ram layer step "
+                         "epoch time% % param head user request line file page token/s tokens/s "
+                         "tok/s t/s ms message turn image frame fps px pixel step gpu day week try "
+                         "tries attempt dimension dim channel");
+}
+
+// Where it begins, and how long the text is.
+void read_lengths(Text words, Symptom& out) {
+  constexpr std::string_view begins =
+      "after beyond past over exceed exceeds exceeding exceeded above than > >= until up reaches "
+      "reach reaching reached crosses hits hit at around about approximately roughly outside "
+      "passes surpasses from longer larger bigger near close";
+  constexpr std::string_view weak =
+      "until up at around about approximately roughly from than near close";
+  for (std::size_t n = 0; n < words.size(); ++n) {
+    const auto count = count_of(words[n]);
+    if (!count) continue;
+    const std::string_view before = n > 0 ? words[n - 1] : "",
+                           next = n + 1 < words.size() ? words[n + 1] : "";
+    std::int64_t value = count->value;
+    std::size_t behind = n + 1;
+    // "4,096 tokens": the comma parted it.
+    if (!count->thousands && value > 0 && value < 1000 && next.size() == 3 &&
+        std::ranges::all_of(next, is_digit)) {
+      value = 1000 * value + std::llround(std::stod(std::string(next)));
+      behind = n + 2;
+    }
+    const std::string_view unit = behind < words.size() ? words[behind] : "";
+    if (begins_with_one(unit, "frame")) {
+      if (out.frames == 0) out.frames = value;
+      continue;
+    }
+    if (before.starts_with('-') || is_other_unit(unit)) continue;  // a flag's, or of other things
+    const bool counted = is_unit(unit) || words[n].contains("tok") || words[n].contains("ctx");
+    bool told = words[n].starts_with('>'), strong = told;
+    const std::size_t first = n >= 4 ? n - 4 : 0;
+    const auto is_less = [](std::string_view word) {
+      return contains_word("less under below shorter fewer within", word);
+    };
+    const bool within = std::ranges::any_of(words.subspan(first, n - first), is_less);
+    for (const std::string_view sign : {"超过", "超出", "大于", "达到"})
+      strong = strong || before.ends_with(sign);
+    told = told || strong;
+    for (std::size_t k = first; k < n && !within; ++k)
+      if (contains_word(begins, words[k])) {
+        told = true;
+        strong = strong || !contains_word(weak, words[k]);
+      }
+    constexpr std::int64_t least = 100, most = 20'000'000;
+    if (value < least || value > most) continue;
+    if (!counted && !count->thousands && !(strong && value >= 512)) continue;
+    if (within) continue;
+    if (told && (strong || out.seen != Seen::nothing)) {
+      if (out.from == 0) out.from = value;
+    } else if (counted || count->thousands) {
+      out.length = std::max(out.length, value);
+    }
+  }
+}
+
+// 2048x6144, 1920*1080
+void read_sizes(Text words, Symptom& out) {
+  for (const std::string_view word : words) {
+    const std::size_t sign = word.find_first_of("x*");
+    if (sign == word.npos || sign == 0) continue;
+    const auto one = count_of(word.substr(0, sign)), other = count_of(word.substr(sign + 1));
+    if (!one || !other || one->thousands || other->thousands) continue;
+    constexpr std::int64_t least = 100, most = 100'000;
+    if (std::min(one->value, other->value) < least || std::max(one->value, other->value) > most)
+      continue;
+    out.width = one->value, out.height = other->value;
+    return;
+  }
+}
+
+// Makers of videos by name, and the frames of their training.
+void read_makers(Text words, Symptom& out) {
+  struct Maker {
+    std::string_view words;
+    std::int64_t frames;
+  };
+  constexpr Maker makers[] = {
+      {"wan wan2* wanvideo*", 81}, {"hunyuanvideo* hunyuan-video*", 129}, {"cogvideo*", 49}};
+  for (const Maker& one : makers)
+    if (std::ranges::any_of(words, [&](std::string_view word) { return is_one(word, one.words); }))
+      out.frames_of_model = one.frames;
+  // "loops at 201": the number of what else is spoken of.
+  if (out.frames_of_model > 0 && out.frames == 0)
+    for (const std::string_view word : words)
+      if (const auto count = count_of(word); count && !count->thousands &&
+                                             count->value > out.frames_of_model &&
+                                             count->value < 100 * out.frames_of_model)
+        out.frames = count->value;
+}
+
+// "0.6.1" of "v0.6.1" or "0.6.1.post1", "b3015", "3015" behind "build"; "": it is none.
+std::string version_of_word(std::string_view word, bool behind_build) {
+  if (word.size() > 4 && word.front() == 'b' && std::ranges::all_of(word.substr(1), is_digit))
+    return std::string(word);
+  if (behind_build && word.size() >= 4 && std::ranges::all_of(word, is_digit))
+    return "b" + std::string(word);
+  if (word.starts_with('v')) word.remove_prefix(1);
+  std::size_t end = 0, points = 0;
+  while (end < word.size() && (is_digit(word[end]) || (word[end] == '.' && points < 3)))
+    points += word[end++] == '.';
+  std::string_view version = word.substr(0, end);
+  while (version.ends_with('.')) version.remove_suffix(1);
+  return version.contains('.') && !version.starts_with('.') ? std::string(version) : "";
+}
+
+// Engines and programs, each with the version that stands behind its name.
+void read_engines(Text words, Symptom& out) {
+  const std::size_t behind_name = 3;  // "vllm version 0.6.1", "llama.cpp (build 3015)"
+  for (std::size_t n = 0; n < words.size(); ++n) {
+    std::string name(words[n].substr(0, words[n].find_first_of("@=")));
+    if (name == "lm" && n + 1 < words.size() && words[n + 1] == "studio") name = "lmstudio";
+    if (name == "llamacpp") name = "llama.cpp";
+    if (name == "mlx") name = "mlx-lm";
+    if (name == "trt-llm" || name == "tensorrtllm") name = "tensorrt-llm";
+    if (name == "exllama") continue;                      // of 2023, and no version of it is known
+    if (name == "huggingface" || name == "hf") continue;  // where files come from
+    if (const std::string_view within = engine_within(name);
+        !within.empty() && name != "koboldcpp" && name != "lms")
+      name = within;
+    const bool known = name.size() > 2 && is_letter(name.front()) && find_engine(name);
+    if (!known && program_without_profile(name).empty()) continue;
+    std::string id = name;
+    for (std::size_t k = n; k < std::min(words.size(), n + 1 + behind_name); ++k) {
+      const std::string_view word =
+          k == n ? words[n].substr(std::min(words[n].find_last_of("@=") + 1, words[n].size()))
+                 : words[k];
+      if (k == n && word == words[n]) continue;
+      const std::string version = version_of_word(word, k > 0 && words[k - 1] == "build");
+      if (version.empty()) continue;
+      if (known) id += "@" + version;
+      break;
+    }
+    const auto same = std::ranges::find_if(
+        out.engines, [&](const std::string& one) { return one.substr(0, one.find('@')) == name; });
+    if (same == out.engines.end())
+      out.engines.push_back(id);
+    else if (id.size() > same->size())
+      *same = id;
+  }
+  // "works in transformers, and not in vllm"
+  if (out.engines.size() > 1)
+    std::erase_if(out.engines,
+                  [](const std::string& one) { return one.starts_with("transformers"); });
+}
+
+void read_when(Text words, std::string_view text, Symptom& out) {
+  for (std::size_t n = 0; n < std::size(of_when); ++n)
+    if (tells(of_when[n], words, text)) out.when.push_back(static_cast<When>(n));
+  if (text.contains("physical batch") || text.contains("batch size (current"))
+    std::erase(out.when, When::in_batch);
+  constexpr std::string_view right = "fine good well work ok correct normal right perfect";
+  const bool short_right = followed_by(words, "short shorter small brief", right, 5);
+  const bool even_short = followed_by(words, "even", "short simple hi hello", 4) ||
+                          followed_by(words, "any every all", "prompt input question", 1) ||
+                          followed_by(words, "first", "token word", 1);
+  if (short_right && !out.is(When::long_texts)) out.when.push_back(When::long_texts);
+  if (even_short && !short_right && out.from == 0 && !out.is(When::at_once))
+    out.when.push_back(When::at_once);
+  const bool second = followed_by(words, "second 2nd next third later",
+                                  "turn message prompt request question round", 2);
+  if (second && !out.is(When::in_turns)) out.when.push_back(When::in_turns);
+}
+
+// A line of a log that a person wrote: words with hardly a sign between.
+bool is_sentence(std::string_view line) {
+  line = trimmed(line);
+  constexpr std::size_t longest = 1000;
+  if (line.size() < 20 || line.size() > longest) return false;
+  if (line.contains(" = ") || line.contains("::") || line.contains(" | ") || line.contains("INFO"))
+    return false;
+  const auto blanks = std::ranges::count(line, ' ');
+  const auto others = std::ranges::count_if(small_letters(line), [](char c) {
+    return c != ' ' && !is_letter(c) && static_cast<unsigned char>(c) < 128;
+  });
+  return blanks >= 4 && 6 * others < std::ssize(line);
+}
+
+}  // namespace
+
+bool Symptom::is(When one) const { return std::ranges::find(when, one) != when.end(); }
+
+std::optional<Symptom> symptom_of(std::string_view prose) {
+  constexpr std::size_t longest = 16'384;
+  const std::string text = small_letters(prose.substr(0, longest));
+  const std::vector<std::string_view> words = words_of(text);
+  Symptom out;
+  for (std::size_t n = 1; n < std::size(of_seen) && out.seen == Seen::nothing; ++n)
+    if (tells(of_seen[n], words, text)) out.seen = static_cast<Seen>(n);
+  read_lengths(words, out);
+  read_sizes(words, out);
+  if (tells(of_when[static_cast<std::size_t>(When::of_pictures)], words, text))
+    read_makers(words, out);
+  read_engines(words, out);
+  read_when(words, text, out);
+  const bool placed = out.from > 0 || out.length > 0 || out.frames > 0 || out.height > 0;
+  const std::size_t parts = words.size() + (text.size() > words.size() * 12 ? 4 : 0);
+  if (parts < 3 || out.seen == Seen::nothing) return std::nullopt;
+  return placed || !out.when.empty() || !out.engines.empty() || out.seen != Seen::worse
+             ? std::optional(out)
+             : std::nullopt;
+}
+
+std::optional<Symptom> symptom_alone(std::string_view text) {
+  constexpr std::size_t longest = 4000;
+  if (text.size() > longest || text.contains(" --") || text.find_first_of("{}<|\\$") != text.npos)
+    return std::nullopt;
+  // Settings have a word or two in each line.
+  const auto lines = std::ranges::count(trimmed(text), '\n') + 1,
+             blanks = std::ranges::count(text, ' ');
+  if (lines > 1 && blanks < 4 * lines) return std::nullopt;
+  return symptom_of(text);
+}
+
+std::optional<Symptom> symptom_in_log(std::string_view log) {
+  std::string sentences;
+  for (std::size_t lines = 0; !log.empty() && lines < 2000; ++lines) {
+    const std::size_t end = std::min(log.find('\n'), log.size());
+    if (const std::string_view line = log.substr(0, end); is_sentence(line))
+      sentences.append(line).append("\n");
+    log.remove_prefix(std::min(end + 1, log.size()));
+  }
+  return sentences.empty() ? std::nullopt : symptom_of(sentences);
+}
+
+std::string symptom_text(const Symptom& symptom) {
+  constexpr std::string_view seen[] = {
+      "", "garbled", "repeats itself", "forgets, or is cut off", "worse", "other text"};
+  constexpr std::string_view when[] = {"in long texts",
+                                       "from the first words on",
+                                       "in a batch",
+                                       "from the second message on",
+                                       "after a context shift",
+                                       "after a conversion",
+                                       "by the tokens kept for the answer",
+                                       "with pictures"};
+  std::string out(seen[static_cast<std::size_t>(symptom.seen)]);
+  if (symptom.from > 0) out += " from " + grouped(symptom.from) + " tokens on";
+  for (const When one : symptom.when)
+    if (one != When::long_texts || symptom.from == 0)
+      out += ", " + std::string(when[static_cast<std::size_t>(one)]);
+  if (symptom.length > 0) out += ", with " + grouped(symptom.length) + " tokens";
+  if (symptom.frames > 0) out += ", " + grouped(symptom.frames) + " frames";
+  if (symptom.height > 0)
+    out += ", " + std::to_string(symptom.width) + "×" + std::to_string(symptom.height);
+  for (const std::string& engine : symptom.engines) out += ", by " + engine;
+  return out;
+}
+
+}  // namespace posenc::detail

@@ -1,0 +1,47 @@
+// What somebody saw of a model that answers badly, as people write it: "gibberish after 4k tokens
+// in ollama", "right alone, wrong in a batch". Words convict nothing: they say where to look first.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace posenc::detail {
+
+enum class Seen { nothing, garbled, repeats, forgets, worse, differs };
+enum class When {
+  long_texts,  // and short ones are right
+  at_once,     // from the first words on, whatever the text
+  in_batch,    // and alone it is right
+  in_turns,    // from the second message on, or after cached keys were used again
+  shifted,     // after a context shift, which moves cached keys
+  converted,   // after another file was made of it
+  of_answers,  // by how many tokens are kept for the answer
+  of_pictures,
+};
+
+struct Symptom {
+  Seen seen = Seen::nothing;
+  std::vector<When> when = {};
+  std::int64_t from = 0;    // tokens: where it begins; 0: nobody says
+  std::int64_t length = 0;  // tokens that the text has or is to have; 0: nobody says
+  std::int64_t frames = 0, height = 0, width = 0;  // of a video or picture; 0: nobody says
+  std::int64_t frames_of_model = 0;  // that a model which is named was trained on; 0: none is named
+  std::vector<std::string> engines = {};  // "vllm@0.6.1", "ollama"
+
+  bool is(When one) const;
+};
+
+// What one or a few sentences say. Nothing: they do not complain.
+std::optional<Symptom> symptom_of(std::string_view prose);
+// The same of a text that may be another thing: a command line, settings, code.
+std::optional<Symptom> symptom_alone(std::string_view text);
+// The same of the sentences that stand among the lines of a log.
+std::optional<Symptom> symptom_in_log(std::string_view log);
+
+// One line: "garbled from 4,096 tokens on, in a batch, by vllm@0.6.1".
+std::string symptom_text(const Symptom& symptom);
+
+}  // namespace posenc::detail

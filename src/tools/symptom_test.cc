@@ -1,0 +1,154 @@
+// What somebody saw, as people wrote it in reports: where it begins, how, and with what.
+#include "src/tools/symptom.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "posenc/doctor.h"
+
+namespace posenc::detail {
+namespace {
+namespace seen {
+
+Symptom symptom(const char* words) {
+  const auto found = symptom_of(words);
+  EXPECT_TRUE(found) << words;
+  return found.value_or(Symptom{});
+}
+
+TEST(Symptom, BeginsWhereTheNumberBehindItsWordSays) {
+  EXPECT_EQ(symptom("garbage past 4096 tokens").from, 4096);
+  EXPECT_EQ(symptom("it breaks beyond 32k").from, 32768);
+  EXPECT_EQ(symptom("nonsense when the prompt exceeds 8,192 tokens").from, 8192);
+  EXPECT_EQ(symptom("gibberish > 2048").from, 2048);
+  EXPECT_EQ(symptom("unrelated text with prompts longer than ~2000 tokens").from, 2000);
+  EXPECT_EQ(symptom("only works up to about 8k context, after that gibberish").from, 8192);
+  EXPECT_EQ(symptom("输入长度超过4k后输出乱码").from, 4096);
+}
+
+TEST(Symptom, ANumberOfAnotherThingIsNoLength) {
+  EXPECT_EQ(symptom("gibberish after 20 minutes with 8 GB and 3000 requests").from, 0);
+  EXPECT_EQ(symptom("garbage from a 7b model on 4 GPUs, version 0.6.1").from, 0);
+  EXPECT_EQ(symptom("nonsense even if the context is less than 2048 tokens").from, 0);
+  EXPECT_EQ(symptom("garbled above 1600 characters").from, 0);
+}
+
+TEST(Symptom, TheLengthOfATextIsNotWhereItBegins) {
+  const Symptom found = symptom("it forgets the start of a text of 45000 tokens");
+  EXPECT_EQ(found.from, 0);
+  EXPECT_EQ(found.length, 45000);
+}
+
+TEST(Symptom, FramesAndSizesAreOfVideosAndPictures) {
+  EXPECT_EQ(symptom("the video repeats itself at 201 frames").frames, 201);
+  EXPECT_EQ(symptom("Wan 2.2 pingponging beyond 120 frames").frames_of_model, 81);
+  const Symptom picture = symptom("broken image in blocks at 2048x6144");
+  EXPECT_EQ(picture.width, 2048);
+  EXPECT_EQ(picture.height, 6144);
+}
+
+TEST(Symptom, ATextIsTheSameFromTheFirstWordsOnOrOnlyWhereItIsLong) {
+  EXPECT_TRUE(symptom("garbage immediately, even for short prompts").is(When::at_once));
+  EXPECT_TRUE(symptom("short prompts work fine, others are garbage").is(When::long_texts));
+  EXPECT_FALSE(symptom("short prompts work fine, others are garbage").is(When::at_once));
+  EXPECT_TRUE(symptom("right alone, wrong in a batch").is(When::in_batch));
+  EXPECT_TRUE(symptom("the second message gets nonsense").is(When::in_turns));
+  EXPECT_TRUE(symptom("gibberish after context shift").is(When::shifted));
+  EXPECT_FALSE(symptom("garbage, please increase the physical batch size").is(When::in_batch));
+}
+
+TEST(Symptom, EnginesHaveTheVersionsBehindThem) {
+  const auto engine = [](const char* words) {
+    const Symptom found = symptom(words);
+    return found.engines.empty() ? "" : found.engines.front();
+  };
+  EXPECT_EQ(engine("gibberish in vllm 0.6.1"), "vllm@0.6.1");
+  EXPECT_EQ(engine("gibberish with llama.cpp (build 3015)"), "llama.cpp@b3015");
+  EXPECT_EQ(engine("gibberish with llama-server b3015"), "llama.cpp@b3015");
+  EXPECT_EQ(engine("gibberish in LM Studio"), "lmstudio");
+  EXPECT_EQ(engine("works in transformers, nonsense in sglang"), "sglang");
+  EXPECT_EQ(engine("nonsense of a file from huggingface"), "");
+}
+
+TEST(Symptom, OfWhatIsNoComplaintIsNothing) {
+  for (const char* text :
+       {"", "hello", "how long may a prompt be", "print_info: n_ctx_train = 4096",
+        "rope_theta: 500000\nfailed: 1\nstuck: 0"})
+    EXPECT_FALSE(symptom_alone(text)) << text;
+}
+
+TEST(Symptom, SentencesStandAmongTheLinesOfALog) {
+  const auto found = symptom_in_log(
+      "llama_context: n_ctx = 4096\nthe answer turns into gibberish after 2000 tokens or so\n");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->from, 2000);
+  EXPECT_FALSE(symptom_in_log("INFO repeat_penalty = 1.1 garbage collection of 4096 blocks\n"));
+}
+
+Diagnosis told(const char* model, const char* words) {
+  std::vector<Exhibit> evidence;
+  if (model) evidence.push_back(model_exhibit(model, *read_model(model)));
+  evidence.push_back(text_exhibit("command", words));
+  EXPECT_EQ(evidence.back().kind, ExhibitKind::symptom) << words;
+  return diagnose(std::move(evidence)).value_or(Diagnosis{});
+}
+
+bool finds(const Diagnosis& found, std::string_view code) {
+  return std::ranges::any_of(found.findings,
+                             [&](const Diagnosed& one) { return one.finding.code == code; });
+}
+
+TEST(SymptomJudged, AFindingThatBeginsThereComesFirstAndIsSaidToExplain) {
+  const Diagnosis found = told("llama-2-7b", "gibberish after 4k tokens in transformers");
+  EXPECT_EQ(found.findings.front().finding.code, "beyond_context");
+  EXPECT_TRUE(found.verdict.ends_with("It begins where you saw it.")) << found.verdict;
+}
+
+TEST(SymptomJudged, TheLengthThatItIsJudgedForExplainsNothing) {
+  const Diagnosis found = told("llama-3.1-8b", "gibberish beyond 200k tokens");
+  EXPECT_TRUE(finds(found, "beyond_context"));
+  EXPECT_FALSE(found.verdict.contains("where you saw it")) << found.verdict;
+}
+
+TEST(SymptomJudged, AWindowOrATrainedLengthOfTheFileIsNamedWhereItBegins) {
+  EXPECT_TRUE(
+      finds(told("phi-3-mini-4k-instruct", "word salad past 2047 tokens"), "seen_at_window"));
+  EXPECT_TRUE(finds(told("llama-3.1-8b", "nonsense beyond 8k tokens"), "seen_at_scaling"));
+  EXPECT_FALSE(finds(told("llama-3.1-8b", "nonsense beyond 60k tokens"), "seen_at_scaling"));
+}
+
+TEST(SymptomJudged, AnEnginesOwnDefaultIsNamedWhereTextIsForgotten) {
+  const Diagnosis found =
+      told("llama-3.1-8b", "ollama forgets what stands before the latest message");
+  EXPECT_TRUE(finds(found, "context_defaulted"));
+  EXPECT_TRUE(found.verdict.starts_with("Look at this: Ollama runs 4,096")) << found.verdict;
+}
+
+TEST(SymptomJudged, AVersionThatTheWordsNameIsJudged) {
+  EXPECT_TRUE(finds(told("phi-3-mini-4k-instruct", "breaks after 2048 tokens in llama.cpp b3015"),
+                    "version_fault"));
+}
+
+TEST(SymptomJudged, AModelThatTheWordsNameIsRead) {
+  const Diagnosis found = told(nullptr, "Llama 3.1 8B is garbage beyond 200k tokens");
+  EXPECT_EQ(found.evidence.front().kind, ExhibitKind::model);
+  EXPECT_TRUE(finds(found, "beyond_context"));
+}
+
+TEST(SymptomJudged, WordsAloneConvictNothing) {
+  const Diagnosis found = told("llama-3.1-8b", "right alone and wrong in a batch");
+  EXPECT_TRUE(std::ranges::all_of(
+      found.findings, [](const Diagnosed& one) { return one.finding.severity == Severity::note; }));
+  EXPECT_TRUE(found.verdict.contains("As you saw it: right alone")) << found.verdict;
+}
+
+TEST(SymptomJudged, FramesBeyondTheTrainingAreNamedWithoutAFile) {
+  EXPECT_TRUE(
+      finds(told(nullptr, "Wan 2.2 goes back to the first frame beyond 120 frames, it repeats"),
+            "frames_beyond"));
+}
+
+}  // namespace seen
+}  // namespace
+}  // namespace posenc::detail
