@@ -488,6 +488,17 @@ TEST(EngineDifferences, VllmGrowsNeitherBaseNorLogitsOfQwensFirstModels) {
   EXPECT_EQ(found->findings.front().code, "logits");
 }
 
+TEST(EngineDifferences, LogitsThatGrowLaterAreTheSameInAShorterText) {
+  const auto has = [](std::int64_t length) {
+    const auto found = engine_differences(*read_model("qwen-7b"), "vllm", length)->findings;
+    const auto at = std::ranges::find(found, "logits", &Finding::code);
+    return at == found.end() ? -1 : at->position.value_or(0);
+  };
+  EXPECT_EQ(has(6000), -1);
+  EXPECT_EQ(has(8193), 8192);
+  EXPECT_EQ(has(0), 8192);
+}
+
 TEST(EngineDifferences, NothingGrowsThatTheFileHasSwitchedOff) {
   const auto loses = [](const std::string& switches) {
     const auto reading = read_as(read(R"({"model_type": "qwen", "hidden_size": 64,

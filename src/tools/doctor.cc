@@ -170,12 +170,14 @@ class Doctor {
     out_.findings.push_back(std::move(one));
   }
 
-  bool has_learned_rows() const {
+  // Whether layers of text have such a scheme.
+  template <class Kind>
+  bool has() const {
     return intent().context > 0 &&
            std::ranges::any_of(intent().groups, [](const LayerGroup& group) {
              return !is_tower(group.stack) &&
                     std::ranges::any_of(group.schemes, [](const Scheme& scheme) {
-                      return std::holds_alternative<Learned>(scheme);
+                      return std::holds_alternative<Kind>(scheme);
                     });
            });
   }
@@ -192,7 +194,13 @@ class Doctor {
         if (const std::size_t at = finding.cure.find(words); at != finding.cure.npos)
           finding.cure.replace(at + verb.size(), blank.size(), intent_->name);
       }
-    if (has_learned_rows() && finding.cure.contains("posenc extend")) {
+    if (has<Alibi>() && !has<Rope>() && finding.code == "beyond_context")
+      finding.cure =
+          "ALiBi has no scaling, and a raised max_seq_len only lifts the refusal: ask for "
+          "up to " +
+          std::to_string(intent().context) +
+          ", or take a model that was trained, or trained further, on longer texts";
+    if (has<Learned>() && finding.cure.contains("posenc extend")) {
       finding.cure = "ask for up to " + std::to_string(intent().context) +
                      ": its positions are rows of a learned table, which no scaling stretches; a "
                      "longer text wants another model, or rows that are trained anew";
@@ -232,6 +240,8 @@ class Doctor {
       add(std::move(one.finding), intent_->name, one.engine, one.version, std::move(one.sure));
     if (auto unneeded = runs_ ? std::nullopt : detail::scaling_unneeded(intent(), options_.length))
       add(*std::move(unneeded), intent_->name, "", "", "by the model's card");
+    if (auto frames = detail::frames_beyond(intent(), options_.length))
+      add(*std::move(frames), intent_->name, "", "", "by the family's training");
     const bool judged = intent().origin.starts_with("published");
     if (auto raised = judged ? std::nullopt : detail::raised_context(intent()))
       add(*std::move(raised), intent_->name, "", "", "by published files");

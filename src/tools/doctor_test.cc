@@ -442,6 +442,12 @@ TEST(Doctor, AVideoLongerThanThoseOfTheTrainingIsNamed) {
                "frames_beyond"));
 }
 
+TEST(Doctor, AlibiHasNoScalingToAdd) {
+  const Diagnosis found = diagnosed({evidence_of("mpt-7b")}, {.length = 4096});
+  ASSERT_TRUE(found_of(found, "beyond_context"));
+  EXPECT_TRUE(found_of(found, "beyond_context")->cure.starts_with("ALiBi has no scaling"));
+}
+
 TEST(Doctor, AProgramWithoutAProfileIsAskedForNoMoreThanTheModelReaches) {
   const auto beside = [](const char* line) {
     return diagnosed({evidence_of("llama-2-7b"), text_exhibit("line", line)});

@@ -68,6 +68,15 @@ std::optional<Finding> beyond_frames(std::string_view line, std::string_view pro
   return std::nullopt;
 }
 
+std::optional<Finding> beyond_training(const PictureSize& trained, std::string_view name,
+                                       double frames) {
+  if (frames <= static_cast<double>(trained.frames)) return std::nullopt;
+  return too_many_frames("the model", name, trained.frames, frames,
+                         "posenc extend MODEL --to " + number_text(frames) + "x" +
+                             std::to_string(trained.height) + "x" + std::to_string(trained.width) +
+                             " says what RIFLEx and the other methods change");
+}
+
 // A call or settings by which a video's model is asked for more frames than it was trained on.
 std::optional<Finding> frames_of_call(std::string_view text, const Model& model, bool& judged) {
   const std::optional<PictureSize> trained = trained_size(model);
@@ -76,12 +85,7 @@ std::optional<Finding> frames_of_call(std::string_view text, const Model& model,
     const auto frames = number_of_word(text, name);
     if (!frames || *frames < 1 || *frames > 0x1p40) continue;
     judged = true;
-    if (*frames <= static_cast<double>(trained->frames)) return std::nullopt;
-    return too_many_frames("the model", name, trained->frames, *frames,
-                           "posenc extend MODEL --to " + number_text(*frames) + "x" +
-                               std::to_string(trained->height) + "x" +
-                               std::to_string(trained->width) +
-                               " says what RIFLEx and the other methods change");
+    return beyond_training(*trained, name, *frames);
   }
   return std::nullopt;
 }
@@ -212,6 +216,13 @@ std::optional<Finding> base_of_gpt_fast(const Model& model) {
 }
 
 }  // namespace
+
+std::optional<Finding> frames_beyond(const Model& model, std::int64_t frames) {
+  const std::optional<PictureSize> trained = trained_size(model);
+  return trained && trained->frames > 1
+             ? beyond_training(*trained, "num_frames", static_cast<double>(frames))
+             : std::nullopt;
+}
 
 std::vector<Finding> known_of_program(std::string_view word, const Model& model,
                                       std::int64_t length) {

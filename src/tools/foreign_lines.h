@@ -17,6 +17,9 @@ struct ForeignLine {
 // the program is known not to read. Without a model (null) what the line alone says.
 ForeignLine foreign_line(std::string_view line, const Model* model);
 
+// A video of more frames than a diffusion transformer was trained on; 0: nobody says how many.
+std::optional<Finding> frames_beyond(const Model& model, std::int64_t frames);
+
 // What is known of a program that is named alone, by its word in programs.cc, for texts of `length`
 // tokens; 0: nobody says.
 std::vector<Finding> known_of_program(std::string_view word, const Model& model,

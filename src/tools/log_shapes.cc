@@ -125,6 +125,13 @@ bool is_row_of_a_table(std::string_view line) {
   at = line.find("Tensor sizes: [", at);
   const std::vector<double> row = numbers_between(line, at, "[", ']');
   constexpr double shortest_table = 256, special = 4;
+  // PyTorch's words where the rows are added to those of the words.
+  if (line.contains("size of tensor a (") && line.contains("non-singleton dimension 1")) {
+    const auto text = number_after(line, "size of tensor a ("),
+               rows = number_after(line, "tensor b (");
+    constexpr double usual[] = {512, 514};  // of BERT and RoBERTa
+    return text && rows && *text > *rows && std::ranges::find(usual, *rows) != std::end(usual);
+  }
   return texts.size() == 2 && row.size() == 2 && row[0] == 1 && row[1] >= shortest_table &&
          texts[1] > row[1] && std::fmod(row[1], shortest_table) <= special;
 }

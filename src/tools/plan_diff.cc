@@ -426,7 +426,11 @@ class PlanDifferences {
     const bool one_size = made_good || nearly(mine.multiplier, yours.multiplier);
     const bool one_cap = nearly(mine.softcap, yours.softcap);
     if (one_size && one_cap && detail::same_temperature(mine, yours)) return;
-    const double from = std::clamp(std::min(mine.floor, yours.floor), 0.0, 0x1p62);
+    // Logits that do not grow differ from those that do beyond the floor of these alone.
+    const double floor = !mine.has_temperature()    ? yours.floor
+                         : !yours.has_temperature() ? mine.floor
+                                                    : std::min(mine.floor, yours.floor);
+    const double from = std::clamp(floor, 0.0, 0x1p62);
     differ({.code = "logits",
             .position =
                 one_size && one_cap ? std::optional(static_cast<std::int64_t>(from)) : std::nullopt,

@@ -647,6 +647,8 @@ const Report reports[] = {
      "doctor llama-2-7b 'text-generation-launcher --rope-factor 2 --rope-scaling dynamic' "
      "--engine tgi@1.0.0",
      1, "version_fault"},
+    {"mosaicml/llm-foundry#331", "", "doctor mpt-7b --at 4096", 1, "ALiBi has no scaling"},
+    {"FlagOpen/FlagEmbedding#900", "", "doctor @doctor/bge-671.log", 1, "max_seq_length"},
     {"vllm-project/vllm#18728", "", "doctor qwen3-8b @doctor/qwen3-yarn.sh", 0,
      "leave it out where no text is longer than 40,960"},
 };
