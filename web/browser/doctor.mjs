@@ -201,6 +201,15 @@ export async function doctor({ check, open, quiet, url }) {
     const printed = await pasted('inv_freq: tensor([1.0, 0.8, 0.6, 0.5, 0.4])\n')
     assert(/frequencies, as numbers/.test(printed), printed)
   })
+  await check('doctor: what somebody saw is evidence, and in the printed command', async () => {
+    await show(page, '#/doctor?v=1&patient=llama-3.1-8b')
+    await page.locator('.seen input').fill('nonsense beyond 8k tokens in candle')
+    await frame(page)
+    const text = await stage(page)
+    assert(/seen_at_scaling/.test(text), text.slice(0, 600))
+    assert(/posenc doctor llama-3\.1-8b 'nonsense beyond 8k tokens in candle'/.test(text), text.slice(-900))
+    await page.locator('.seen input').fill('')
+  })
   await check('doctor: a broken file is answered with a sentence, and forgotten', async () => {
     const broken = join(folder, 'config.json')
     await page.setInputFiles('main input[type=file]', {

@@ -197,6 +197,9 @@ describe('answers', () => {
     expect(printed).toContain('exhibits_of("server.log")')
     const started = cpp('a.json', { name: '', command: 'vllm serve M --dtype "half"' }, 'vllm', 4096)
     expect(started).toContain('exhibits_of("vllm serve M --dtype \\"half\\"")')
+    expect(commands('a.json', null, 'vllm', 4096, "it isn't right")).toContain(
+      "posenc doctor a.json 'it isn'\\''t right'\n",
+    )
     const twin = { name: 'config.json' }
     expect(commands('config.json', twin, 'vllm', 4096)).toContain('posenc doctor config.json found/config.json\n')
   })

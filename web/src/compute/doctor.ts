@@ -125,9 +125,14 @@ export const quoted = (name: string) =>
   /^[\w.@%+=:,/][\w.@%+=:,/-]*$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`
 // Two files may have one name: the second one's folder tells them apart.
 const second = (name: string, beside: Beside) => (beside?.name === name ? `found/${name}` : (beside?.name ?? ''))
-export function commands(name: string, beside: Beside, engine: string, wanted: number): string {
+// What stands beside the model, as one gives it to posenc: a file or line, and what somebody saw.
+const others = (name: string, beside: Beside, seen: string) =>
+  [beside && (beside.command ?? second(name, beside)), seen].filter(one => one !== null && one !== '') as string[]
+export function commands(name: string, beside: Beside, engine: string, wanted: number, seen = ''): string {
   const a = quoted(name)
-  const against = beside ? ` ${quoted(beside.command ?? second(name, beside))}` : ''
+  const against = others(name, beside, seen)
+    .map(one => ` ${quoted(one)}`)
+    .join('')
   return [
     `posenc doctor ${a}${against}`,
     ...(beside ? [] : [`posenc diff ${a} --engines all`]),
@@ -136,15 +141,13 @@ export function commands(name: string, beside: Beside, engine: string, wanted: n
   ].join('\n')
 }
 // Prints how many findings there are, the largest difference of an angle, and of each option how many pairs are unseen.
-export function cpp(name: string, beside: Beside, engine: string, wanted: number): string {
+export function cpp(name: string, beside: Beside, engine: string, wanted: number, seen = ''): string {
   const text = JSON.stringify
   const count = (list: string) => `std::printf("%zu\\n", ${list}.size());`
-  const more = beside
-    ? [
-        `for (auto& one : posenc::exhibits_of(${text(beside.command ?? second(name, beside))}))`,
-        '  evidence.push_back(one);',
-      ]
-    : []
+  const more = others(name, beside, seen).flatMap(one => [
+    `for (auto& exhibit : posenc::exhibits_of(${text(one)}))`,
+    '  evidence.push_back(exhibit);',
+  ])
   const engines = [
     'for (auto& engine : posenc::engines()) {',
     '  std::string id(engine.name);',
