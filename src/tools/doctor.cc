@@ -46,7 +46,9 @@ class Doctor {
       if (one.kind == ExhibitKind::command) commands_.push_back(&one);
       runs_ |= one.kind == ExhibitKind::command || one.kind == ExhibitKind::training;
       if (one.kind == ExhibitKind::symptom) symptom_ = detail::symptom_of(one.text);
-      if (one.kind == ExhibitKind::log && !symptom_) symptom_ = detail::symptom_in_log(one.text);
+      if (one.kind == ExhibitKind::log && !symptom_)
+        symptom_ = detail::is_of_a_person(one.text) ? detail::symptom_of(one.text)
+                                                    : detail::symptom_in_log(one.text);
     }
     engines_ = options_.engines;
     if (symptom_) of_words();
@@ -83,7 +85,11 @@ class Doctor {
     const bool logged = std::ranges::any_of(
         out_.evidence, [](const Exhibit& one) { return one.kind == ExhibitKind::log; });
     if (options_.length > 0 || runs_ || logged || !intent_) return;
-    if (symptom_->length > 0)
+    // Of a context that was shifted or a batch the length is no matter.
+    const bool by_length = !symptom_->is(detail::When::shifted) &&
+                           !symptom_->is(detail::When::in_batch) &&
+                           !symptom_->is(detail::When::of_answers);
+    if (symptom_->length > 0 && by_length)
       options_.length = symptom_->length;
     else if (10 * symptom_->from > 9 * reached())
       options_.length = std::max(symptom_->from, reached()) + 1;
@@ -99,6 +105,10 @@ class Doctor {
         break;
       }
     if (!where_seen_.empty()) return;
+    // What the line itself does to a text is what somebody saw of it.
+    for (Diagnosed& one : out_.findings)
+      if (one.finding.code == "slots" || one.finding.code == "context_shift")
+        one.finding.severity = std::min(one.finding.severity, Severity::warning);
     for (Finding& one : detail::judge_symptom(*symptom_, intent_ ? &intent() : nullptr, engines_))
       add(std::move(one), "", "", "", std::string(detail::told_by_words));
   }
@@ -182,6 +192,15 @@ class Doctor {
            });
   }
 
+  // Whether the file promises as many tokens as were refused, by a key that the engine passes over.
+  bool reads_less_of_the_file(const Finding& finding) const {
+    const bool two_lengths = std::ranges::any_of(
+        intent().warnings, [](const Warning& one) { return one.code == "lengths_differ"; });
+    std::string asked = finding.expected.empty() ? finding.found : finding.expected;
+    std::erase(asked, ',');
+    return two_lengths && asked == std::to_string(intent().context);
+  }
+
   // Cures name what is there to be named, and the recipe that the model's authors publish.
   void in_their_words(Finding& finding) const {
     if (std::ranges::any_of(commands_,
@@ -204,6 +223,13 @@ class Doctor {
       finding.cure = "ask for up to " + std::to_string(intent().context) +
                      ": its positions are rows of a learned table, which no scaling stretches; a "
                      "longer text wants another model, or rows that are trained anew";
+      return;
+    }
+    if (finding.code == "context_refused" && reads_less_of_the_file(finding)) {
+      finding.cure =
+          "--hf-overrides '{\"max_position_embeddings\": " + std::to_string(intent().context) +
+          "}', or a newer vLLM: the model is made for so many, as another key of the "
+          "file says, and needs no scaling";
       return;
     }
     const detail::Recipe* recipe = detail::recipe_of(intent());
@@ -273,6 +299,32 @@ class Doctor {
 
   static bool is_vllm(const std::string& engine) { return engine.starts_with("vllm"); }
 
+  bool runs_by(std::string_view name) const {
+    return std::ranges::any_of(engines_, [&](const std::string& engine) {
+      return std::string_view(engine).substr(0, engine.find('@')) == name;
+    });
+  }
+
+  // The flag that lifts the length, of the engine that runs it. Somebody who asks has met it.
+  void by_whose_flag(Finding& finding) const {
+    struct Flag {
+      std::string_view engine, words;
+    };
+    constexpr Flag flags[] = {
+        {"vllm", "vLLM: --max-model-len"},
+        {"sglang", "SGLang: --context-length, with SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1"},
+        {"tgi", "TGI: --max-total-tokens and --max-input-tokens"},
+        {"lmdeploy", "LMDeploy: --session-len"},
+        {"llama.cpp", "llama.cpp: -c"}};
+    const std::string_view usual = flags[0].words;
+    const std::size_t at = finding.message.find(usual);
+    const auto* const mine =
+        std::ranges::find_if(flags, [&](const Flag& one) { return runs_by(one.engine); });
+    if (at == finding.message.npos || mine == std::end(flags)) return;
+    finding.message.replace(at, usual.size(), mine->words);
+    if (symptom_) finding.severity = Severity::warning;
+  }
+
   void keep(const std::vector<Finding>& findings) {
     for (const Finding& finding : findings) {
       const bool by_engine = finding.code.starts_with("engine_");
@@ -290,7 +342,8 @@ class Doctor {
       }
       Finding mine = finding;
       if (const detail::Recipe* recipe = detail::recipe_of(intent());
-          recipe && mine.code == "beyond_context")
+          recipe && (mine.code == "beyond_context" ||
+                     (mine.code == "engine_table_end" && options_.length > intent().context)))
         mine.cure = std::string(recipe->source) + " publish YaRN by " +
                     number_text(recipe->factor) + " of " + grouped(recipe->trained) +
                     ": posenc extend " + intent_->name + " --to " +
@@ -299,6 +352,7 @@ class Doctor {
         mine.cure =
             "pip install -U transformers (5.0 or later), where what runs it allows that; or write "
             "rope_theta, and rope_scaling where there is one, at the top of the file too";
+      if (mine.code == "trained_length_kept") by_whose_flag(mine);
       // vLLM serves no more than it; elsewhere it is how such models are published.
       if (mine.code == "sentence_length" && std::ranges::any_of(engines_, is_vllm))
         mine.severity = Severity::warning;
@@ -369,6 +423,12 @@ class Doctor {
       one.kind = ExhibitKind::log;
       one.used = true;
       return add(*std::move(positions), one.name, "", "", "computed");
+    }
+    if (auto option = detail::unknown_option_of_ollama(one.text)) {
+      one.as = "what a client asks Ollama for";
+      one.kind = ExhibitKind::log;
+      one.used = true;
+      return add(*std::move(option), one.name, "ollama", "", "read");
     }
     detail::ForeignLine known = detail::foreign_line(one.text, intent_ ? &intent() : nullptr);
     const bool tells = known.judged || !known.findings.empty();
@@ -768,13 +828,13 @@ void add_named_model(std::vector<Exhibit>& evidence) {
   for (const Exhibit& one : evidence)
     if (one.model) return;
   for (const Exhibit& one : evidence) {
-    const auto named = one.kind == ExhibitKind::symptom ? detail::model_in_prose(one.text)
-                                                        : detail::model_named_in(one.text);
+    const bool words = one.kind == ExhibitKind::symptom || detail::is_of_a_person(one.text);
+    const auto named = words ? detail::model_in_prose(one.text) : detail::model_named_in(one.text);
     if (!named) continue;
     Expected<Model> model = read_model(named->is);
     if (!model) continue;
     Exhibit found = model_exhibit(named->as, *std::move(model));
-    found.as += ", as " + one.name + " names it";
+    found.as += one.name == "words" ? ", as the words name it" : ", as " + one.name + " names it";
     evidence.insert(evidence.begin(), std::move(found));
     return;
   }

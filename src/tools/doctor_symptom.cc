@@ -111,7 +111,9 @@ class Judge {
     if (model_) {
       of_window();
       of_scaling();
+      of_lists();
       of_base();
+      of_three_axes();
     }
     of_circumstances();
     return std::move(found_);
@@ -139,6 +141,7 @@ class Judge {
   // What a program runs that nobody tells how much.
   void of_default() {
     const bool lost = symptom_.seen == Seen::forgets || symptom_.is(When::in_turns);
+    if (symptom_.of_embeddings) return;  // whose context is another
     for (const DefaultContext& one : default_contexts) {
       if (std::ranges::none_of(split(one.programs),
                                [&](std::string_view name) { return runs(name); }))
@@ -209,6 +212,43 @@ class Judge {
         symptom_.from);
   }
 
+  // LongRoPE's lists change where a text crosses the trained length.
+  void of_lists() {
+    const bool has_lists = std::ranges::any_of(model_->groups, [](const LayerGroup& group) {
+      const Rope* rope = is_tower(group.stack) ? nullptr : rope_of(group);
+      return rope && std::holds_alternative<LongRope>(rope->scaling);
+    });
+    const bool garbled = symptom_.seen == Seen::garbled || symptom_.seen == Seen::repeats;
+    const std::int64_t original = original_of(*model_);
+    if (!has_lists || !garbled || symptom_.is(When::at_once) || is_near(symptom_.from, original) ||
+        2 * symptom_.from > 3 * original)
+      return;
+    say("seen_across_lists", Severity::warning,
+        "a text that crosses " + grouped(original) +
+            " tokens, prompt and answer together, changes LongRoPE's list in the middle: keys "
+            "cached before are stale there unless the engine makes them anew",
+        "keep prompt and answer on one side of " + grouped(original) +
+            ", or an engine's version that makes the cache anew there",
+        original);
+  }
+
+  // Tokens of pictures stand in three rows of positions.
+  void of_three_axes() {
+    const bool has_axes = std::ranges::any_of(model_->groups, [](const LayerGroup& group) {
+      const Rope* rope = is_tower(group.stack) ? nullptr : rope_of(group);
+      return rope && !rope->mrope_section.empty();
+    });
+    const bool of_pictures = symptom_.is(When::of_pictures) || symptom_.is(When::of_places);
+    if (!has_axes || !(symptom_.is(When::one_row) || of_pictures)) return;
+    say("seen_on_axes", symptom_.is(When::one_row) ? Severity::warning : Severity::note,
+        "this model's positions have three rows (M-RoPE: time, height, width): where tokens of "
+        "pictures, or those behind them, are rotated by one row, text stays right, and answers "
+        "about places and pictures go wrong",
+        "what runs or trains it must hand over position_ids [3, batch, tokens] of get_rope_index, "
+        "and rope_deltas while decoding; update it (transformers 4.46 or later makes them in "
+        "training, too), and posenc check-positions looks at the rows");
+  }
+
   // The commonest slip of a program that somebody wrote: the base stays what it was in 2023.
   void of_base() {
     const double base = base_of(*model_);
@@ -227,6 +267,20 @@ class Judge {
             "nonsense after some hundred tokens or a few thousand",
         "look for rope_theta, rope_base or rotary_base in its settings and code, and write " +
             number_text(base));
+  }
+
+  // In the words of what runs it, where that is known.
+  std::string cure_of_engine(std::string_view code, std::string_view cure) const {
+    const bool serves =
+        std::ranges::any_of(std::array<std::string_view, 6>{"vllm", "sglang", "tensorrt-llm",
+                                                            "lmdeploy", "tgi", "llama.cpp"},
+                            [&](std::string_view engine) { return runs(engine); });
+    if (code == "seen_in_batch" && serves)
+      return "hand the engine prompts without padding: it batches by itself and has no mask, so "
+             "that filler is text to it";
+    if (code == "seen_after_shift" && runs("koboldcpp"))
+      return "--noshift, or a context of prompt and answer together";
+    return std::string(cure);
   }
 
   void of_circumstances() {
@@ -251,6 +305,17 @@ class Judge {
             "at other positions than the new text takes for granted",
             "switch the reuse of cached prompts off once and compare; posenc check-positions IDS "
             "--past N looks at the ids, posenc identify at the cached keys"},
+        Row{When::of_sides, "seen_on_sides",
+            "a learned table of positions is stretched as if it were a square (the root of its "
+            "rows) in DINOv2's and many other encoders: of a grid with two sides that fails, or "
+            "places rows where they do not belong",
+            "hand the encoder its grid (timm: dynamic_img_size=True), cut or fill pictures to "
+            "squares, or stretch the table by yourself (posenc.resample)"},
+        Row{When::constant, "seen_at_one_place",
+            "always at the same place: a table, a window or a cache that turns round ends there "
+            "(4,096 steps are usual), whatever the text",
+            "count the tokens or frames up to it, and compare them with the lengths of the model's "
+            "config.json (posenc explain FILE) and of the program's cache; update the program"},
         Row{When::converted, "seen_after_conversion",
             "a conversion loses what the target's converter does not know: base, scaling, factor "
             "of the logits, window",
@@ -269,7 +334,8 @@ class Judge {
     };
     for (const Row& row : rows)
       if (symptom_.is(row.when))
-        return say(row.code, Severity::note, std::string(row.message), std::string(row.cure));
+        return say(row.code, Severity::note, std::string(row.message),
+                   cure_of_engine(row.code, row.cure));
   }
 
   const Symptom& symptom_;

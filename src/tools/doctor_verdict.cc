@@ -56,11 +56,16 @@ std::string nothing_wrong(const Diagnosis& out, const std::string& length) {
     return verdict + ", which is each slot's share of the " + slots->finding.expected + ".";
   if (with(out, "draft_unseen"))
     return verdict + " for the target: how far its draft reaches, the draft's own file says.";
+  if (const Finding* seen = by_what_was_seen(out))
+    return verdict + " in what was given. As you saw it: " + seen->message + ".";
+  // Somebody saw something all the same.
+  if (std::ranges::any_of(out.evidence,
+                          [](const Exhibit& one) { return one.kind == ExhibitKind::symptom; }))
+    return "What was given does not show why: nothing of it is wrong with position" +
+           (length.empty() ? "" : " up to " + length) + ".";
   if (const Diagnosed* other = with(out, "version_unknown"))
     return verdict + " as far as " + other->engine + " " + other->version +
            " tells, whose profile stands for the version that runs.";
-  if (const Finding* seen = by_what_was_seen(out))
-    return verdict + " in what was given. As you saw it: " + seen->message + ".";
   return verdict + ".";
 }
 

@@ -278,6 +278,37 @@ Exhibit unusable_exhibit(std::string name, const Error& error) {
   return {std::move(name), ExhibitKind::unusable, std::move(why), std::nullopt, {}};
 }
 
+namespace {
+
+// Whether a log's lines hold no message of a program. A person who writes two numbers has not
+// quoted one.
+bool quotes_nothing(const detail::EngineLog& log, bool of_a_person) {
+  return !log.remarks.empty() && std::ranges::all_of(log.remarks, [&](const Finding& one) {
+    return one.code == "line_unknown" ||
+           (of_a_person && (one.code == "request_too_long" || one.code == "lengths_differ"));
+  });
+}
+
+Exhibit symptom_exhibit(std::string name, std::string text, const detail::Symptom& symptom) {
+  return {name == "command" ? "words" : std::move(name), ExhibitKind::symptom,
+          "what somebody saw: " + detail::symptom_text(symptom), std::nullopt, std::move(text)};
+}
+
+// What a person wrote; a message of a program among it makes it a log, which both are read of.
+std::optional<Exhibit> words_exhibit(const std::string& name, const std::string& text) {
+  const auto symptom = detail::symptom_of(text);
+  const auto log = detail::read_log(text);
+  if (log && log->known > 0 && !log->remarks.empty() && !quotes_nothing(*log, true))
+    return Exhibit{name == "command" ? "words" : name, ExhibitKind::log,
+                   "what somebody wrote, with " + std::to_string(log->known) +
+                       (log->known == 1 ? " line" : " lines") + " of a log",
+                   std::nullopt, text};
+  if (symptom) return symptom_exhibit(name, text, *symptom);
+  return std::nullopt;
+}
+
+}  // namespace
+
 Exhibit text_exhibit(std::string name, std::string text) {
   const std::string_view trimmed =
       std::string_view(text).substr(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
@@ -285,6 +316,8 @@ Exhibit text_exhibit(std::string name, std::string text) {
     return Exhibit{std::move(name), kind, std::move(line), std::nullopt, std::move(text)};
   };
   if (trimmed.empty()) return as(ExhibitKind::unusable, "empty");
+  if (detail::is_of_a_person(trimmed))
+    if (auto words = words_exhibit(name, text)) return *std::move(words);
   if (auto settings = detail::serving_settings(trimmed)) {
     text = std::move(settings->line);
     return as(ExhibitKind::command, "settings of " + std::string(settings->program));
@@ -328,16 +361,10 @@ Exhibit text_exhibit(std::string name, std::string text) {
   if (is_modelfile(trimmed)) return as(ExhibitKind::modelfile, "a Modelfile of Ollama");
   const auto log = detail::read_log(text);
   const bool tells = log && log->known > 0;
-  // Words of a person, and no message that a program printed.
-  const bool printed = tells && std::ranges::any_of(log->remarks, [](const Finding& one) {
-                         return one.code != "line_unknown";
-                       });
-  if (const auto symptom = printed || (tells && log->remarks.empty())
-                               ? std::nullopt
-                               : detail::symptom_alone(trimmed))
-    return Exhibit{name == "command" ? "words" : std::move(name), ExhibitKind::symptom,
-                   "what somebody saw: " + detail::symptom_text(*symptom), std::nullopt,
-                   std::move(text)};
+  if (!tells || quotes_nothing(*log, false))
+    if (const auto symptom = detail::symptom_alone(trimmed);
+        symptom && !detail::is_of_a_person(trimmed))
+      return symptom_exhibit(std::move(name), std::move(text), *symptom);
   // Of a line that names no trainer the words alone tell, and a log may quote them.
   if (auto training = detail::training_of_line(trimmed);
       training && !(tells && training->trainer.empty())) {

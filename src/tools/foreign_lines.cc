@@ -217,6 +217,23 @@ std::optional<Finding> base_of_gpt_fast(const Model& model) {
 
 }  // namespace
 
+std::optional<Finding> unknown_option_of_ollama(std::string_view code) {
+  const std::size_t options = code.find("options");
+  if (options == code.npos || code.contains("num_ctx") || !code.contains("chat"))
+    return std::nullopt;
+  for (const std::string_view name : {"n_ctx", "num_context", "context_length", "max_context"})
+    if (code.substr(options).contains(name))
+      return Finding{.code = "flag_unread",
+                     .severity = Severity::warning,
+                     .expected = "num_ctx",
+                     .found = std::string(name),
+                     .message =
+                         "where this client talks to Ollama: its option is num_ctx, and one "
+                         "that it does not know does nothing, without a word",
+                     .cure = "options={\"num_ctx\": TOKENS}; ollama ps shows what runs"};
+  return std::nullopt;
+}
+
 std::optional<Finding> frames_beyond(const Model& model, std::int64_t frames) {
   const std::optional<PictureSize> trained = trained_size(model);
   return trained && trained->frames > 1

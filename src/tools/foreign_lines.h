@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +17,10 @@ struct ForeignLine {
 // A length beyond what the model is made for, frames beyond those of its training, a scaling that
 // the program is known not to read. Without a model (null) what the line alone says.
 ForeignLine foreign_line(std::string_view line, const Model* model);
+
+// A client that gives Ollama the context under another name than num_ctx: options that Ollama does
+// not know do nothing, without a word.
+std::optional<Finding> unknown_option_of_ollama(std::string_view code);
 
 // A video of more frames than a diffusion transformer was trained on; 0: nobody says how many.
 std::optional<Finding> frames_beyond(const Model& model, std::int64_t frames);

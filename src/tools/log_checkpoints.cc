@@ -86,6 +86,14 @@ std::optional<Finding> checkpoint_table(std::string_view line) {
   out.message = "a learned table of positions has " + in_words(rows, of_grid) +
                 " rows in the checkpoint, and " + in_words(made, of_grid) + " in the model" +
                 (of_grid ? ", which is made for another size of picture" : "");
+  constexpr double of_longclip = 248, of_clip = 77;
+  if (rows == of_longclip && made == of_clip) {
+    out.message += ": this is LongCLIP, in a loader for CLIP";
+    out.cure =
+        "load it by a loader that reads the rows (ComfyUI: its text encoder apart, or a node "
+        "for LongCLIP), or take CLIP's own checkpoint";
+    return out;
+  }
   out.cure = of_grid ? "load it with its own configuration (image_size of its config.json), or "
                        "stretch the table (posenc.resample in Python)"
                      : "set max_position_embeddings to the checkpoint's, " + out.expected +

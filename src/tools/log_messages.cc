@@ -711,6 +711,21 @@ constexpr Message messages[] = {
      "--max-seq-length LENGTH, up to what the model is made for, or texts that are split "
      "beforehand",
      "truncated to "},
+    {"`max_target_positions` of the Whisper model", "and `max_new_tokens` is: ", "request_too_long",
+     error,
+     "Whisper's decoder has a learned table: prompt, special tokens and answer share its rows",
+     "max_new_tokens of at most the rows less what stands before (444 of 448 without a prompt)",
+     "of the Whisper model: "},
+    {"cos_cache dimension 0 sh", "", "table_end", error,
+     "the exported model holds cosines and sines for fewer positions than prompt and answer have "
+     "together: ONNX Runtime refuses what is longer (exports for NPUs often hold 4,096)",
+     "ask for less, prompt and answer counted (max_length, maxTokens), or export it anew for more"},
+    {"Left truncating context", "Context length (", "prompt_truncated", warning,
+     "lm-evaluation-harness cuts prompts at its own max_length, 2,048 for models behind an API "
+     "where nobody says it, whatever the server takes",
+     "--model_args …,max_length=LENGTH (and max_gen_toks=N for longer answers), which gen_kwargs "
+     "do not reach",
+     "max_length ("},
     {"Wrong rotaryCoeff", "rotaryCoeff: ", "channels_differ", error,
      "Ascend's kernel was told to rotate whole heads, and the model rotates a part of each "
      "(partial_rotary_factor)",

@@ -19,6 +19,7 @@ constexpr Recipe recipes[] = {
     {"qwen3 qwen3_moe", 1e7, 256 * K, 256 * K, 4, "the model cards of Qwen 3 2507 and Coder"},
     {"qwen2", 1e6, 32 * K, 32 * K, 4, "the model cards of Qwen 2.5"},
     {"qwen2", 1e6, 128 * K, 32 * K, 4, "the model cards of Qwen 2.5"},
+    {"qwen2", 1e6, 40 * K, 32 * K, 4, "the model card of QwQ 32B"},
     {"qwen3_next", 1e7, 256 * K, 256 * K, 4, "the model cards of Qwen 3 Next"},
     {"qwen3_5 qwen3_5_text qwen3_5_moe qwen3_5_moe_text", 1e7, 256 * K, 256 * K, 4,
      "the model cards of Qwen 3.5"},

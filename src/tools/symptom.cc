@@ -15,7 +15,8 @@
 namespace posenc::detail {
 namespace {
 
-// Words (with * they go on), and what a text contains; | parts these, as Chinese parts no words.
+// Words (with * behind they go on, with one before they begin anyhow), and what a text contains; |
+// parts these, as Chinese parts no words.
 struct Row {
   std::string_view words, phrases = {};
 };
@@ -23,7 +24,7 @@ constexpr Row of_seen[] = {
     {""},
     {"gib* jib* garbage garbled garbl* nonsens* incoheren* rubbish corrupt* word-salad salad "
      "meaningless unreadable degenerate* hallucinat* babbl* scrambled gobbledygook mangled mangl* "
-     "unrelated random broken breaks broke !!!* ???* @@@* :::*",
+     "unrelated random broken breaks broke !!!* ???* @@@* :::* noise static flicker* artifact*",
      "no sense|not make sense|make no sense|乱码|胡言|胡说|崩"},
     {"repeat* repeti* looping loops loop endless* infinit* stuck ping-pong* pingpong*",
      "重复|复读|回到第一帧"},
@@ -41,14 +42,20 @@ constexpr Row of_when[] = {
     {"immediately instantly", "every response|every answer|一开始"},
     {"batch batches batched batching batch_generate padding padded left-pad* left-padded",
      "批量|填充"},
-    {"multi-turn multiturn turns follow-up conversation reuse prefix-cach* prefix_cach* history",
-     "earlier messages|previous messages|latest message|few rounds|prefix cach|多轮|第二轮"},
+    {"multi-turn multiturn follow-up conversation conversations reuse prefix-cach* prefix_cach* "
+     "history",
+     "earlier messages|previous messages|latest message|subsequent response|subsequent repl|few "
+     "rounds|few turns|several turns|more turns|prefix cach|多轮|第二轮"},
     {"k-shift", "context shift|context-shift|kv shift|cache shift|slot shift|shifts the slot"},
     {"convert* conversion", "转换"},
     {"max_new_tokens max_tokens n_predict", "max new tokens|generated tokens|response length"},
     {"image images picture pictures photo vision video videos frame frames resolution resolutions "
      "endframe",
      "图片|视频|分辨率"},
+    {"coordinates grounding bbox bboxes", "bounding box|click position|定位|坐标"},
+    {"1d-rope 1d-rotary", "1d rope|1-d rope|one-dimensional rope|2d position_ids"},
+    {"consistently", "always at|same time|exact same|every time"},
+    {"non-square nonsquare rectangular", "not a square|not square"},
 };
 
 // Words of small letters, without the signs around them.
@@ -86,7 +93,9 @@ bool begins_with_one(std::string_view word, std::string_view stems) {
 
 bool is_one(std::string_view word, std::string_view words) {
   return std::ranges::any_of(split(words), [&](std::string_view one) {
-    return one.ends_with('*') ? word.starts_with(one.substr(0, one.size() - 1)) : word == one;
+    if (!one.ends_with('*')) return word == one;
+    one.remove_suffix(1);
+    return one.starts_with('*') ? word.contains(one.substr(1)) : word.starts_with(one);
   });
 }
 
@@ -140,7 +149,8 @@ std::optional<Count> count_of(std::string_view word) {
                          unit.starts_with("k-") || unit.starts_with("kctx");
   const bool millions = unit == "m" || unit.starts_with("m-tok");
   const bool plain = unit.empty() || unit == "+" || unit.starts_with("tok") ||
-                     unit.starts_with("ctx") || unit.starts_with("th");
+                     unit.starts_with("ctx") || unit == "th" || unit == "rd" || unit == "nd" ||
+                     unit == "st";
   if (!(thousands || millions || (plain && !point))) return std::nullopt;
   // 4k is 4,096 where it is a power of two, as lengths are.
   if (thousands) {
@@ -214,7 +224,7 @@ void read_lengths(Text words, Symptom& out) {
     if (told && (strong || out.seen != Seen::nothing)) {
       if (out.from == 0) out.from = value;
     } else if (counted || count->thousands) {
-      out.length = std::max(out.length, value);
+      if (out.length == 0) out.length = value;  // of several the first, which a title has
     }
   }
 }
@@ -240,8 +250,7 @@ void read_makers(Text words, Symptom& out) {
     std::string_view words;
     std::int64_t frames;
   };
-  constexpr Maker makers[] = {
-      {"wan wan2* wanvideo*", 81}, {"hunyuanvideo* hunyuan-video*", 129}, {"cogvideo*", 49}};
+  constexpr Maker makers[] = {{"wan wan2* wanvideo*", 81}, {"*hunyuan*", 129}, {"cogvideo*", 49}};
   for (const Maker& one : makers)
     if (std::ranges::any_of(words, [&](std::string_view word) { return is_one(word, one.words); }))
       out.frames_of_model = one.frames;
@@ -327,6 +336,11 @@ void read_when(Text words, std::string_view text, Symptom& out) {
   if (second && !out.is(When::in_turns)) out.when.push_back(When::in_turns);
 }
 
+// Little words that sentences are made of, and names, flags and messages hardly.
+constexpr std::string_view little_words =
+    "the a an is are was it this that to of in on with when but not and for if my i we you how why "
+    "does do can cannot be as at by from or only after then than so";
+
 // A line of a log that a person wrote: words with hardly a sign between.
 bool is_sentence(std::string_view line) {
   line = trimmed(line);
@@ -342,6 +356,37 @@ bool is_sentence(std::string_view line) {
 }
 
 }  // namespace
+
+bool is_of_a_person(std::string_view text) {
+  constexpr std::size_t longest = 4000, most_lines = 12;
+  if (text.size() > longest || text.find_first_of("{}") != text.npos ||
+      std::ranges::count(trimmed(text), '\n') > static_cast<std::ptrdiff_t>(most_lines))
+    return false;
+  const std::string small = small_letters(trimmed(text));
+  // What a line says between quotes is a prompt.
+  std::string unquoted;
+  bool within = false;
+  for (const char c : small) {
+    if (c == '"') within = !within;
+    if (!within) unquoted += c;
+  }
+  const std::vector<std::string_view> words = words_of(unquoted);
+  const auto little = std::ranges::count_if(
+      words, [](std::string_view word) { return contains_word(little_words, word); });
+  constexpr std::ptrdiff_t fewest = 3;
+  if (little < fewest || 7 * little < std::ssize(words)) return false;
+  const auto is_own = [](std::string_view word) {
+    return contains_word("i my we our i'm i've me", word) || word == "i'm";
+  };
+  // "[00:00<?, ?it/s]" asks nothing.
+  bool asks = false;
+  for (std::size_t n = 1; n < unquoted.size(); ++n)
+    asks =
+        asks || (unquoted[n] == '?' && (is_letter(unquoted[n - 1]) || is_digit(unquoted[n - 1])));
+  return std::ranges::any_of(words, is_own) || asks || unquoted.starts_with("[bug]") ||
+         unquoted.starts_with("[feature]") || unquoted.starts_with("bug:") ||
+         unquoted.starts_with("misc. bug:") || unquoted.starts_with("eval bug:");
+}
 
 bool Symptom::is(When one) const { return std::ranges::find(when, one) != when.end(); }
 
@@ -360,17 +405,23 @@ std::optional<Symptom> symptom_of(std::string_view prose) {
   read_when(words, text, out);
   const bool placed = out.from > 0 || out.length > 0 || out.frames > 0 || out.height > 0;
   const std::size_t parts = words.size() + (text.size() > words.size() * 12 ? 4 : 0);
-  if (parts < 3 || out.seen == Seen::nothing) return std::nullopt;
-  return placed || !out.when.empty() || !out.engines.empty() || out.seen != Seen::worse
-             ? std::optional(out)
-             : std::nullopt;
+  out.of_embeddings = text.contains("embed");
+  if (parts < 3) return std::nullopt;
+  // Somebody who names an engine or a length asks about it, in whatever words.
+  const bool told = placed || !out.engines.empty() || out.is(When::one_row) ||
+                    out.is(When::of_sides) || out.is(When::of_answers) || out.is(When::shifted);
+  if (out.seen == Seen::nothing)
+    return told && is_of_a_person(prose) ? std::optional(out) : std::nullopt;
+  return told || !out.when.empty() || out.seen != Seen::worse ? std::optional(out) : std::nullopt;
 }
 
 std::optional<Symptom> symptom_alone(std::string_view text) {
   constexpr std::size_t longest = 4000;
+  if (is_of_a_person(text)) return symptom_of(text);
   if (text.size() > longest || text.contains(" --") || text.find_first_of("{}<|\\$") != text.npos)
     return std::nullopt;
-  // Settings have a word or two in each line.
+  // A log has the hour in front, settings a word or two in each line.
+  if (std::ranges::count(text.substr(0, 24), ':') > 1) return std::nullopt;
   const auto lines = std::ranges::count(trimmed(text), '\n') + 1,
              blanks = std::ranges::count(text, ' ');
   if (lines > 1 && blanks < 4 * lines) return std::nullopt;
@@ -398,8 +449,13 @@ std::string symptom_text(const Symptom& symptom) {
                                        "after a context shift",
                                        "after a conversion",
                                        "by the tokens kept for the answer",
-                                       "with pictures"};
-  std::string out(seen[static_cast<std::size_t>(symptom.seen)]);
+                                       "with pictures",
+                                       "where things are in pictures",
+                                       "rotated by one row",
+                                       "always at the same place",
+                                       "of pictures that are no squares"};
+  std::string out(symptom.seen == Seen::nothing ? "a question"
+                                                : seen[static_cast<std::size_t>(symptom.seen)]);
   if (symptom.from > 0) out += " from " + grouped(symptom.from) + " tokens on";
   for (const When one : symptom.when)
     if (one != When::long_texts || symptom.from == 0)

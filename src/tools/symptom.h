@@ -20,6 +20,10 @@ enum class When {
   converted,   // after another file was made of it
   of_answers,  // by how many tokens are kept for the answer
   of_pictures,
+  of_places,  // in pictures: where things are
+  one_row,    // a model of three axes that is told to be rotated by one
+  constant,   // always at the same place
+  of_sides,   // of pictures that are no squares
 };
 
 struct Symptom {
@@ -30,11 +34,15 @@ struct Symptom {
   std::int64_t frames = 0, height = 0, width = 0;  // of a video or picture; 0: nobody says
   std::int64_t frames_of_model = 0;  // that a model which is named was trained on; 0: none is named
   std::vector<std::string> engines = {};  // "vllm@0.6.1", "ollama"
+  bool of_embeddings = false;
 
   bool is(When one) const;
 };
 
-// What one or a few sentences say. Nothing: they do not complain.
+// Whether somebody wrote it to somebody else, and no program printed it: sentences with 'I', 'my',
+// a question, the title of a report. Such a text may name flags, numbers and messages.
+bool is_of_a_person(std::string_view text);
+// What one or a few sentences say. Nothing: they do not complain, and name no engine and no length.
 std::optional<Symptom> symptom_of(std::string_view prose);
 // The same of a text that may be another thing: a command line, settings, code.
 std::optional<Symptom> symptom_alone(std::string_view text);

@@ -78,6 +78,28 @@ TEST(Symptom, OfWhatIsNoComplaintIsNothing) {
     EXPECT_FALSE(symptom_alone(text)) << text;
 }
 
+TEST(Symptom, APersonMayNameFlagsAndNumbersAndAProgramIsNone) {
+  for (const char* text :
+       {"Misc. bug: llama-server --ctx-size is divided by --parallel and cannot be increased?",
+        "Default is 8192 if I don't do anything, but the model card says 128k",
+        "my results are full of blanks with input around 3000 and 8000"})
+    EXPECT_TRUE(is_of_a_person(text)) << text;
+  for (const char* text :
+       {"This model's maximum context length is 4096 tokens. However, you requested 5000 tokens",
+        "0%| | 0/187 [00:00<?, ?it/s] Input prompt (48173 tokens) is too long and exceeds limit",
+        "ValueError: The length of `decoder_input_ids` is 4, and the `max_new_tokens` is 2048",
+        "llama-cli -m x.gguf -c 512 -p \"I believe that the meaning of my life is to be\"",
+        "vllm serve M --max-model-len 4096"})
+    EXPECT_FALSE(is_of_a_person(text)) << text;
+}
+
+TEST(Symptom, WhoAsksNamesAnEngineOrALength) {
+  EXPECT_EQ(symptom("How does qwq32b support 64k of context, is it in the readme?").length, 65536);
+  EXPECT_EQ(symptom("Is YaRN supported in sglang? I would like to know").engines.at(0), "sglang");
+  EXPECT_FALSE(
+      symptom("It turns out that vllm gives a worse answer, as I see it").is(When::in_turns));
+}
+
 TEST(Symptom, SentencesStandAmongTheLinesOfALog) {
   const auto found = symptom_in_log(
       "llama_context: n_ctx = 4096\nthe answer turns into gibberish after 2000 tokens or so\n");
@@ -141,6 +163,38 @@ TEST(SymptomJudged, WordsAloneConvictNothing) {
   EXPECT_TRUE(std::ranges::all_of(
       found.findings, [](const Diagnosed& one) { return one.finding.severity == Severity::note; }));
   EXPECT_TRUE(found.verdict.contains("As you saw it: right alone")) << found.verdict;
+}
+
+TEST(SymptomJudged, NumbersOfAPersonAreNoLimits) {
+  const Diagnosis found = told("phi-3.5-mini-instruct",
+                               "garbage with input around 3000 and 8000, as I see it in my tests");
+  EXPECT_FALSE(finds(found, "request_too_long"));
+  EXPECT_TRUE(finds(found, "seen_across_lists"));
+}
+
+TEST(SymptomJudged, TheCureIsInTheWordsOfTheEngine) {
+  const auto cure = [](const char* words, std::string_view code) {
+    for (const Diagnosed& one : told(nullptr, words).findings)
+      if (one.finding.code == code) return one.finding.cure;
+    return std::string();
+  };
+  EXPECT_TRUE(
+      cure("padding breaks answers in vllm 0.4.2", "seen_in_batch").contains("without padding"));
+  EXPECT_TRUE(
+      cure("padding breaks answers in transformers", "seen_in_batch").contains("padding_side"));
+  EXPECT_TRUE(
+      cure("koboldcpp is garbage after context shift", "seen_after_shift").contains("--noshift"));
+}
+
+TEST(SymptomJudged, ModelsOfThreeAxesAreAskedForTheirRows) {
+  EXPECT_TRUE(
+      finds(told("qwen2-vl-2b-instruct", "my training uses 1D-ROPE for images, is it right?"),
+            "seen_on_axes"));
+}
+
+TEST(SymptomJudged, WhatWasGivenMayNotShowWhy) {
+  const Diagnosis found = told("llama-3.1-8b", "I get gibberish of it in vllm");
+  EXPECT_TRUE(found.verdict.starts_with("What was given does not show why")) << found.verdict;
 }
 
 TEST(SymptomJudged, FramesBeyondTheTrainingAreNamedWithoutAFile) {
