@@ -93,6 +93,12 @@ constexpr DefaultContext default_contexts[] = {
      "llama-cpp-python runs n_ctx 512 unless it is told more, whatever the model was made for",
      "Llama(…, n_ctx=8192), LlamaCpp(…, n_ctx=8192): where the model is loaded, not where it is "
      "called"},
+    {"jan",
+     {4096, 8192},
+     "Jan runs a context that its settings of the model say (ctx_len, 4,096 or 8,192), whatever "
+     "the "
+     "model was made for; what is longer ends the answer, or is cut off",
+     "Context Size in the model's settings"},
     {"gpt4all",
      {2048, 2048},
      "GPT4All runs 2,048 tokens unless the model's settings say more; what is longer loses its "
@@ -108,6 +114,8 @@ class Judge {
   std::vector<Finding> run() && {
     of_default();
     of_pictures();
+    of_table();
+    of_time();
     if (model_) {
       of_window();
       of_scaling();
@@ -120,10 +128,12 @@ class Judge {
   }
 
  private:
+  // Programs without a profile stand in the words alone.
   bool runs(std::string_view engine) const {
-    return std::ranges::any_of(engines_, [&](const std::string& one) {
+    const auto is_it = [&](const std::string& one) {
       return std::string_view(one).substr(0, one.find('@')) == engine;
-    });
+    };
+    return std::ranges::any_of(engines_, is_it) || std::ranges::any_of(symptom_.engines, is_it);
   }
 
   void say(std::string_view code, Severity severity, std::string message, std::string cure,
@@ -178,6 +188,35 @@ class Judge {
         "posenc extend MODEL --to " + std::to_string(symptom_.height) + "x" +
             std::to_string(symptom_.width) +
             " says what each method changes; or a small picture first, which is enlarged");
+  }
+
+  // Rows of a learned table, of a kind of model that the words name.
+  void of_table() {
+    const std::int64_t rows = symptom_.rows_of_model;
+    const bool there = is_near(symptom_.from, rows) || is_near(symptom_.length, rows);
+    if (rows == 0 || !(there || symptom_.seen == Seen::forgets || symptom_.from > rows ||
+                       symptom_.length > rows))
+      return;
+    say("seen_at_table", there ? Severity::warning : Severity::note,
+        std::string(symptom_.model) + " has " + std::to_string(rows) +
+            " learned positions, special tokens counted, and no scaling makes more: what is longer "
+            "is cut off without a word, or refused",
+        "texts in pieces that fit (a prompt and its answer share Whisper's), or a model that is "
+        "made for longer ones");
+  }
+
+  // Qwen2.5-VL and its kin place frames by seconds.
+  void of_time() {
+    const bool by_seconds = model_ && (model_->family.starts_with("qwen2_5_vl") ||
+                                       model_->family.starts_with("qwen2_5_omni"));
+    if (!symptom_.is(When::of_time) || !(by_seconds || (!model_ && symptom_.seconds_per_grid)))
+      return;
+    say("seen_in_time", Severity::warning,
+        "Qwen2.5-VL places a video's frames tokens_per_second × second_per_grid_ts apart, in whole "
+        "numbers: where the fps of the video does not reach the processor, 2 a second are taken, "
+        "and beyond 4 a second neighbours share a position",
+        "hand fps on (processor(…, **video_kwargs), of process_vision_info(…, "
+        "return_video_kwargs=True)), and look at second_per_grid_ts");
   }
 
   // A window that an engine does not keep, or a cache that is cut at it.
@@ -253,10 +292,11 @@ class Judge {
   void of_base() {
     const double base = base_of(*model_);
     constexpr double usual = 10000;
-    const bool foreign = std::ranges::any_of(engines_, [](const std::string& one) {
+    const bool foreign = std::ranges::any_of(symptom_.engines, [](const std::string& one) {
       return !program_without_profile(std::string_view(one).substr(0, one.find('@'))).empty();
     });
-    const bool garbled = symptom_.seen == Seen::garbled || symptom_.seen == Seen::repeats;
+    const bool garbled = symptom_.seen == Seen::garbled || symptom_.seen == Seen::repeats ||
+                         (symptom_.seen == Seen::worse && symptom_.from > 0);
     const bool early = symptom_.from == 0 ? symptom_.is(When::long_texts)
                                           : 2 * symptom_.from <= trained_length(*model_);
     if (!garbled || !early || base <= 2 * usual || !(foreign || engines_.empty())) return;

@@ -56,6 +56,7 @@ constexpr Row of_when[] = {
     {"1d-rope 1d-rotary", "1d rope|1-d rope|one-dimensional rope|2d position_ids"},
     {"consistently", "always at|same time|exact same|every time"},
     {"non-square nonsquare rectangular", "not a square|not square"},
+    {"fps second_per_grid_ts tokens_per_second timestamp*", "time stamp|temporal position|时间"},
 };
 
 // Words of small letters, without the signs around them.
@@ -244,7 +245,7 @@ void read_sizes(Text words, Symptom& out) {
   }
 }
 
-// Makers of videos by name, and the frames of their training.
+// Kinds of models by name: the frames that makers of videos were trained on.
 void read_makers(Text words, Symptom& out) {
   struct Maker {
     std::string_view words;
@@ -261,6 +262,22 @@ void read_makers(Text words, Symptom& out) {
                                              count->value > out.frames_of_model &&
                                              count->value < 100 * out.frames_of_model)
         out.frames = count->value;
+}
+
+// And those whose positions are rows of a learned table.
+void read_tables(Text words, Symptom& out) {
+  struct Table {
+    std::string_view words, model;
+    std::int64_t rows;
+  };
+  constexpr Table tables[] = {{"clip clip-l openclip", "CLIP's text encoder", 77},
+                              {"whisper* faster-whisper whisperx", "Whisper's decoder", 448},
+                              {"bert *minilm* bge bge-* e5 e5-* sentence-transformer* "
+                               "sentencetransformer* fastembed*",
+                               "BERT and embedders made of it", 512}};
+  for (const Table& one : tables)
+    if (std::ranges::any_of(words, [&](std::string_view word) { return is_one(word, one.words); }))
+      out.rows_of_model = one.rows, out.model = one.model;
 }
 
 // "0.6.1" of "v0.6.1" or "0.6.1.post1", "b3015", "3015" behind "build"; "": it is none.
@@ -287,6 +304,7 @@ void read_engines(Text words, Symptom& out) {
     if (name == "llamacpp") name = "llama.cpp";
     if (name == "mlx") name = "mlx-lm";
     if (name == "trt-llm" || name == "tensorrtllm") name = "tensorrt-llm";
+    if (name == "kobold") name = "koboldcpp";
     if (name == "exllama") continue;                      // of 2023, and no version of it is known
     if (name == "huggingface" || name == "hf") continue;  // where files come from
     if (const std::string_view within = engine_within(name);
@@ -321,6 +339,7 @@ void read_engines(Text words, Symptom& out) {
 void read_when(Text words, std::string_view text, Symptom& out) {
   for (std::size_t n = 0; n < std::size(of_when); ++n)
     if (tells(of_when[n], words, text)) out.when.push_back(static_cast<When>(n));
+  if (out.from > 0) std::erase(out.when, When::at_once);
   if (text.contains("physical batch") || text.contains("batch size (current"))
     std::erase(out.when, When::in_batch);
   constexpr std::string_view right = "fine good well work ok correct normal right perfect";
@@ -401,15 +420,19 @@ std::optional<Symptom> symptom_of(std::string_view prose) {
   read_sizes(words, out);
   if (tells(of_when[static_cast<std::size_t>(When::of_pictures)], words, text))
     read_makers(words, out);
+  read_tables(words, out);
   read_engines(words, out);
   read_when(words, text, out);
   const bool placed = out.from > 0 || out.length > 0 || out.frames > 0 || out.height > 0;
   const std::size_t parts = words.size() + (text.size() > words.size() * 12 ? 4 : 0);
   out.of_embeddings = text.contains("embed");
+  out.seconds_per_grid = text.contains("second_per_grid") || text.contains("qwen2.5-vl") ||
+                         text.contains("tokens_per_second");
   if (parts < 3) return std::nullopt;
   // Somebody who names an engine or a length asks about it, in whatever words.
   const bool told = placed || !out.engines.empty() || out.is(When::one_row) ||
-                    out.is(When::of_sides) || out.is(When::of_answers) || out.is(When::shifted);
+                    out.is(When::of_sides) || out.is(When::of_time) || out.rows_of_model > 0 ||
+                    out.is(When::of_answers) || out.is(When::shifted);
   if (out.seen == Seen::nothing)
     return told && is_of_a_person(prose) ? std::optional(out) : std::nullopt;
   return told || !out.when.empty() || out.seen != Seen::worse ? std::optional(out) : std::nullopt;
@@ -418,7 +441,10 @@ std::optional<Symptom> symptom_of(std::string_view prose) {
 std::optional<Symptom> symptom_alone(std::string_view text) {
   constexpr std::size_t longest = 4000;
   if (is_of_a_person(text)) return symptom_of(text);
-  if (text.size() > longest || text.contains(" --") || text.find_first_of("{}<|\\$") != text.npos)
+  // Columns, code and flags; what a model wrote may stand among the words.
+  constexpr std::ptrdiff_t most_bars = 4;
+  if (text.size() > longest || text.contains(" --") || text.find_first_of("{}$") != text.npos ||
+      std::ranges::count(text, '|') > most_bars)
     return std::nullopt;
   // A log has the hour in front, settings a word or two in each line.
   if (std::ranges::count(text.substr(0, 24), ':') > 1) return std::nullopt;
@@ -453,7 +479,8 @@ std::string symptom_text(const Symptom& symptom) {
                                        "where things are in pictures",
                                        "rotated by one row",
                                        "always at the same place",
-                                       "of pictures that are no squares"};
+                                       "of pictures that are no squares",
+                                       "when things happen in videos"};
   std::string out(symptom.seen == Seen::nothing ? "a question"
                                                 : seen[static_cast<std::size_t>(symptom.seen)]);
   if (symptom.from > 0) out += " from " + grouped(symptom.from) + " tokens on";

@@ -24,6 +24,7 @@ enum class When {
   one_row,    // a model of three axes that is told to be rotated by one
   constant,   // always at the same place
   of_sides,   // of pictures that are no squares
+  of_time,    // of videos: when things happen
 };
 
 struct Symptom {
@@ -32,9 +33,11 @@ struct Symptom {
   std::int64_t from = 0;    // tokens: where it begins; 0: nobody says
   std::int64_t length = 0;  // tokens that the text has or is to have; 0: nobody says
   std::int64_t frames = 0, height = 0, width = 0;  // of a video or picture; 0: nobody says
-  std::int64_t frames_of_model = 0;  // that a model which is named was trained on; 0: none is named
+  // That a kind of model which is named was trained on, and rows of its learned table; 0: none is.
+  std::int64_t frames_of_model = 0, rows_of_model = 0;
+  std::string_view model = {};            // whose rows these are
   std::vector<std::string> engines = {};  // "vllm@0.6.1", "ollama"
-  bool of_embeddings = false;
+  bool of_embeddings = false, seconds_per_grid = false;
 
   bool is(When one) const;
 };
