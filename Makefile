@@ -300,7 +300,7 @@ lint: build/dev/build.ninja  ## clang-tidy over the sources, the include rules, 
 	@cmake/check_includes.sh
 	@cmake/check_family_names.sh
 	@cmake/check_content_names.sh
-	@$(files) 'src/*.cc' 'cli/*.cc' ':!*_test.cc' ':!src/wasm/*.cc' | xargs -P $(JOBS) -n 1 clang-tidy-22 --quiet -p build/dev
+	@$(files) 'src/*.cc' 'cli/*.cc' ':!*_test.cc' ':!*_windows.cc' ':!src/wasm/*.cc' | xargs -P $(JOBS) -n 1 clang-tidy-22 --quiet -p build/dev
 
 format:  ## clang-format over the C and C++ files, ruff over the Python package, prettier over the playground
 	@cmake/need.sh "to format" clang-format-22:clang-format-22

@@ -136,6 +136,7 @@ Expected<Dump> read_dump(const std::string& path, const DumpFlags& flags) {
   std::ranges::stable_sort(dump.layers, {}, &DumpedLayer::layer);
   if (dump.layers.empty()) {
     std::vector<std::string_view> names;
+    names.reserve(stored.tensors.size());
     for (const StoredTensor& tensor : stored.tensors) names.push_back(tensor.name);
     if (flags.tensor.empty())
       return fail(path, "must hold a tensor [head][seq][dim]",

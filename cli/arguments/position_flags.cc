@@ -14,6 +14,7 @@ namespace {
 Expected<MadePositions> from_mask(const PositionFlags& flags) {
   POSENC_TRY(mask, integer_rows(flags.mask, "--mask"));
   std::vector<std::uint8_t> keep;
+  keep.reserve(mask.values.size());
   for (const std::int64_t value : mask.values) keep.push_back(value != 0);
   POSENC_TRY(made, Positions::from_mask(keep, mask.rows, flags.cached, flags.padding));
   // Cached columns belong to no token here.

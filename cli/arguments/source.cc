@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <ranges>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -46,10 +47,10 @@ std::vector<const SchemeInfo*> infos(const Scheme& scheme) {
 // "RoPE: arXiv:2104.09864; YaRN: arXiv:2309.00071" of what has a paper.
 void add_published(std::string& to, const Scheme& scheme) {
   const std::vector<const SchemeInfo*> of = infos(scheme);
-  for (auto each = of.rbegin(); each != of.rend(); ++each) {
-    const std::string paper = "arXiv:" + std::string((*each)->paper);
-    if ((*each)->paper.empty() || to.contains(paper)) continue;
-    to += (to.empty() ? "" : "; ") + std::string((*each)->title) + ": " + paper;
+  for (const SchemeInfo* each : std::views::reverse(of)) {
+    const std::string paper = "arXiv:" + std::string(each->paper);
+    if (each->paper.empty() || to.contains(paper)) continue;
+    to += (to.empty() ? "" : "; ") + std::string(each->title) + ": " + paper;
   }
 }
 

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <random>
 #include <span>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -95,12 +95,13 @@ class Folder {
 
 // "position 1000 error 2.98e-08 bits same"
 std::optional<Row> row_of(const std::string& line) {
-  long long position = 0;
-  double error = 0;
-  char bits[8] = {};
-  if (std::sscanf(line.c_str(), "position %lld error %lg bits %7s", &position, &error, bits) != 3)
-    return {};
-  return Row{.position = position, .error = error, .same_bits = std::string_view(bits) == "same"};
+  std::istringstream words(line);
+  std::string of_position, of_error, of_bits, bits;
+  Row row;
+  words >> of_position >> row.position >> of_error >> row.error >> of_bits >> bits;
+  if (!words || of_position != "position" || of_error != "error" || of_bits != "bits") return {};
+  row.same_bits = bits == "same";
+  return row;
 }
 
 struct Ran {

@@ -77,6 +77,7 @@ std::string diagnosis_page(const Diagnosis& found, const Terminal& term) {
   std::string out =
       evidence_page(found, term) + "\n" + term.bold(wrapped(found.verdict, 0, 0)) + "\n";
   std::vector<Finding> findings;
+  findings.reserve(found.findings.size());
   for (const Diagnosed& one : found.findings) findings.push_back(with_engine(one));
   if (!findings.empty()) out += "\n" + findings_page(findings, term, "");
   if (!found.next.empty()) out += "\n" + term.dim("next   " + found.next) + "\n";

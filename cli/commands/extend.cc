@@ -25,7 +25,7 @@ namespace {
 
 // Of sides, not of tokens: "4096x4096".
 bool is_picture(std::string_view text) {
-  return text.find_first_of("xX") != text.npos || text.find("×") != text.npos;
+  return text.find_first_of("xX") != text.npos || text.contains("×");
 }
 
 // "" where nothing stands between the quotes, or none do.
