@@ -407,8 +407,6 @@ class Doctor {
       case ExhibitKind::training: return of_training(one);
       case ExhibitKind::inv_freq: return of_frequencies(one);
       case ExhibitKind::versions:
-        if (!intent_) need_model(one);
-        return;
       case ExhibitKind::symptom:
         if (!intent_) need_model(one);
         return;
@@ -715,8 +713,10 @@ class Doctor {
 
   void of_modelfile(Exhibit& one) {
     detail::ModelfileSays says = detail::read_modelfile(one.text, intent_ ? &intent() : nullptr);
-    for (Finding& finding : says.findings)
-      add(std::move(finding), one.name, "ollama", "", finding.position ? "computed" : "read");
+    for (Finding& finding : says.findings) {
+      const bool computed = finding.position.has_value();
+      add(std::move(finding), one.name, "ollama", "", computed ? "computed" : "read");
+    }
     if (!intent_) return need_model(one);
     if (out_.length == 0) out_.length = says.tokens;
   }

@@ -1,7 +1,6 @@
 // What the versions of engines tell: faults that are known, profiles that stand in for others, and
 // flags that only newer ones lack.
 #include <algorithm>
-#include <cstdlib>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -43,11 +42,11 @@ std::string version_of(std::string_view engine) {
 std::optional<Diagnosed> transformers_beneath(const Model& model,
                                               std::span<const std::string> engines,
                                               const std::string& engine, std::int64_t length) {
-  constexpr std::string_view vllm = "vllm@0.";  // 0.24 and later refuse transformers 4
-  // SGLang asks for one version: 0.5.9 for 4.57, and 0.5.10 for 5.3.
-  const bool reads_by_it = engine.starts_with(vllm) ? std::atoi(engine.c_str() + vllm.size()) < 24
-                                                    : engine.starts_with("sglang@") &&
-                                                          is_before(version_of(engine), "0.5.10");
+  // vLLM 0.24 and later refuse transformers 4; SGLang asks for one version: 0.5.9 for 4.57, and
+  // 0.5.10 for 5.3.
+  const bool reads_by_it =
+      (engine.starts_with("vllm@") && is_before(version_of(engine), "0.24")) ||
+      (engine.starts_with("sglang@") && is_before(version_of(engine), "0.5.10"));
   const bool told = std::ranges::any_of(
       engines, [](const std::string& one) { return one.starts_with("transformers@"); });
   if (!reads_by_it || told) return std::nullopt;
