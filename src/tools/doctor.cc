@@ -45,6 +45,7 @@ class Doctor {
       if (one.kind == ExhibitKind::unusable) one.used = false;
       if (one.kind == ExhibitKind::command) commands_.push_back(&one);
       runs_ |= one.kind == ExhibitKind::command || one.kind == ExhibitKind::training;
+      asks_ |= one.name == "words";
       if (one.kind == ExhibitKind::symptom) symptom_ = detail::symptom_of(one.text);
       if (one.kind == ExhibitKind::log && !symptom_)
         symptom_ = detail::is_of_a_person(one.text) ? detail::symptom_of(one.text)
@@ -96,6 +97,14 @@ class Doctor {
     out_.length = options_.length;
   }
 
+  // What a line itself does to a text is what somebody saw of it.
+  void raise_what_was_met() {
+    for (Diagnosed& one : out_.findings)
+      if (one.finding.code == "slots" || one.finding.code == "context_shift" ||
+          one.finding.code == "prompt_limit")
+        one.finding.severity = std::min(one.finding.severity, Severity::warning);
+  }
+
   // What the words say themselves, and the finding that begins where they do.
   void judge_words() {
     for (Diagnosed& one : out_.findings)
@@ -104,11 +113,13 @@ class Doctor {
         where_seen_ = one.finding.code;
         break;
       }
+    // Ids that begin anew are those of packed texts.
+    if (symptom_->is(detail::When::packed))
+      std::erase_if(out_.findings, [](const Diagnosed& one) {
+        return one.finding.code == "positions_printed" && one.finding.message.ends_with("→ 0");
+      });
     if (!where_seen_.empty()) return;
-    // What the line itself does to a text is what somebody saw of it.
-    for (Diagnosed& one : out_.findings)
-      if (one.finding.code == "slots" || one.finding.code == "context_shift")
-        one.finding.severity = std::min(one.finding.severity, Severity::warning);
+    raise_what_was_met();
     for (Finding& one : detail::judge_symptom(*symptom_, intent_ ? &intent() : nullptr, engines_))
       add(std::move(one), "", "", "", std::string(detail::told_by_words));
   }
@@ -802,7 +813,10 @@ class Doctor {
     const auto late = [&](const Diagnosed& one) {
       return out_.length > 0 && one.finding.position && *one.finding.position >= out_.length;
     };
-    if (symptom_) judge_words();
+    if (symptom_)
+      judge_words();
+    else if (asks_)
+      raise_what_was_met();
     std::ranges::stable_sort(out_.findings, {}, [&](const Diagnosed& one) {
       // What happened comes before what may happen.
       const bool happened = one.sure == "told by the log";
@@ -813,6 +827,7 @@ class Doctor {
   }
 
   DoctorOptions options_;
+  bool asks_ = false;  // somebody's words are among the evidence
   std::optional<detail::Symptom> symptom_;
   std::string where_seen_;  // the code of the finding that begins where somebody saw it
   Exhibit* intent_ = nullptr;

@@ -99,6 +99,12 @@ constexpr DefaultContext default_contexts[] = {
      "the "
      "model was made for; what is longer ends the answer, or is cut off",
      "Context Size in the model's settings"},
+    {"text-generation-webui textgen oobabooga",
+     {8192, 2048},
+     "text-generation-webui loads a model with ctx-size 8,192 (older versions 2,048) where nobody "
+     "says it, and cuts prompts at its truncation length, whatever the model was made for",
+     "--ctx-size LENGTH (max_seq_len of ExLlama), and Truncate the prompt up to this length as "
+     "high"},
     {"gpt4all",
      {2048, 2048},
      "GPT4All runs 2,048 tokens unless the model's settings say more; what is longer loses its "
@@ -120,8 +126,10 @@ class Judge {
       of_window();
       of_scaling();
       of_lists();
+      of_edge();
       of_base();
       of_three_axes();
+      of_unread_scaling();
     }
     of_circumstances();
     return std::move(found_);
@@ -176,9 +184,16 @@ class Judge {
           std::to_string(most) +
               " frames, and pieces that go on from the last one; or RIFLEx, which slows that "
               "pair (posenc extend TRANSFORMER --to FRAMESxHEIGHTxWIDTH)");
-    if (!of_model ||
-        std::max(symptom_.height, symptom_.width) <= std::max(of_model->height, of_model->width))
-      return;
+    const std::int64_t side = std::max(symptom_.height, symptom_.width);
+    if (!of_model && symptom_.side_of_model > 0 && side > symptom_.side_of_model)
+      return say("size_beyond", Severity::warning,
+                 "the model was trained on pictures of about " +
+                     std::to_string(symptom_.side_of_model) +
+                     " pixels a side: rows and columns beyond are positions which it has not seen, "
+                     "and stripes, blocks and doubled things come of it",
+                 "a picture within that, which is enlarged afterwards in tiles; posenc extend "
+                 "TRANSFORMER --to HEIGHTxWIDTH says what scaling its axes does");
+    if (!of_model || side <= std::max(of_model->height, of_model->width)) return;
     say("size_beyond", Severity::warning,
         "the model was trained on " + std::to_string(of_model->width) + "×" +
             std::to_string(of_model->height) + ": rows and columns of " +
@@ -193,7 +208,8 @@ class Judge {
   // Rows of a learned table, of a kind of model that the words name.
   void of_table() {
     const std::int64_t rows = symptom_.rows_of_model;
-    const bool there = is_near(symptom_.from, rows) || is_near(symptom_.length, rows);
+    const bool there = is_near(symptom_.from, rows) || is_near(symptom_.length, rows) ||
+                       symptom_.from == rows / 2 || symptom_.length == rows / 2;
     if (rows == 0 || !(there || symptom_.seen == Seen::forgets || symptom_.from > rows ||
                        symptom_.length > rows))
       return;
@@ -271,6 +287,47 @@ class Judge {
         original);
   }
 
+  // A round number that is none of the file's.
+  bool at_edge() const {
+    constexpr std::array<std::int64_t, 7> edges = {512, 1024, 2048, 4096, 8192, 16384, 32768};
+    return std::ranges::find(edges, symptom_.from) != edges.end();
+  }
+  void of_edge() {
+    if (!at_edge() || symptom_.from >= model_->context || !found_.empty()) return;
+    const bool chunks = symptom_.is(When::chunked);
+    say("seen_at_edge", Severity::warning,
+        chunks ? "it was seen where the first chunk of a prompt ends: later chunks must go on with "
+                 "its positions (under M-RoPE with its offsets, too), and begin anew where the "
+                 "program forgets that"
+               : seen_at() + ", a round number, and the model reaches " + grouped(model_->context) +
+                     ": the program's own table of cosines, cache or default context ends there, "
+                     "and no angle of the model does",
+        chunks
+            ? "a chunk as long as the prompt (prefill_step_size, --max-num-batched-tokens), or a "
+              "newer version"
+            : "look for that number in its settings and code, and make it " +
+                  std::to_string(model_->context),
+        symptom_.from);
+  }
+
+  // The file has a scaling, and somebody says that it is not read.
+  void of_unread_scaling() {
+    if (!symptom_.is(When::unscaled)) return;
+    for (const LayerGroup& group : model_->groups) {
+      const Rope* rope = is_tower(group.stack) ? nullptr : rope_of(group);
+      if (!rope || std::holds_alternative<Unscaled>(rope->scaling)) continue;
+      const bool linear = std::holds_alternative<Linear>(rope->scaling);
+      return say(
+          "seen_unscaled", Severity::warning,
+          "the file scales (" + scaling_text(rope->scaling) +
+              "), and a program that does not read that rotates otherwise " +
+              (linear ? "from the first tokens on: blanks, newlines and nonsense at any length"
+                      : "than the model was trained: long texts fall apart"),
+          "a version or engine that reads it (posenc diff MODEL --engines all); no other "
+          "flag makes up for it");
+    }
+  }
+
   // Tokens of pictures stand in three rows of positions.
   void of_three_axes() {
     const bool has_axes = std::ranges::any_of(model_->groups, [](const LayerGroup& group) {
@@ -299,7 +356,9 @@ class Judge {
                          (symptom_.seen == Seen::worse && symptom_.from > 0);
     const bool early = symptom_.from == 0 ? symptom_.is(When::long_texts)
                                           : 2 * symptom_.from <= trained_length(*model_);
-    if (!garbled || !early || base <= 2 * usual || !(foreign || engines_.empty())) return;
+    if (at_edge() || symptom_.of_table || !garbled || !early || base <= 2 * usual ||
+        !(foreign || engines_.empty()))
+      return;
     say("seen_at_base", foreign ? Severity::warning : Severity::note,
         "the file's base is " + number_text(base) +
             ": a program that keeps 10000, as code of 2023 does, answers short texts and turns "
@@ -329,6 +388,37 @@ class Judge {
       std::string_view code, message, cure;
     };
     constexpr std::array rows = {
+        Row{When::packed, "seen_packed",
+            "texts that are packed into one row see each other unless the attention is told where "
+            "each begins: ids that begin anew do not tell it by themselves (flash attention's "
+            "varlen does by cu_seqlens, others need a block mask)",
+            "see that flash attention is really on (model.config._attn_implementation; in TRL by "
+            "model_init_kwargs), one row a batch where cu_seqlens are made of the ids; posenc "
+            "check-positions IDS --cu_seqlens BOUNDS names a slip of the ids"},
+        Row{When::moved_keys, "seen_moved_keys",
+            "transformers 5 keeps rope_theta and rope_scaling in rope_parameters: code that reads "
+            "the old keys fails, or takes 10000 and no scaling without a word",
+            "write rope_theta (and rope_scaling) at the top of the config.json too, save it by "
+            "transformers 4.57, or update what reads it"},
+        Row{When::among_ranks, "seen_among_ranks",
+            "a text that is shared out among ranks needs positions that are made of the whole of "
+            "it "
+            "and then cut like it; made of a part, they begin anew, and pictures that are cut in "
+            "two "
+            "have none",
+            "update the trainer, no sequence parallel for texts with pictures; posenc lint FILE "
+            "--cp LAYOUT says what a layout must keep"},
+        Row{When::window_cache, "seen_by_window_cache",
+            "llama.cpp keeps no more keys of layers with a window than the window needs: what is "
+            "edited or made anew before that is gone, and must be evaluated again",
+            "--swa-full (which takes the memory of all tokens), or more --ctx-checkpoints"},
+        Row{When::chunked, "seen_by_chunks",
+            "a prompt is read in chunks: the later ones must go on with the positions of the "
+            "first, "
+            "under M-RoPE with its offsets, too",
+            "a chunk as long as the prompt (prefill_step_size, --max-num-batched-tokens), or a "
+            "newer "
+            "version"},
         Row{When::in_batch, "seen_in_batch",
             "right alone and wrong in a batch: padding moves the positions, where ids are counted "
             "over it, or tokens see it, where the mask is missing",
@@ -364,6 +454,11 @@ class Judge {
             "tokens kept for the answer (max_new_tokens) are taken off the context: where they are "
             "nearly all of it, nothing is left of the prompt, and its beginning is cut off",
             "an answer of some hundred tokens, or a context of prompt and answer together"},
+        Row{When::regressed, "seen_in_one_version",
+            "another version was right with the same file, so that the fault is the engine's and "
+            "not the file's",
+            "the version that was right, until a newer one is; posenc doctor FILE --engine "
+            "ENGINE@VERSION says what is known of one"},
         Row{When::at_once, "seen_at_once",
             "from the first words on: no length and no scaling does that; the pairing of channels "
             "(neighbours or halves), rows of the weights that were not permuted for it, another "

@@ -44,6 +44,8 @@ std::string first_used(const Diagnosis& out) {
 std::string nothing_wrong(const Diagnosis& out, const std::string& length) {
   const std::string verdict =
       "Nothing wrong with position" + (length.empty() ? "" : " up to " + length);
+  if (const Finding* seen = by_what_was_seen(out))
+    return verdict + " in what was given. As you saw it: " + seen->message + ".";
   // What shows the fault may be just what could not be read.
   if (const std::string unread = not_used(out); !unread.empty())
     return verdict + " in what could be read, which is not all: " + unread + " could not.";
@@ -56,8 +58,6 @@ std::string nothing_wrong(const Diagnosis& out, const std::string& length) {
     return verdict + ", which is each slot's share of the " + slots->finding.expected + ".";
   if (with(out, "draft_unseen"))
     return verdict + " for the target: how far its draft reaches, the draft's own file says.";
-  if (const Finding* seen = by_what_was_seen(out))
-    return verdict + " in what was given. As you saw it: " + seen->message + ".";
   // Somebody saw something all the same.
   if (std::ranges::any_of(out.evidence,
                           [](const Exhibit& one) { return one.kind == ExhibitKind::symptom; }))

@@ -285,7 +285,7 @@ namespace {
 bool quotes_nothing(const detail::EngineLog& log, bool of_a_person) {
   return !log.remarks.empty() && std::ranges::all_of(log.remarks, [&](const Finding& one) {
     return one.code == "line_unknown" ||
-           (of_a_person && (one.code == "request_too_long" || one.code == "lengths_differ"));
+           (of_a_person && one.message.starts_with("the line holds "));
   });
 }
 

@@ -720,12 +720,53 @@ constexpr Message messages[] = {
      "the exported model holds cosines and sines for fewer positions than prompt and answer have "
      "together: ONNX Runtime refuses what is longer (exports for NPUs often hold 4,096)",
      "ask for less, prompt and answer counted (max_length, maxTokens), or export it anew for more"},
+    {"ContextLimit: ", "", "prompt_limit", note,
+     "koboldcpp prints tokens/limit: the limit is what the client asks for (max_context_length), "
+     "whatever --contextsize is",
+     "raise the context size in the client (KoboldAI Lite's settings; Horde: --hordeconfig)"},
+    {"CtxLimit:", "", "prompt_limit", note,
+     "koboldcpp prints tokens/limit: the limit is what the client asks for (max_context_length), "
+     "whatever --contextsize is",
+     "raise the context size in the client (KoboldAI Lite's settings; Horde: --hordeconfig)"},
+    {"Truncation length: ", "Truncation length: ", "prompt_limit", warning,
+     "text-generation-webui cuts prompts at its truncation length, which neither alpha_value nor "
+     "compress_pos_emb raises",
+     "raise ctx-size (max_seq_len) and Truncate the prompt up to this length together, and stretch "
+     "by one of the two only where the model is made for less"},
+    {"positional_embedding' has wrong size", "", "table_rows", error,
+     "the header of this Whisper says another number of positions than its table has rows: the "
+     "converter took max_length of config.json, which is a setting of generation",
+     "set max_length to max_target_positions (448) in config.json, and convert anew"},
+    {"inconsistent last dim size in rope", "", "channels_differ", error,
+     "candle's table of cos and sin has other channels than the heads: it was made of hidden_size "
+     "/ "
+     "heads, where the file has a head_dim of its own (Mistral Nemo, Gemma, Qwen 3)",
+     "a newer candle, or build the table from head_dim"},
+    {"longer than the KV cache pool size", "", "cache_memory", warning,
+     "SGLang has memory for fewer tokens than the text has, whatever --context-length says: no "
+     "matter of position",
+     "--mem-fraction-static higher, a smaller or quantized model, keys in fp8 (--kv-cache-dtype), "
+     "more GPUs (--tp)"},
+    {"mm_token_type_ids", "", "mrope_index", warning,
+     "transformers 5 tells tokens of pictures by mm_token_type_ids: code that does not hand it on "
+     "gets one row of positions for all, and pictures lose their rows and columns",
+     "hand mm_token_type_ids of the processor on to the model, or transformers 4.57"},
+    {"Maximum decoding length", "", "request_too_long", warning,
+     "Whisper's 448 positions are filled before the answer begins: the initial prompt, hotwords "
+     "and "
+     "the text before may take 223 each",
+     "shorter hotwords and initial_prompt, condition_on_previous_text=False"},
     {"Left truncating context", "Context length (", "prompt_truncated", warning,
      "lm-evaluation-harness cuts prompts at its own max_length, 2,048 for models behind an API "
      "where nobody says it, whatever the server takes",
      "--model_args …,max_length=LENGTH (and max_gen_toks=N for longer answers), which gen_kwargs "
      "do not reach",
      "max_length ("},
+    {"osition_embeddings/Gather", "idx=", "table_end", error,
+     "a learned table of positions ends before the text: BERT's kind has 512 rows, RoBERTa's 514, "
+     "of which two stand in front",
+     "cut texts to 512 tokens, special ones counted (model_max_length of the tokenizer, "
+     "truncation=True)"},
     {"Wrong rotaryCoeff", "rotaryCoeff: ", "channels_differ", error,
      "Ascend's kernel was told to rotate whole heads, and the model rotates a part of each "
      "(partial_rotary_factor)",

@@ -1,6 +1,7 @@
 #include "src/tools/symptom.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <span>
@@ -24,9 +25,10 @@ constexpr Row of_seen[] = {
     {""},
     {"gib* jib* garbage garbled garbl* nonsens* incoheren* rubbish corrupt* word-salad salad "
      "meaningless unreadable degenerate* hallucinat* babbl* scrambled gobbledygook mangled mangl* "
-     "unrelated random broken breaks broke !!!* ???* @@@* :::* noise static flicker* artifact*",
+     "unrelated random broken breaks broke !!!* ???* @@@* :::* noise static flicker* artifact* "
+     "stripe* degenerates",
      "no sense|not make sense|make no sense|乱码|胡言|胡说|崩"},
-    {"repeat* repeti* looping loops loop endless* infinit* stuck ping-pong* pingpong*",
+    {"repeat* repeti* looping loops loop endless* infinit* ping-pong* pingpong*",
      "重复|复读|回到第一帧"},
     {"forget* forgot* remember* amnesia ignores ignored ignoring truncat* blind exceeded exceeding "
      "overflow*",
@@ -57,6 +59,21 @@ constexpr Row of_when[] = {
     {"consistently", "always at|same time|exact same|every time"},
     {"non-square nonsquare rectangular", "not a square|not square"},
     {"fps second_per_grid_ts tokens_per_second timestamp*", "time stamp|temporal position|时间"},
+    {"packing pack packed multipack* padding-free padding_free cu_seqlens sample_packing "
+     "neat_packing",
+     "打包"},
+    {"",
+     "rope_scaling not|rope scaling not|scaling is not|scaling is ignored|rope_scaling is "
+     "ignored|ignores rope_scaling|ignores the rope_scaling|not implement rope_scaling|yarn is not "
+     "supported|scaling not implemented"},
+    {"prefill_step_size prefill-step-size chunked-prefill", "chunked prefill|prefill chunk"},
+    {"swa swa-full", "window cache"},
+    {"ulysses sequence_parallel* context_parallel*",
+     "sequence parallel|context parallel|ring attention|序列并行"},
+    {"regression regressed downgrade* downgrading",
+     "right in v|works in v|works on v|works in 0|works with 0|worked in|worked before|last "
+     "version that "
+     "work|previous version|older version|still allows|works correctly in"},
 };
 
 // Words of small letters, without the signs around them.
@@ -80,7 +97,7 @@ std::vector<std::string_view> words_of(std::string_view text) {
     while (word.size() > 1 && around.contains(word.back())) word.remove_suffix(1);
     while (word.size() > 1 && around.contains(word.front()) && word.front() != '>')
       word.remove_prefix(1);
-    words.push_back(word);
+    if (!word.ends_with("_penalty")) words.push_back(word);  // a setting, and no complaint
   }
   return words;
 }
@@ -173,7 +190,7 @@ bool is_other_unit(std::string_view word) {
                          "char word second sec minute min hour gb mb gib mib vram ram layer step "
                          "epoch time% % param head user request line file page token/s tokens/s "
                          "tok/s t/s ms message turn image frame fps px pixel step gpu day week try "
-                         "tries attempt dimension dim channel");
+                         "tries attempt dimension dim channel resolution video picture");
 }
 
 // Where it begins, and how long the text is.
@@ -202,7 +219,10 @@ void read_lengths(Text words, Symptom& out) {
       if (out.frames == 0) out.frames = value;
       continue;
     }
-    if (before.starts_with('-') || is_other_unit(unit)) continue;  // a flag's, or of other things
+    // A flag's, a server's status, or of other things.
+    if (before.starts_with('-') || is_other_unit(unit) ||
+        contains_word("http status code error", before))
+      continue;
     const bool counted = is_unit(unit) || words[n].contains("tok") || words[n].contains("ctx");
     bool told = words[n].starts_with('>'), strong = told;
     const std::size_t first = n >= 4 ? n - 4 : 0;
@@ -232,6 +252,13 @@ void read_lengths(Text words, Symptom& out) {
 
 // 2048x6144, 1920*1080
 void read_sizes(Text words, Symptom& out) {
+  // "2K resolution"
+  for (std::size_t n = 0; n + 1 < words.size(); ++n)
+    if (const auto side = count_of(words[n]);
+        side && side->thousands && begins_with_one(words[n + 1], "resolution image picture")) {
+      out.width = out.height = side->value;
+      return;
+    }
   for (const std::string_view word : words) {
     const std::size_t sign = word.find_first_of("x*");
     if (sign == word.npos || sign == 0) continue;
@@ -249,12 +276,16 @@ void read_sizes(Text words, Symptom& out) {
 void read_makers(Text words, Symptom& out) {
   struct Maker {
     std::string_view words;
-    std::int64_t frames;
+    std::int64_t frames = 0, side = 0;  // sides of pictures in pixels
   };
-  constexpr Maker makers[] = {{"wan wan2* wanvideo*", 81}, {"*hunyuan*", 129}, {"cogvideo*", 49}};
+  constexpr Maker makers[] = {{"wan wan2* wanvideo*", 81},
+                              {"*hunyuan*", 129},
+                              {"cogvideo*", 49},
+                              {"flux flux.1*", 0, 1448},
+                              {"sd3*", 0, 1024}};
   for (const Maker& one : makers)
     if (std::ranges::any_of(words, [&](std::string_view word) { return is_one(word, one.words); }))
-      out.frames_of_model = one.frames;
+      out.frames_of_model = one.frames, out.side_of_model = one.side;
   // "loops at 201": the number of what else is spoken of.
   if (out.frames_of_model > 0 && out.frames == 0)
     for (const std::string_view word : words)
@@ -271,7 +302,8 @@ void read_tables(Text words, Symptom& out) {
     std::int64_t rows;
   };
   constexpr Table tables[] = {{"clip clip-l openclip", "CLIP's text encoder", 77},
-                              {"whisper* faster-whisper whisperx", "Whisper's decoder", 448},
+                              {"whisper* faster-whisper whisperx",
+                               "Whisper's decoder (half of them kept for what stands before)", 448},
                               {"bert *minilm* bge bge-* e5 e5-* sentence-transformer* "
                                "sentencetransformer* fastembed*",
                                "BERT and embedders made of it", 512}};
@@ -340,7 +372,9 @@ void read_when(Text words, std::string_view text, Symptom& out) {
   for (std::size_t n = 0; n < std::size(of_when); ++n)
     if (tells(of_when[n], words, text)) out.when.push_back(static_cast<When>(n));
   if (out.from > 0) std::erase(out.when, When::at_once);
-  if (text.contains("physical batch") || text.contains("batch size (current"))
+  // Packed texts are one row, and none is padded.
+  if (out.is(When::packed) || text.contains("batch size 1 ") || text.contains("physical batch") ||
+      text.contains("batch size (current"))
     std::erase(out.when, When::in_batch);
   constexpr std::string_view right = "fine good well work ok correct normal right perfect";
   const bool short_right = followed_by(words, "short shorter small brief", right, 5);
@@ -350,6 +384,14 @@ void read_when(Text words, std::string_view text, Symptom& out) {
   if (short_right && !out.is(When::long_texts)) out.when.push_back(When::long_texts);
   if (even_short && !short_right && out.from == 0 && !out.is(When::at_once))
     out.when.push_back(When::at_once);
+  // "v0.6.2 works correctly"
+  for (std::size_t n = 0; n + 1 < words.size(); ++n)
+    if (!version_of_word(words[n], false).empty() &&
+        begins_with_one(words[n + 1], "works worked correct fine still") &&
+        !out.is(When::regressed))
+      out.when.push_back(When::regressed);
+  if (text.contains("rope_theta") && text.contains("rope_parameters"))
+    out.when.push_back(When::moved_keys);
   const bool second = followed_by(words, "second 2nd next third later",
                                   "turn message prompt request question round", 2);
   if (second && !out.is(When::in_turns)) out.when.push_back(When::in_turns);
@@ -357,8 +399,9 @@ void read_when(Text words, std::string_view text, Symptom& out) {
 
 // Little words that sentences are made of, and names, flags and messages hardly.
 constexpr std::string_view little_words =
-    "the a an is are was it this that to of in on with when but not and for if my i we you how why "
-    "does do can cannot be as at by from or only after then than so";
+    "the a an is are was it this that these those to of in into on with when but not and for if my "
+    "i we you how why does do can cannot be as at by from or only after then than so any most its "
+    "there no has have";
 
 // A line of a log that a person wrote: words with hardly a sign between.
 bool is_sentence(std::string_view line) {
@@ -374,14 +417,25 @@ bool is_sentence(std::string_view line) {
   return blanks >= 4 && 6 * others < std::ssize(line);
 }
 
+// Signs that set something: those of ">=" and "==" compare.
+std::ptrdiff_t settings_in(std::string_view text) {
+  std::ptrdiff_t count = 0;
+  for (std::size_t n = 0; n < text.size(); ++n)
+    count += text[n] == '=' && (n == 0 || !std::string_view("<>=!").contains(text[n - 1])) &&
+             (n + 1 == text.size() || text[n + 1] != '=');
+  return count;
+}
+
 }  // namespace
 
 bool is_of_a_person(std::string_view text) {
-  constexpr std::size_t longest = 4000, most_lines = 12;
-  if (text.size() > longest || text.find_first_of("{}") != text.npos ||
-      std::ranges::count(trimmed(text), '\n') > static_cast<std::ptrdiff_t>(most_lines))
+  constexpr std::size_t longest = 4000;
+  constexpr std::ptrdiff_t most_lines = 12, few = 3, many = 6, most_signs = 2;
+  const std::string_view trimmed_text = trimmed(text);
+  if (text.size() > longest || std::ranges::count(trimmed_text, '\n') > most_lines ||
+      trimmed_text.starts_with('{'))
     return false;
-  const std::string small = small_letters(trimmed(text));
+  const std::string small = small_letters(trimmed_text);
   // What a line says between quotes is a prompt.
   std::string unquoted;
   bool within = false;
@@ -389,22 +443,35 @@ bool is_of_a_person(std::string_view text) {
     if (c == '"') within = !within;
     if (!within) unquoted += c;
   }
+  // Questions in Chinese have signs of their own.
+  for (const std::string_view sign : {"我", "请问", "是否", "如何", "怎么", "为什么", "吗", "？"})
+    if (unquoted.contains(sign)) return true;
   const std::vector<std::string_view> words = words_of(unquoted);
   const auto little = std::ranges::count_if(
       words, [](std::string_view word) { return contains_word(little_words, word); });
-  constexpr std::ptrdiff_t fewest = 3;
-  if (little < fewest || 7 * little < std::ssize(words)) return false;
+  // Code and settings are made of signs.
+  const bool of_signs = settings_in(unquoted) > most_signs ||
+                        std::ranges::count(unquoted, '{') > (little < many ? 0 : 1);
+  if (little < few || 7 * little < std::ssize(words) || of_signs) return false;
   const auto is_own = [](std::string_view word) {
-    return contains_word("i my we our i'm i've me", word) || word == "i'm";
+    return contains_word("i my we our i'm i've me", word);
   };
   // "[00:00<?, ?it/s]" asks nothing.
   bool asks = false;
   for (std::size_t n = 1; n < unquoted.size(); ++n)
     asks =
         asks || (unquoted[n] == '?' && (is_letter(unquoted[n - 1]) || is_digit(unquoted[n - 1])));
-  return std::ranges::any_of(words, is_own) || asks || unquoted.starts_with("[bug]") ||
-         unquoted.starts_with("[feature]") || unquoted.starts_with("bug:") ||
-         unquoted.starts_with("misc. bug:") || unquoted.starts_with("eval bug:");
+  const bool titled =
+      std::ranges::any_of(std::array<std::string_view, 6>{"[bug]", "[feature]", "[question]",
+                                                          "bug:", "misc. bug:", "eval bug:"},
+                          [&](std::string_view title) { return unquoted.starts_with(title); });
+  // Messages of programs have one sentence, or name what was raised.
+  const bool is_message = unquoted.contains("error: ") || unquoted.contains("traceback") ||
+                          unquoted.contains("level=") || unquoted.contains("warning ") ||
+                          unquoted.contains("[info") || unquoted.contains("[debug");
+  const bool tells = little >= many && 7 * little >= std::ssize(words) &&
+                     unquoted.find(". ") != unquoted.npos && !is_message;
+  return std::ranges::any_of(words, is_own) || asks || titled || tells;
 }
 
 bool Symptom::is(When one) const { return std::ranges::find(when, one) != when.end(); }
@@ -430,9 +497,21 @@ std::optional<Symptom> symptom_of(std::string_view prose) {
                          text.contains("tokens_per_second");
   if (parts < 3) return std::nullopt;
   // Somebody who names an engine or a length asks about it, in whatever words.
-  const bool told = placed || !out.engines.empty() || out.is(When::one_row) ||
-                    out.is(When::of_sides) || out.is(When::of_time) || out.rows_of_model > 0 ||
-                    out.is(When::of_answers) || out.is(When::shifted);
+  out.of_table = text.contains("cache covers") || text.contains("precomputed") ||
+                 text.contains("hard-coded") || text.contains("hardcoded") ||
+                 text.contains("cos/sin") || text.contains("table of cos");
+  out.of_position = std::ranges::any_of(
+      std::array<std::string_view, 11>{"rope", "rotary", "position_id", "position id", "positional",
+                                       "yarn", "alibi", "sliding window", "context length",
+                                       "context size", "位置"},
+      [&](std::string_view word) { return text.contains(word); });
+  const bool circumstances = std::ranges::any_of(out.when, [](When one) {
+    return one != When::long_texts && one != When::of_pictures && one != When::at_once &&
+           one != When::constant && one != When::in_turns;
+  });
+  const bool told = placed || circumstances || out.of_position || !out.engines.empty() ||
+                    out.is(When::one_row) || out.is(When::of_sides) || out.is(When::of_time) ||
+                    out.rows_of_model > 0 || out.is(When::of_answers) || out.is(When::shifted);
   if (out.seen == Seen::nothing)
     return told && is_of_a_person(prose) ? std::optional(out) : std::nullopt;
   return told || !out.when.empty() || out.seen != Seen::worse ? std::optional(out) : std::nullopt;
@@ -447,7 +526,9 @@ std::optional<Symptom> symptom_alone(std::string_view text) {
       std::ranges::count(text, '|') > most_bars)
     return std::nullopt;
   // A log has the hour in front, settings a word or two in each line.
-  if (std::ranges::count(text.substr(0, 24), ':') > 1) return std::nullopt;
+  constexpr std::ptrdiff_t most_settings = 2;
+  if (std::ranges::count(text.substr(0, 24), ':') > 1 || settings_in(text) > most_settings)
+    return std::nullopt;
   const auto lines = std::ranges::count(trimmed(text), '\n') + 1,
              blanks = std::ranges::count(text, ' ');
   if (lines > 1 && blanks < 4 * lines) return std::nullopt;
@@ -462,7 +543,9 @@ std::optional<Symptom> symptom_in_log(std::string_view log) {
       sentences.append(line).append("\n");
     log.remove_prefix(std::min(end + 1, log.size()));
   }
-  return sentences.empty() ? std::nullopt : symptom_of(sentences);
+  // What a program prints asks nothing.
+  auto symptom = sentences.empty() ? std::nullopt : symptom_of(sentences);
+  return symptom && symptom->seen != Seen::nothing ? symptom : std::nullopt;
 }
 
 std::string symptom_text(const Symptom& symptom) {
@@ -480,7 +563,14 @@ std::string symptom_text(const Symptom& symptom) {
                                        "rotated by one row",
                                        "always at the same place",
                                        "of pictures that are no squares",
-                                       "when things happen in videos"};
+                                       "when things happen in videos",
+                                       "with packed texts",
+                                       "without the scaling",
+                                       "by chunks of the prompt",
+                                       "by the window's cache",
+                                       "among ranks",
+                                       "and not in another version",
+                                       "by keys that transformers 5 has moved"};
   std::string out(symptom.seen == Seen::nothing ? "a question"
                                                 : seen[static_cast<std::size_t>(symptom.seen)]);
   if (symptom.from > 0) out += " from " + grouped(symptom.from) + " tokens on";

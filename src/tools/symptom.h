@@ -20,11 +20,18 @@ enum class When {
   converted,   // after another file was made of it
   of_answers,  // by how many tokens are kept for the answer
   of_pictures,
-  of_places,  // in pictures: where things are
-  one_row,    // a model of three axes that is told to be rotated by one
-  constant,   // always at the same place
-  of_sides,   // of pictures that are no squares
-  of_time,    // of videos: when things happen
+  of_places,     // in pictures: where things are
+  one_row,       // a model of three axes that is told to be rotated by one
+  constant,      // always at the same place
+  of_sides,      // of pictures that are no squares
+  of_time,       // of videos: when things happen
+  packed,        // where several texts stand in one row
+  unscaled,      // a scaling that is said not to be read
+  chunked,       // by the chunks in which a prompt is read
+  window_cache,  // by how much of a window's keys is kept
+  among_ranks,   // where a text is shared out
+  regressed,     // and another version was right
+  moved_keys,    // rope_theta and rope_parameters, old keys and new ones
 };
 
 struct Symptom {
@@ -34,10 +41,12 @@ struct Symptom {
   std::int64_t length = 0;  // tokens that the text has or is to have; 0: nobody says
   std::int64_t frames = 0, height = 0, width = 0;  // of a video or picture; 0: nobody says
   // That a kind of model which is named was trained on, and rows of its learned table; 0: none is.
-  std::int64_t frames_of_model = 0, rows_of_model = 0;
+  std::int64_t frames_of_model = 0, rows_of_model = 0, side_of_model = 0;
   std::string_view model = {};            // whose rows these are
   std::vector<std::string> engines = {};  // "vllm@0.6.1", "ollama"
   bool of_embeddings = false, seconds_per_grid = false;
+  bool of_table = false;     // it speaks of a table or cache that was made for so many positions
+  bool of_position = false;  // it speaks of position at all
 
   bool is(When one) const;
 };

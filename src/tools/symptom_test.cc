@@ -32,6 +32,9 @@ TEST(Symptom, ANumberOfAnotherThingIsNoLength) {
   EXPECT_EQ(symptom("garbage from a 7b model on 4 GPUs, version 0.6.1").from, 0);
   EXPECT_EQ(symptom("nonsense even if the context is less than 2048 tokens").from, 0);
   EXPECT_EQ(symptom("garbled above 1600 characters").from, 0);
+  EXPECT_EQ(symptom("garbled, and then over HTTP 500").from, 0);
+  EXPECT_EQ(symptom("stripes above 2K resolution").length, 0);
+  EXPECT_EQ(symptom("stripes above 2K resolution").height, 2048);
 }
 
 TEST(Symptom, TheLengthOfATextIsNotWhereItBegins) {
@@ -74,7 +77,7 @@ TEST(Symptom, EnginesHaveTheVersionsBehindThem) {
 TEST(Symptom, OfWhatIsNoComplaintIsNothing) {
   for (const char* text :
        {"", "hello", "how long may a prompt be", "print_info: n_ctx_train = 4096",
-        "rope_theta: 500000\nfailed: 1\nstuck: 0"})
+        "rope_theta: 500000\nfailed: 1\nstuck: 0", "repetition_penalty=1.2, n=1, m=2"})
     EXPECT_FALSE(symptom_alone(text)) << text;
 }
 
@@ -190,6 +193,27 @@ TEST(SymptomJudged, ModelsOfThreeAxesAreAskedForTheirRows) {
   EXPECT_TRUE(
       finds(told("qwen2-vl-2b-instruct", "my training uses 1D-ROPE for images, is it right?"),
             "seen_on_axes"));
+}
+
+TEST(SymptomJudged, ARoundNumberThatIsNoneOfTheFilesIsAnEdgeAndNoBase) {
+  const Diagnosis found = told("qwen3-8b", "garbage beyond 4096 tokens");
+  EXPECT_TRUE(finds(found, "seen_at_edge"));
+  EXPECT_FALSE(finds(found, "seen_at_base"));
+  EXPECT_TRUE(finds(told("qwen3-8b", "garbage beyond 1500 tokens"), "seen_at_base"));
+}
+
+TEST(SymptomJudged, PackedTextsAreNotPadded) {
+  const Diagnosis found = told("llama-3.1-8b", "packing in one row with batch size 1 is wrong");
+  EXPECT_TRUE(finds(found, "seen_packed"));
+  EXPECT_FALSE(finds(found, "seen_in_batch"));
+}
+
+TEST(SymptomJudged, AScalingThatIsNotReadIsTheFiles) {
+  EXPECT_TRUE(finds(
+      told("deepseek-coder-1.3b-instruct", "rope_scaling not implemented, as I get blanks of it"),
+      "seen_unscaled"));
+  EXPECT_FALSE(finds(told("qwen3-8b", "rope_scaling not implemented, as I get blanks of it"),
+                     "seen_unscaled"));
 }
 
 TEST(SymptomJudged, WhatWasGivenMayNotShowWhy) {

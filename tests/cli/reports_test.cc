@@ -693,6 +693,66 @@ const Report reports[] = {
      "max_length is 12K'",
      1, "must be rotated again"},
     {"microsoft/foundry-dev-tools#180", "", "doctor @doctor/ort-cos-cache.log", 1, "table_end"},
+    {"ollama/ollama#18107", "",
+     "doctor 'Context truncation drops the user message, causing misleading HTTP 500: no user "
+     "query "
+     "found on agent tool use. Requests that exceed the default 4,096 token context window cause "
+     "Ollama to drop earlier messages, as it seems to me.'",
+     1, "OLLAMA_CONTEXT_LENGTH"},
+    {"pegainfer-project/pegainfer#220", "",
+     "doctor qwen3-8b 'RoPE cache covers 4096 positions. Serve it and send a >4096-token prompt. "
+     "Output degrades with no error.'",
+     1, "seen_at_edge"},
+    {"huggingface/optimum-neuron#439", "",
+     "doctor deepseek-coder-1.3b-instruct 'Rope_scaling not implemented. I am trying to evaluate "
+     "it, and get blank lines.'",
+     1, "seen_unscaled"},
+    {"oobabooga/textgen#6159", "", "doctor @doctor/webui-truncation.log", 1, "prompt_limit"},
+    {"ggml-org/whisper.cpp#3986", "", "doctor @doctor/whisper-cpp-rows.log", 1,
+     "max_target_positions"},
+    {"huggingface/diffusers#14194", "",
+     "doctor '[Bug] QwenImageEdit produces incorrect outputs with transformers >=5 due to missing "
+     "mm_token_type_ids'",
+     1, "4.57"},
+    {"lllyasviel/stable-diffusion-webui-forge#1712", "",
+     "doctor 'Flux adds horizontal stripes to images around 2K resolution. I use default "
+     "settings.'",
+     1, "size_beyond"},
+    {"axolotl-ai-cloud/axolotl#1375", "",
+     "doctor 'Multipacking should not attend to previous sub-sequences packed in the same row. I "
+     "suspect that cu_seqlens are ignored.'",
+     0, "seen_packed"},
+    {"runpod-workers/worker-sglang#14", "", "doctor @doctor/sglang-pool.log", 1,
+     "--mem-fraction-static"},
+    {"ggml-org/llama.cpp#22923", "",
+     "doctor gemma-2-27b 'SWA seems to forget key details in llama-server. With swa-full, I do not "
+     "experience this issue.'",
+     0, "--ctx-checkpoints"},
+    {"huggingface/trl#2834", "",
+     "doctor 'Can the loss become significantly high at the beginning when using padding-free?'", 0,
+     "model_init_kwargs"},
+    {"michaelfeil/infinity#330", "", "doctor @doctor/ort-gather.log", 1, "table_end"},
+    {"SYSTRAN/faster-whisper#948", "",
+     "doctor 'Error: Maximum decoding length >0. I am getting this with an initial prompt and "
+     "hotwords of 401.'",
+     1, "condition_on_previous_text"},
+    {"OpenNMT/CTranslate2#2074", "",
+     "doctor 'Using faster-whisper with large-v3, my sample stopped at exactly 224 tokens though "
+     "the model has a 448-position context.'",
+     1, "seen_at_table"},
+    {"vllm-project/vllm#9825", "",
+     "doctor qwen2-7b-instruct '[Bug]: garbled output when generating long texts in the latest "
+     "version v0.6.3.post1 of vllm. In v0.6.2 it works, v0.6.2 works correctly with my model'",
+     0, "seen_in_one_version"},
+    {"huggingface/candle#2358", "", "doctor @doctor/candle-nemo.log", 1, "head_dim"},
+    {"Blaizzy/mlx-vlm#1755", "",
+     "doctor qwen2.5-vl-3b-instruct 'any prompt longer than prefill_step_size (default 2048) "
+     "degenerates in my tests, with endless repetition beyond 2048 tokens'",
+     1, "seen_at_edge"},
+    {"keras-team/keras-hub#2729", "",
+     "doctor 'rope_theta extraction is inconsistent under transformers 5. It moved rope_theta into "
+     "a nested rope_parameters dict, and my converter fails.'",
+     0, "seen_moved_keys"},
     {"vllm-project/vllm#18728", "", "doctor qwen3-8b @doctor/qwen3-yarn.sh", 0,
      "leave it out where no text is longer than 40,960"},
 };
