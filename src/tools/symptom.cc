@@ -16,64 +16,90 @@
 namespace posenc::detail {
 namespace {
 
-// Words (with * behind they go on, with one before they begin anyhow), and what a text contains; |
-// parts these, as Chinese parts no words.
-struct Row {
-  std::string_view words, phrases = {};
+// Rows have words (with * behind they go on, with one before they begin anyhow), and phrases that a
+// text contains; | parts these, as Chinese parts no words.
+
+// What is seen, of which the first that is said counts.
+struct SeenRow {
+  Seen seen;
+  std::string_view text, words = {}, phrases = {};
 };
-constexpr Row of_seen[] = {
-    {""},
-    {"gib* jib* garbage garbled garbl* nonsens* incoheren* rubbish corrupt* word-salad salad "
+constexpr SeenRow of_seen[] = {
+    {Seen::garbled, "garbled",
+     "gib* jib* garbage garbled garbl* nonsens* incoheren* rubbish corrupt* word-salad salad "
      "meaningless unreadable degenerate* hallucinat* babbl* scrambled gobbledygook mangled mangl* "
      "unrelated random broken breaks broke !!!* ???* @@@* :::* noise static flicker* artifact* "
      "stripe* degenerates",
      "no sense|not make sense|make no sense|乱码|胡言|胡说|崩"},
-    {"repeat* repeti* looping loops loop endless* infinit* ping-pong* pingpong*",
+    {Seen::repeats, "repeats itself",
+     "repeat* repeti* looping loops loop endless* infinit* ping-pong* pingpong*",
      "重复|复读|回到第一帧"},
-    {"forget* forgot* remember* amnesia ignores ignored ignoring truncat* blind exceeded exceeding "
+    {Seen::forgets, "forgets, or is cut off",
+     "forget* forgot* remember* amnesia ignores ignored ignoring truncat* blind exceeded exceeding "
      "overflow*",
      "not taking|no longer taking|not see|is full|忘记|遗忘|忘了|截断"},
-    {"worse degrad* drop drops dropped lower poor poorly declin* bad badly wrong wrongly "
-     "incorrect* "
-     "inaccura* deteriorat* collaps* fail* terrible lost empty crash*",
+    {Seen::worse, "worse",
+     "worse degrad* drop drops dropped lower poor poorly declin* bad badly wrong wrongly "
+     "incorrect* inaccura* deteriorat* collaps* fail* terrible lost empty crash*",
      "not work|n't work|no output|变差|下降|错误|偏移|不准"},
-    {"differ* mismatch* inconsisten* diverge* discrepan*", "不一致|不同"},
+    {Seen::differs, "other text", "differ* mismatch* inconsisten* diverge* discrepan*",
+     "不一致|不同"},
 };
-constexpr Row of_when[] = {
-    {"long longer lengthy large", "长文本|长上下文|长度|超过|超长"},
-    {"immediately instantly", "every response|every answer|一开始"},
-    {"batch batches batched batching batch_generate padding padded left-pad* left-padded",
+
+// When it happens, how that is said again, and how people say it.
+struct WhenRow {
+  When when;
+  std::string_view text, words = {}, phrases = {};
+};
+constexpr WhenRow of_when[] = {
+    {When::long_texts, "in long texts", "long longer lengthy large",
+     "长文本|长上下文|长度|超过|超长"},
+    {When::at_once, "from the first words on", "immediately instantly",
+     "every response|every answer|一开始"},
+    {When::in_batch, "in a batch",
+     "batch batches batched batching batch_generate padding padded left-pad* left-padded",
      "批量|填充"},
-    {"multi-turn multiturn follow-up conversation conversations reuse prefix-cach* prefix_cach* "
+    {When::in_turns, "from the second message on",
+     "multi-turn multiturn follow-up conversation conversations reuse prefix-cach* prefix_cach* "
      "history",
      "earlier messages|previous messages|latest message|subsequent response|subsequent repl|few "
      "rounds|few turns|several turns|more turns|prefix cach|多轮|第二轮"},
-    {"k-shift", "context shift|context-shift|kv shift|cache shift|slot shift|shifts the slot"},
-    {"convert* conversion", "转换"},
-    {"max_new_tokens max_tokens n_predict", "max new tokens|generated tokens|response length"},
-    {"image images picture pictures photo vision video videos frame frames resolution resolutions "
+    {When::shifted, "after a context shift", "k-shift",
+     "context shift|context-shift|kv shift|cache shift|slot shift|shifts the slot"},
+    {When::converted, "after a conversion", "convert* conversion", "转换"},
+    {When::of_answers, "by the tokens kept for the answer", "max_new_tokens max_tokens n_predict",
+     "max new tokens|generated tokens|response length"},
+    {When::of_pictures, "with pictures",
+     "image images picture pictures photo vision video videos frame frames resolution resolutions "
      "endframe",
      "图片|视频|分辨率"},
-    {"coordinates grounding bbox bboxes", "bounding box|click position|定位|坐标"},
-    {"1d-rope 1d-rotary", "1d rope|1-d rope|one-dimensional rope|2d position_ids"},
-    {"consistently", "always at|same time|exact same|every time"},
-    {"non-square nonsquare rectangular", "not a square|not square"},
-    {"fps second_per_grid_ts tokens_per_second timestamp*", "time stamp|temporal position|时间"},
-    {"packing pack packed multipack* padding-free padding_free cu_seqlens sample_packing "
+    {When::of_places, "where things are in pictures", "coordinates grounding bbox bboxes",
+     "bounding box|click position|定位|坐标"},
+    {When::one_row, "rotated by one row", "1d-rope 1d-rotary",
+     "1d rope|1-d rope|one-dimensional rope|2d position_ids"},
+    {When::constant, "always at the same place", "consistently",
+     "always at|same time|exact same|every time"},
+    {When::of_sides, "of pictures that are no squares", "non-square nonsquare rectangular",
+     "not a square|not square"},
+    {When::of_time, "when things happen in videos",
+     "fps second_per_grid_ts tokens_per_second timestamp*", "time stamp|temporal position|时间"},
+    {When::packed, "with packed texts",
+     "packing pack packed multipack* padding-free padding_free cu_seqlens sample_packing "
      "neat_packing",
      "打包"},
-    {"",
+    {When::unscaled, "without the scaling", "",
      "rope_scaling not|rope scaling not|scaling is not|scaling is ignored|rope_scaling is "
      "ignored|ignores rope_scaling|ignores the rope_scaling|not implement rope_scaling|yarn is not "
      "supported|scaling not implemented"},
-    {"prefill_step_size prefill-step-size chunked-prefill", "chunked prefill|prefill chunk"},
-    {"swa swa-full", "window cache"},
-    {"ulysses sequence_parallel* context_parallel*",
+    {When::chunked, "by chunks of the prompt",
+     "prefill_step_size prefill-step-size chunked-prefill", "chunked prefill|prefill chunk"},
+    {When::window_cache, "by the window's cache", "swa swa-full", "window cache"},
+    {When::among_ranks, "among ranks", "ulysses sequence_parallel* context_parallel*",
      "sequence parallel|context parallel|ring attention|序列并行"},
-    {"regression regressed downgrade* downgrading",
+    {When::regressed, "and not in another version", "regression regressed downgrade* downgrading",
      "right in v|works in v|works on v|works in 0|works with 0|worked in|worked before|last "
-     "version that "
-     "work|previous version|older version|still allows|works correctly in"},
+     "version that work|previous version|older version|still allows|works correctly in"},
+    {When::moved_keys, "by keys that transformers 5 has moved"},
 };
 
 // Words of small letters, without the signs around them.
@@ -117,6 +143,7 @@ bool is_one(std::string_view word, std::string_view words) {
   });
 }
 
+template <class Row>
 bool tells(const Row& row, Text words, std::string_view text) {
   if (std::ranges::any_of(words, [&](std::string_view word) { return is_one(word, row.words); }))
     return true;
@@ -369,8 +396,8 @@ void read_engines(Text words, Symptom& out) {
 }
 
 void read_when(Text words, std::string_view text, Symptom& out) {
-  for (std::size_t n = 0; n < std::size(of_when); ++n)
-    if (tells(of_when[n], words, text)) out.when.push_back(static_cast<When>(n));
+  for (const WhenRow& row : of_when)
+    if (tells(row, words, text)) out.when.push_back(row.when);
   if (out.from > 0) std::erase(out.when, When::at_once);
   // Packed texts are one row, and none is padded.
   if (out.is(When::packed) || text.contains("batch size 1 ") || text.contains("physical batch") ||
@@ -469,8 +496,8 @@ bool is_of_a_person(std::string_view text) {
   const bool is_message = unquoted.contains("error: ") || unquoted.contains("traceback") ||
                           unquoted.contains("level=") || unquoted.contains("warning ") ||
                           unquoted.contains("[info") || unquoted.contains("[debug");
-  const bool tells = little >= many && 7 * little >= std::ssize(words) &&
-                     unquoted.find(". ") != unquoted.npos && !is_message;
+  const bool tells =
+      little >= many && 7 * little >= std::ssize(words) && unquoted.contains(". ") && !is_message;
   return std::ranges::any_of(words, is_own) || asks || titled || tells;
 }
 
@@ -481,15 +508,14 @@ std::optional<Symptom> symptom_of(std::string_view prose) {
   const std::string text = small_letters(prose.substr(0, longest));
   const std::vector<std::string_view> words = words_of(text);
   Symptom out;
-  for (std::size_t n = 1; n < std::size(of_seen) && out.seen == Seen::nothing; ++n)
-    if (tells(of_seen[n], words, text)) out.seen = static_cast<Seen>(n);
+  for (const SeenRow& row : of_seen)
+    if (out.seen == Seen::nothing && tells(row, words, text)) out.seen = row.seen;
   read_lengths(words, out);
   read_sizes(words, out);
-  if (tells(of_when[static_cast<std::size_t>(When::of_pictures)], words, text))
-    read_makers(words, out);
   read_tables(words, out);
   read_engines(words, out);
   read_when(words, text, out);
+  if (out.is(When::of_pictures)) read_makers(words, out);
   const bool placed = out.from > 0 || out.length > 0 || out.frames > 0 || out.height > 0;
   const std::size_t parts = words.size() + (text.size() > words.size() * 12 ? 4 : 0);
   out.of_embeddings = text.contains("embed");
@@ -549,34 +575,12 @@ std::optional<Symptom> symptom_in_log(std::string_view log) {
 }
 
 std::string symptom_text(const Symptom& symptom) {
-  constexpr std::string_view seen[] = {
-      "", "garbled", "repeats itself", "forgets, or is cut off", "worse", "other text"};
-  constexpr std::string_view when[] = {"in long texts",
-                                       "from the first words on",
-                                       "in a batch",
-                                       "from the second message on",
-                                       "after a context shift",
-                                       "after a conversion",
-                                       "by the tokens kept for the answer",
-                                       "with pictures",
-                                       "where things are in pictures",
-                                       "rotated by one row",
-                                       "always at the same place",
-                                       "of pictures that are no squares",
-                                       "when things happen in videos",
-                                       "with packed texts",
-                                       "without the scaling",
-                                       "by chunks of the prompt",
-                                       "by the window's cache",
-                                       "among ranks",
-                                       "and not in another version",
-                                       "by keys that transformers 5 has moved"};
-  std::string out(symptom.seen == Seen::nothing ? "a question"
-                                                : seen[static_cast<std::size_t>(symptom.seen)]);
+  const auto* const seen = std::ranges::find(of_seen, symptom.seen, &SeenRow::seen);
+  std::string out(seen == std::end(of_seen) ? "a question" : seen->text);
   if (symptom.from > 0) out += " from " + grouped(symptom.from) + " tokens on";
   for (const When one : symptom.when)
     if (one != When::long_texts || symptom.from == 0)
-      out += ", " + std::string(when[static_cast<std::size_t>(one)]);
+      out += ", " + std::string(std::ranges::find(of_when, one, &WhenRow::when)->text);
   if (symptom.length > 0) out += ", with " + grouped(symptom.length) + " tokens";
   if (symptom.frames > 0) out += ", " + grouped(symptom.frames) + " frames";
   if (symptom.height > 0)
