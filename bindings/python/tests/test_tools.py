@@ -32,6 +32,13 @@ def test_diff():
         posenc.diff(YARN, log="", command="")
 
 
+def test_the_doctor_takes_words():
+    report = posenc.doctor("llama-2-7b", "gibberish after 4k tokens in transformers")
+    assert [each.kind for each in report.evidence] == ["model", "symptom"]
+    assert report.findings[0].code == "beyond_context"
+    assert report.verdict.endswith("It begins where you saw it.")
+
+
 def test_doctor(tmp_path):
     config, log = tmp_path / "config.json", tmp_path / "server.log"
     config.write_text(json.dumps({**YARN, "rope_theta": 1e4}))
