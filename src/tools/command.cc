@@ -103,6 +103,14 @@ class Overrides {
 
   // TurboMind's --rope-scaling-factor: dynamic NTK, whatever scaling the file has; 0 is none.
   Expected<void> apply_lmdeploy() {
+    constexpr double small_share = 0.05;
+    if (const CommandFlag* share = line_.find("--cache-max-entry-count"))
+      if (const auto part = number_of_flag(*share); part && *part > 0 && *part < small_share)
+        findings_.push_back(line_finding(
+            "cache_memory", Severity::warning, "--cache-max-entry-count " + number_text(*part),
+            "so small a share of the memory holds keys of a few thousand tokens: longer texts are "
+            "answered with nothing, whatever --session-len says",
+            "0.8, the default, or what the memory allows; keys in 8 bits (--quant-policy 8)"));
     const CommandFlag* flag = line_.find("--rope-scaling-factor");
     if (!flag) return {};
     POSENC_TRY(factor, number_of_flag(*flag));

@@ -201,6 +201,7 @@ constexpr KnownFlag known_flags[] = {
     {"lmdeploy", "--hf-overrides"},
     {"lmdeploy", "--session-len"},
     {"lmdeploy", "--backend"},
+    {"lmdeploy", "--cache-max-entry-count"},
     {"lmdeploy", "--rope-scaling-factor"},
     {"onnxruntime-genai", "--max-length"},
     {"lightllm", "--max-req-total-len"},

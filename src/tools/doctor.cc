@@ -243,6 +243,10 @@ class Doctor {
           "file says, and needs no scaling";
       return;
     }
+    if (finding.code == "beyond_context" && runs_by("ollama"))
+      finding.cure +=
+          "; Ollama has no setting for a scaling: it reads what the GGUF says, so write "
+          "rope_scaling into the config.json, convert it anew, and set num_ctx";
     const detail::Recipe* recipe = detail::recipe_of(intent());
     if (finding.code == "context_refused" && recipe && finding.cure.contains("posenc extend"))
       finding.cure += "; " + std::string(recipe->source) + " publish YaRN by " +

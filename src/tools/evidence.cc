@@ -1,5 +1,6 @@
 // What a person's things are: told by their content, whatever they are called.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <string>
@@ -280,13 +281,21 @@ Exhibit unusable_exhibit(std::string name, const Error& error) {
 
 namespace {
 
-// Whether a log's lines hold no message of a program. A person who writes two numbers has not
-// quoted one.
-bool quotes_nothing(const detail::EngineLog& log, bool of_a_person) {
+// Whether a log's lines hold no message of a program. Two numbers are one only `by_numbers`: a
+// person who writes two has not quoted a limit.
+bool quotes_nothing(const detail::EngineLog& log, bool by_numbers) {
   return !log.remarks.empty() && std::ranges::all_of(log.remarks, [&](const Finding& one) {
     return one.code == "line_unknown" ||
-           (of_a_person && one.message.starts_with("the line holds "));
+           (!by_numbers && one.message.starts_with("the line holds "));
   });
+}
+
+// "Prompt length of 16601 is longer than …" is a message, whoever hands it on.
+bool compares(std::string_view text) {
+  return std::ranges::any_of(
+      std::array<std::string_view, 5>{"longer than ", "larger than ", "greater than ", "exceeds ",
+                                      "too long"},
+      [&](std::string_view words) { return text.contains(words); });
 }
 
 Exhibit symptom_exhibit(std::string name, std::string text, const detail::Symptom& symptom) {
@@ -294,16 +303,21 @@ Exhibit symptom_exhibit(std::string name, std::string text, const detail::Sympto
           "what somebody saw: " + detail::symptom_text(symptom), std::nullopt, std::move(text)};
 }
 
-// What a person wrote; a message of a program among it makes it a log, which both are read of.
+// What a person wrote; a message of a program among it makes it a log, which both are read of. A
+// message may have several sentences, and numbers of two sentences are no text and its limit.
 std::optional<Exhibit> words_exhibit(const std::string& name, const std::string& text) {
-  const auto symptom = detail::symptom_of(text);
-  const auto log = detail::read_log(text);
-  if (log && log->known > 0 && !log->remarks.empty() && !quotes_nothing(*log, true))
-    return Exhibit{name == "command" ? "words" : name, ExhibitKind::log,
-                   "what somebody wrote, with " + std::to_string(log->known) +
-                       (log->known == 1 ? " line" : " lines") + " of a log",
-                   std::nullopt, text};
-  if (symptom) return symptom_exhibit(name, text, *symptom);
+  for (const bool parted : {false, true}) {
+    std::string lines = parted ? detail::sentences_on_lines(text) : text;
+    const auto log = detail::read_log(lines);
+    const bool quotes = log && log->known > 0 && !log->remarks.empty() &&
+                        !quotes_nothing(*log, parted && compares(lines));
+    if (quotes)
+      return Exhibit{name == "command" ? "words" : name, ExhibitKind::log,
+                     "what somebody wrote, with " + std::to_string(log->known) +
+                         (log->known == 1 ? " line" : " lines") + " of a log",
+                     std::nullopt, std::move(lines)};
+  }
+  if (const auto symptom = detail::symptom_of(text)) return symptom_exhibit(name, text, *symptom);
   return std::nullopt;
 }
 
@@ -361,7 +375,7 @@ Exhibit text_exhibit(std::string name, std::string text) {
   if (is_modelfile(trimmed)) return as(ExhibitKind::modelfile, "a Modelfile of Ollama");
   const auto log = detail::read_log(text);
   const bool tells = log && log->known > 0;
-  if (!tells || quotes_nothing(*log, false))
+  if (!tells || quotes_nothing(*log, true))
     if (const auto symptom = detail::symptom_alone(trimmed);
         symptom && !detail::is_of_a_person(trimmed))
       return symptom_exhibit(std::move(name), std::move(text), *symptom);

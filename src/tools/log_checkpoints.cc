@@ -86,6 +86,22 @@ std::optional<Finding> checkpoint_table(std::string_view line) {
   out.message = "a learned table of positions has " + in_words(rows, of_grid) +
                 " rows in the checkpoint, and " + in_words(made, of_grid) + " in the model" +
                 (of_grid ? ", which is made for another size of picture" : "");
+  // One grid, and other tokens in front of it.
+  constexpr double most_in_front = 16;
+  const auto grid_of = [](double number) {
+    const std::string square = square_of(number);
+    return square.substr(0, square.find(' '));
+  };
+  if (of_grid && grid_of(rows) == grid_of(made) && std::abs(rows - made) < most_in_front) {
+    out.message = "a learned table of positions has " + in_words(rows, true) +
+                  " rows in the checkpoint, and " + in_words(made, true) +
+                  " in the model: the same grid, with other tokens in front (class, distillation, "
+                  "registers)";
+    out.cure =
+        "make the model with as many tokens in front as the checkpoint has (a distilled DeiT "
+        "has two; timm: the name of the model, num_prefix_tokens), and stretch nothing";
+    return out;
+  }
   constexpr double of_longclip = 248, of_clip = 77;
   if (rows == of_longclip && made == of_clip) {
     out.message += ": this is LongCLIP, in a loader for CLIP";

@@ -720,14 +720,41 @@ constexpr Message messages[] = {
      "the exported model holds cosines and sines for fewer positions than prompt and answer have "
      "together: ONNX Runtime refuses what is longer (exports for NPUs often hold 4,096)",
      "ask for less, prompt and answer counted (max_length, maxTokens), or export it anew for more"},
+    {"is too long to fit into the model", "total length ", "request_too_long", error,
+     "text and pictures together are more tokens than the model was started for: a picture alone "
+     "may be thousands",
+     "--max-model-len as far as the model reaches (posenc explain MODEL), smaller pictures "
+     "(--mm-processor-kwargs '{\"max_pixels\": N}'), or fewer",
+     "context length "},
+    {"exceed session max length", "", "context_full", warning,
+     "LMDeploy's session is full: --session-len is what prompt, answers and talk before have "
+     "together",
+     "--session-len LENGTH, as far as the model reaches, or a new session"},
+    {"exceeds the character limit of", "limit of ", "prompt_limit", warning,
+     "XTTS was trained on so many characters a sentence in this language, and cuts sound off that "
+     "is longer",
+     "shorter sentences (enable_text_splitting=True), in the data of a training as well"},
+    {"XTTS can only generate text with a maximum of", "maximum of ", "table_end", error,
+     "XTTS's positions of text are rows of a learned table, and this text has more tokens",
+     "shorter sentences (enable_text_splitting=True)"},
+    {"Only one of context_window_size and sliding_window_size", "", "flag_refused", error,
+     "MLC runs a model either by a context or by a window: the other must be -1",
+     "sliding_window_size -1 for models without a window (Llama, Mistral 7B v0.2 and later), "
+     "context_window_size -1 for Mistral 7B v0.1"},
     {"ContextLimit: ", "", "prompt_limit", note,
      "koboldcpp prints tokens/limit: the limit is what the client asks for (max_context_length), "
      "whatever --contextsize is",
-     "raise the context size in the client (KoboldAI Lite's settings; Horde: --hordeconfig)"},
+     "raise the context size in the client (KoboldAI Lite's settings; Horde: --hordeconfig), and "
+     "--contextsize with it: where the two numbers are near, the beginning is dropped or the "
+     "answer "
+     "ends"},
     {"CtxLimit:", "", "prompt_limit", note,
      "koboldcpp prints tokens/limit: the limit is what the client asks for (max_context_length), "
      "whatever --contextsize is",
-     "raise the context size in the client (KoboldAI Lite's settings; Horde: --hordeconfig)"},
+     "raise the context size in the client (KoboldAI Lite's settings; Horde: --hordeconfig), and "
+     "--contextsize with it: where the two numbers are near, the beginning is dropped or the "
+     "answer "
+     "ends"},
     {"Truncation length: ", "Truncation length: ", "prompt_limit", warning,
      "text-generation-webui cuts prompts at its truncation length, which neither alpha_value nor "
      "compress_pos_emb raises",

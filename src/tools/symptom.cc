@@ -41,7 +41,7 @@ constexpr SeenRow of_seen[] = {
     {Seen::worse, "worse",
      "worse degrad* drop drops dropped lower poor poorly declin* bad badly wrong wrongly "
      "incorrect* inaccura* deteriorat* collaps* fail* terrible lost empty crash*",
-     "not work|n't work|no output|变差|下降|错误|偏移|不准"},
+     "not work|n't work|no output|变差|下降|错误|偏移|不准|为空|空白"},
     {Seen::differs, "other text", "differ* mismatch* inconsisten* diverge* discrepan*",
      "不一致|不同"},
 };
@@ -457,7 +457,7 @@ std::ptrdiff_t settings_in(std::string_view text) {
 
 bool is_of_a_person(std::string_view text) {
   constexpr std::size_t longest = 4000;
-  constexpr std::ptrdiff_t most_lines = 12, few = 3, many = 6, most_signs = 2;
+  constexpr std::ptrdiff_t most_lines = 60, few = 3, many = 6, most_signs = 2;
   const std::string_view trimmed_text = trimmed(text);
   if (text.size() > longest || std::ranges::count(trimmed_text, '\n') > most_lines ||
       trimmed_text.starts_with('{'))
@@ -471,14 +471,18 @@ bool is_of_a_person(std::string_view text) {
     if (!within) unquoted += c;
   }
   // Questions in Chinese have signs of their own.
-  for (const std::string_view sign : {"我", "请问", "是否", "如何", "怎么", "为什么", "吗", "？"})
-    if (unquoted.contains(sign)) return true;
+  constexpr std::ptrdiff_t some_chinese = 8;
+  const auto chinese = std::ranges::count_if(unquoted, [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte >= 0xe4 && byte <= 0xe9;  // the first of three
+  });
+  if (chinese >= some_chinese) return true;
   const std::vector<std::string_view> words = words_of(unquoted);
   const auto little = std::ranges::count_if(
       words, [](std::string_view word) { return contains_word(little_words, word); });
   // Code and settings are made of signs.
   const bool of_signs = settings_in(unquoted) > most_signs ||
-                        std::ranges::count(unquoted, '{') > (little < many ? 0 : 1);
+                        std::ranges::count(unquoted, '{') > (little < many ? 0 : 3);
   if (little < few || 7 * little < std::ssize(words) || of_signs) return false;
   const auto is_own = [](std::string_view word) {
     return contains_word("i my we our i'm i've me", word);
@@ -499,6 +503,17 @@ bool is_of_a_person(std::string_view text) {
   const bool tells =
       little >= many && 7 * little >= std::ssize(words) && unquoted.contains(". ") && !is_message;
   return std::ranges::any_of(words, is_own) || asks || titled || tells;
+}
+
+std::string sentences_on_lines(std::string_view text) {
+  std::string out;
+  for (std::size_t n = 0; n < text.size(); ++n) {
+    const bool ends = (text[n] == '.' || text[n] == '?' || text[n] == '!') && n + 1 < text.size() &&
+                      text[n + 1] == ' ';
+    out += text[n] == '`' ? '\n' : text[n];
+    if (ends) out += '\n';
+  }
+  return out;
 }
 
 bool Symptom::is(When one) const { return std::ranges::find(when, one) != when.end(); }

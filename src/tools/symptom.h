@@ -54,6 +54,9 @@ struct Symptom {
 // Whether somebody wrote it to somebody else, and no program printed it: sentences with 'I', 'my',
 // a question, the title of a report. Such a text may name flags, numbers and messages.
 bool is_of_a_person(std::string_view text);
+// A person's sentences, and what stands between backquotes, on lines of their own, as messages are
+// read by the line.
+std::string sentences_on_lines(std::string_view text);
 // What one or a few sentences say. Nothing: they do not complain, and name no engine and no length.
 std::optional<Symptom> symptom_of(std::string_view prose);
 // The same of a text that may be another thing: a command line, settings, code.

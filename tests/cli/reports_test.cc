@@ -753,6 +753,43 @@ const Report reports[] = {
      "doctor 'rope_theta extraction is inconsistent under transformers 5. It moved rope_theta into "
      "a nested rope_parameters dict, and my converter fails.'",
      0, "seen_moved_keys"},
+    {"InternLM/lmdeploy#1204", "",
+     "doctor 'lmdeploy 0.2.4: I get the message exceed session max length. PLease restart the "
+     "session by reset button.'",
+     1, "--session-len"},
+    {"anhnh2002/XTTSv2-Finetuning-for-New-Languages#57", "", "doctor @doctor/xtts-characters.log",
+     1, "enable_text_splitting"},
+    {"DrewThomasson/ebook2audiobook#56", "", "doctor @doctor/xtts-tokens.log", 1, "table_end"},
+    {"mlc-ai/mlc-llm#2692", "",
+     "doctor 'mlc-llm: Despite setting max_single_sequence_length to 131072, I still get this "
+     "error: `Request prompt has 38726 tokens in total, larger than the model input length limit "
+     "8192.`'",
+     1, "38,726 tokens against a limit of 8,192"},
+    {"mlc-ai/web-llm#478", "",
+     "doctor 'web-llm: Only one of context_window_size and sliding_window_size can be positive. "
+     "For Mistral 7B (I think), which one should I set to -1?'",
+     1, "Mistral 7B v0.1"},
+    {"ollama/ollama#8493", "",
+     "doctor qwen2.5-7b-instruct 'ollama: The instructions for Qwen2.5 state that everything has "
+     "128k context: add to the config.json {\"rope_scaling\": {\"type\": \"yarn\"}}. What is "
+     "the ollama method of achieving this, as I would like to use it?'",
+     1, "convert it anew"},
+    {"QwenLM/Qwen3-VL#946", "",
+     "doctor 'I am using vllm to serve qwen2.5VL. I still get the error Prompt length of 16601 is "
+     "longer than the maximum model length 10000. How could the prompt be that long?'",
+     1, "16,601 tokens against a limit of 10,000"},
+    {"vllm-project/vllm#12165", "",
+     "doctor 'ValueError: The prompt (total length 25938) is too long to fit into the model "
+     "(context length 4096).'",
+     1, "4,096 → 25,938"},
+    {"openmedlab/PathoDuet#11", "",
+     "doctor 'size mismatch for pos_embed: copying a param with shape torch.Size([1, 198, 768]) "
+     "from checkpoint, the shape in current model is torch.Size([1, 197, 768]).'",
+     1, "the same grid"},
+    {"InternLM/lmdeploy#1080", "",
+     "doctor 'lmdeploy serve api_server internlm/internlm2-chat-7b --session-len 32768 "
+     "--cache-max-entry-count 0.01'",
+     1, "cache_memory"},
     {"vllm-project/vllm#18728", "", "doctor qwen3-8b @doctor/qwen3-yarn.sh", 0,
      "leave it out where no text is longer than 40,960"},
 };
