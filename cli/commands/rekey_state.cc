@@ -37,6 +37,7 @@ Expected<std::vector<std::vector<StateLayer>>> layers_of(const LlamaState& state
       return fail("rekey", "a state file's rows hold all heads of a layer", "a scheme without them",
                   "say --kv_heads and --head_dim, or name the model by --model");
     std::vector<std::vector<StateLayer>> all;
+    all.reserve(state.caches.size());
     for (const LlamaCache& cache : state.caches)
       all.emplace_back(cache.keys.size(), StateLayer{plan, geometry.kv_heads, geometry.head_dim});
     return all;

@@ -42,7 +42,7 @@ Expected<json> Adapter::answer(const json& request) {
     if (is_too_deep(*line))
       return fail("conform", "an answer must nest at most 64 lists and objects", "more",
                   "answer as docs/conformance.md has it");
-    const json read = json::parse(*line, nullptr, false);
+    json read = json::parse(*line, nullptr, false);
     if (read.is_object()) {
       if (read.value("id", json()) == id) return read;
       return fail("conform", "the answer must have the id of its request, " + std::to_string(id),
@@ -51,7 +51,7 @@ Expected<json> Adapter::answer(const json& request) {
     if (line->starts_with('{'))  // an answer, by whoever wrote it
       return json{{"id", id},
                   {"error", "its answer is no JSON: " + printable(*line, 60) +
-                                (line->find("NaN") != line->npos || line->find("Inf") != line->npos
+                                (line->contains("NaN") || line->contains("Inf")
                                      ? "; write NaN and infinity as null"
                                      : "; write it as json.dumps does")}};
     if (++ignored > most_ignored)

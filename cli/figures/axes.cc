@@ -32,6 +32,7 @@ Expected<Model> asked(const Options& options) {
 
 std::vector<double> turns(const std::vector<double>& frequencies, std::int64_t positions) {
   std::vector<double> out;
+  out.reserve(frequencies.size());
   for (const double radians : frequencies)
     out.push_back(radians * static_cast<double>(positions) / (2 * std::numbers::pi));
   return out;

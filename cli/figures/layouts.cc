@@ -51,7 +51,8 @@ Expected<Panel> panel(const Options& options, const std::string& name) {
 
 Drawing define(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("--layout", options->names, "contiguous, zigzag, striped, by-document, balanced, auto")
+  app.add_option("--layout", options->names,
+                 "contiguous, zigzag, striped, by-document, balanced, auto")
       ->delimiter(',');
   app.add_option("--tokens", options->tokens, "Of the text")->check(CLI::Range(4, 512));
   app.add_option("--ranks", options->ranks, "That share it out")->check(CLI::Range(1, 64));

@@ -40,6 +40,7 @@ Expected<Scene> scene(std::int64_t query, std::int64_t key, std::int64_t turn) {
                            std::int64_t step) -> Expected<std::vector<std::array<double, 2>>> {
     std::vector<std::array<double, 2>> vectors(static_cast<std::size_t>(count), {1, 0});
     std::vector<std::int64_t> places;
+    places.reserve(static_cast<std::size_t>(count));
     for (std::int64_t t = 0; t < count; t++) places.push_back(from + step * t);
     const Tensor x = Tensor::dense(vectors[0].data(), {1, 1, count, 2});
     POSENC_TRY(positions, Positions::ids(places));

@@ -12,7 +12,7 @@
 #include "cli/arguments/ending_signals.h"
 #include "cli/figures/draw/process.h"
 
-extern char** environ;  // macOS does not declare it
+extern char** environ;  // NOLINT(readability-redundant-declaration): macOS does not declare it
 
 namespace posenc::cli {
 namespace {
