@@ -204,7 +204,12 @@ std::optional<Named> model_in_prose(std::string_view text) {
     const std::string& word = words[first];
     for (std::size_t count = std::min(longest, words.size() - first); count > 0; --count) {
       std::string name = word;
-      for (std::size_t n = 1; n < count; ++n) name += "-" + words[first + n];
+      bool owned = false;  // a name begins with its owner
+      for (std::size_t n = 1; n < count; ++n) {
+        name += "-" + words[first + n];
+        owned = owned || words[first + n].contains('/');
+      }
+      if (owned) continue;
       const bool sized = first + count < words.size() && is_size(words[first + count]);
       if (sized || name.size() < 5 || name.size() > 80 || !std::ranges::any_of(name, is_digit))
         continue;

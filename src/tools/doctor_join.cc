@@ -1,6 +1,7 @@
 // What one piece of evidence says of another: a server that refuses a request has started, and a
 // limit that it names is one of the line's own.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -31,6 +32,7 @@ class Joined {
     if (with("table_end")) drop("beyond_context");  // rows that are not there are no angles
     rows_below_offset();
     square_of_auraflow();
+    ids_of_packed_rows();
     fills_the_context();
     cut_by_nobody_else();
     for (const Exhibit& one : out_.evidence) {
@@ -67,6 +69,29 @@ class Joined {
   }
   void drop(std::string_view code) {
     std::erase_if(out_.findings, [&](const Diagnosed& one) { return one.finding.code == code; });
+  }
+
+  // A trainer's cos and sin are made of position_ids, which packing makes and a collator may not pad.
+  void ids_of_packed_rows() {
+    const bool packs = std::ranges::any_of(out_.evidence, [](const Exhibit& one) {
+      return std::ranges::any_of(
+          std::array<std::string_view, 5>{"packing: true", "packing: True", "packing=True",
+                                          "neat_packing", "sample_packing: true"},
+          [&](std::string_view word) { return one.text.contains(word); });
+    });
+    for (Diagnosed& one : out_.findings) {
+      Finding& finding = one.finding;
+      if (!packs || finding.code != "lengths_differ" ||
+          !finding.message.starts_with("a table of cos and sin"))
+        continue;
+      finding.code = "ids_not_padded";
+      finding.message =
+          "cos and sin are made of position_ids, and these are shorter than the row: "
+          "packing made them, and the row alone was padded, or got tokens for pictures";
+      finding.cure =
+          "packing: false, or flash_attn: fa2 (whose path packs otherwise), until the "
+          "trainer is newer";
+    }
   }
 
   // What a Modelfile or a variable asks for, and what Ollama runs.

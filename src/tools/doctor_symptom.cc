@@ -122,6 +122,7 @@ class Judge {
     of_pictures();
     of_table();
     of_time();
+    if (!model_) of_own_table();
     if (model_) {
       of_window();
       of_scaling();
@@ -166,10 +167,29 @@ class Judge {
         continue;
       const bool near = std::ranges::any_of(
           one.tokens, [&](std::int64_t tokens) { return is_near(symptom_.from, tokens); });
+      // It was told more: the number is in the words.
+      if (!near && symptom_.from > 2 * *std::ranges::max_element(one.tokens))
+        return of_two_lengths();
       say("context_defaulted", lost || near ? Severity::warning : Severity::note,
           std::string(one.message), std::string(one.cure));
       return;
     }
+  }
+
+  // A limit and a longer text, both in the words.
+  void of_two_lengths() {
+    if (symptom_.from == 0 || symptom_.length <= symptom_.from) return;
+    Finding one{.code = "request_too_long",
+                .severity = Severity::warning,
+                .expected = grouped(symptom_.from),
+                .found = grouped(symptom_.length),
+                .message =
+                    "the text is longer than what it is loaded for, and is cut off, refused, "
+                    "or answered with nothing",
+                .cure =
+                    "load it for more tokens, as far as the model reaches (posenc explain "
+                    "MODEL), or a shorter text"};
+    found_.push_back(std::move(one));
   }
 
   void of_pictures() {
@@ -210,8 +230,8 @@ class Judge {
     const std::int64_t rows = symptom_.rows_of_model;
     const bool there = is_near(symptom_.from, rows) || is_near(symptom_.length, rows) ||
                        symptom_.from == rows / 2 || symptom_.length == rows / 2;
-    if (rows == 0 || !(there || symptom_.seen == Seen::forgets || symptom_.from > rows ||
-                       symptom_.length > rows))
+    if (rows == 0 || !(there || symptom_.seen == Seen::forgets || symptom_.of_position ||
+                       symptom_.from > rows || symptom_.length > rows))
       return;
     say("seen_at_table", there ? Severity::warning : Severity::note,
         std::string(symptom_.model) + " has " + std::to_string(rows) +
@@ -310,6 +330,16 @@ class Judge {
         symptom_.from);
   }
 
+  // The words themselves name a table that ends.
+  void of_own_table() {
+    if (!symptom_.of_table || symptom_.from == 0) return;
+    say("seen_at_edge", Severity::warning,
+        "the program's own table of cosines and sines, or its cache, ends at " +
+            grouped(symptom_.from) + ", and the texts are longer",
+        "make what sizes it longer (rotary_seq_len, max_seq_len, max_position_embeddings), or cut "
+        "the texts");
+  }
+
   // The file has a scaling, and somebody says that it is not read.
   void of_unread_scaling() {
     if (!symptom_.is(When::unscaled)) return;
@@ -335,6 +365,14 @@ class Judge {
       return rope && !rope->mrope_section.empty();
     });
     const bool of_pictures = symptom_.is(When::of_pictures) || symptom_.is(When::of_places);
+    // Which know the time by text before each frame.
+    if (symptom_.is(When::of_time) && model_->family.starts_with("qwen3"))
+      return say(
+          "seen_in_time", Severity::warning,
+          "Qwen3-VL and its kin know the time of a frame by text before it ('<3.0 seconds>'), "
+          "not by M-RoPE: frames that are sent as pictures without it are a pile of pictures",
+          "send a video (video_url, or the processor's videos=) with its fps, or write the "
+          "timestamps as the processor does");
     if (!has_axes || !(symptom_.is(When::one_row) || of_pictures)) return;
     say("seen_on_axes", symptom_.is(When::one_row) ? Severity::warning : Severity::note,
         "this model's positions have three rows (M-RoPE: time, height, width): where tokens of "
@@ -342,7 +380,11 @@ class Judge {
         "about places and pictures go wrong",
         "what runs or trains it must hand over position_ids [3, batch, tokens] of get_rope_index, "
         "and rope_deltas while decoding; update it (transformers 4.46 or later makes them in "
-        "training, too), and posenc check-positions looks at the rows");
+        "training, too), and posenc check-positions looks at the rows" +
+            std::string(symptom_.is(When::of_places)
+                            ? "; Qwen3-VL gives places in thousandths of a side, Qwen2.5-VL in "
+                              "pixels of the picture as it was resized"
+                            : ""));
   }
 
   // The commonest slip of a program that somebody wrote: the base stays what it was in 2023.
@@ -400,6 +442,13 @@ class Judge {
             "the old keys fails, or takes 10000 and no scaling without a word",
             "write rope_theta (and rope_scaling) at the top of the config.json too, save it by "
             "transformers 4.57, or update what reads it"},
+        Row{When::pairs, "seen_by_pairs",
+            "some tokens that make sense and then repetition, in one program alone, is what a "
+            "wrong "
+            "pairing does: Llama's GGUF is rotated by neighbours, its q and k being permuted, and "
+            "most other architectures (Qwen 2, Phi, Gemma, Falcon) by halves (NEOX)",
+            "the program's own code for this architecture (candle: quantized_qwen2, rope and not "
+            "rope_i); posenc explain FILE says which, posenc identify what ran"},
         Row{When::among_ranks, "seen_among_ranks",
             "a text that is shared out among ranks needs positions that are made of the whole of "
             "it "

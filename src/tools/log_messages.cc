@@ -741,6 +741,11 @@ constexpr Message messages[] = {
      "MLC runs a model either by a context or by a window: the other must be -1",
      "sliding_window_size -1 for models without a window (Llama, Mistral 7B v0.2 and later), "
      "context_window_size -1 for Mistral 7B v0.1"},
+    {"video_grid_thw[video_index]", "", "mrope_index", error,
+     "the prompt has more blocks of videos than video_grid_thw has entries: the text was made for "
+     "other frames than the grids (Qwen3-VL has a block for each time)",
+     "hand the same frames and video metadata to the processor and the engine "
+     "(do_sample_frames=False), or update both"},
     {"ContextLimit: ", "", "prompt_limit", note,
      "koboldcpp prints tokens/limit: the limit is what the client asks for (max_context_length), "
      "whatever --contextsize is",

@@ -99,6 +99,8 @@ constexpr WhenRow of_when[] = {
     {When::regressed, "and not in another version", "regression regressed downgrade* downgrading",
      "right in v|works in v|works on v|works in 0|works with 0|worked in|worked before|last "
      "version that work|previous version|older version|still allows|works correctly in"},
+    {When::pairs, "by which channels are paired", "neox neox-style neox-type gpt-j gptj rope_i",
+     "rope convention|rotate half|rotate_half|interleaved rope|wrong pairing"},
     {When::moved_keys, "by keys that transformers 5 has moved"},
 };
 
@@ -328,12 +330,15 @@ void read_tables(Text words, Symptom& out) {
     std::string_view words, model;
     std::int64_t rows;
   };
-  constexpr Table tables[] = {{"clip clip-l openclip", "CLIP's text encoder", 77},
-                              {"whisper* faster-whisper whisperx",
-                               "Whisper's decoder (half of them kept for what stands before)", 448},
-                              {"bert *minilm* bge bge-* e5 e5-* sentence-transformer* "
-                               "sentencetransformer* fastembed*",
-                               "BERT and embedders made of it", 512}};
+  constexpr Table tables[] = {
+      {"clip clip-l openclip", "CLIP's text encoder", 77},
+      {"whisper* faster-whisper whisperx",
+       "Whisper's decoder (half of them kept for what stands before; its encoder has 1,500, "
+       "which are 30 seconds of sound)",
+       448},
+      {"bert *minilm* bge bge-* e5 e5-* sentence-transformer* "
+       "sentencetransformer* fastembed*",
+       "BERT and embedders made of it", 512}};
   for (const Table& one : tables)
     if (std::ranges::any_of(words, [&](std::string_view word) { return is_one(word, one.words); }))
       out.rows_of_model = one.rows, out.model = one.model;
@@ -471,6 +476,16 @@ bool is_of_a_person(std::string_view text) {
     if (!within) unquoted += c;
   }
   // Questions in Chinese have signs of their own.
+  // Settings may have comments in any language.
+  std::ptrdiff_t keyed = 0;
+  for (std::size_t at = 0; at < unquoted.size();
+       at = std::min(unquoted.find('\n', at), unquoted.size() - 1) + 1) {
+    const std::string_view line = std::string_view(unquoted).substr(at, 60);
+    const std::size_t blank = line.find_first_of(" \n"), colon = line.find(": ");
+    keyed += colon != line.npos && colon < blank;
+  }
+  constexpr std::ptrdiff_t few_keys = 3;
+  if (keyed >= few_keys) return false;
   constexpr std::ptrdiff_t some_chinese = 8;
   const auto chinese = std::ranges::count_if(unquoted, [](char c) {
     const auto byte = static_cast<unsigned char>(c);
@@ -540,7 +555,8 @@ std::optional<Symptom> symptom_of(std::string_view prose) {
   // Somebody who names an engine or a length asks about it, in whatever words.
   out.of_table = text.contains("cache covers") || text.contains("precomputed") ||
                  text.contains("hard-coded") || text.contains("hardcoded") ||
-                 text.contains("cos/sin") || text.contains("table of cos");
+                 text.contains("cos/sin") || text.contains("table of cos") ||
+                 text.contains("rope cache") || text.contains("cache is capped");
   out.of_position = std::ranges::any_of(
       std::array<std::string_view, 11>{"rope", "rotary", "position_id", "position id", "positional",
                                        "yarn", "alibi", "sliding window", "context length",

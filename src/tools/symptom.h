@@ -31,6 +31,7 @@ enum class When {
   window_cache,  // by how much of a window's keys is kept
   among_ranks,   // where a text is shared out
   regressed,     // and another version was right
+  pairs,         // by which channels are paired
   moved_keys,    // rope_theta and rope_parameters, old keys and new ones
 };
 

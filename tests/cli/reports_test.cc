@@ -790,6 +790,31 @@ const Report reports[] = {
      "doctor 'lmdeploy serve api_server internlm/internlm2-chat-7b --session-len 32768 "
      "--cache-max-entry-count 0.01'",
      1, "cache_memory"},
+    {"hiyouga/LlamaFactory#10736", "", "doctor @doctor/packed-sdpa.yaml @doctor/packed-sdpa.log", 1,
+     "packing: false"},
+    {"verl-project/verl#5024", "", "doctor @doctor/video-grid.log", 1, "do_sample_frames"},
+    {"EvolvingLMMs-Lab/lmms-eval#1404", "",
+     "doctor qwen3-vl-8b-instruct 'the chat vllm model drops video timestamps, and emits each "
+     "frame "
+     "as a bare image. They silently underperform on motion.'",
+     1, "seen_in_time"},
+    {"karpathy/nanochat#514", "",
+     "doctor 'nanochat: prompts exceed the static RoPE cache. When max_seq_len is 256, the cache "
+     "is "
+     "capped at 2560. These prompts frequently exceed 2560 tokens, and it crashes.'",
+     1, "rotary_seq_len"},
+    {"huggingface/candle#3410", "",
+     "doctor qwen2.5-coder-32b-instruct 'candle: quantized_llama.rs uses wrong RoPE convention for "
+     "NEOX-style models. It generates 30 tokens of coherent text and then degenerates.'",
+     0, "quantized_qwen2"},
+    {"lmstudio-ai/lmstudio-bug-tracker#2339", "",
+     "doctor 'LM Studio: a prompt larger than the loaded context returns nothing. It is loaded at "
+     "32768 context, and my prompt of ~36k tokens comes back empty.'",
+     1, "32,768 → 36,000"},
+    {"k2-fsa/icefall#1891", "",
+     "doctor 'icefall: error in decoding with whisper_encoder. Maybe there is something wrong with "
+     "the positional embedding, as I see it'",
+     0, "30 seconds of sound"},
     {"vllm-project/vllm#18728", "", "doctor qwen3-8b @doctor/qwen3-yarn.sh", 0,
      "leave it out where no text is longer than 40,960"},
 };
