@@ -170,6 +170,10 @@ class Judge {
       // It was told more: the number is in the words.
       if (!near && symptom_.from > 2 * *std::ranges::max_element(one.tokens))
         return of_two_lengths();
+      // Of anything that fails a short context is no more likely than the rest.
+      const bool may_be = symptom_.seen == Seen::garbled || symptom_.seen == Seen::repeats ||
+                          symptom_.is(When::long_texts) || symptom_.length > 0;
+      if (!lost && !near && !may_be) return;
       say("context_defaulted", lost || near ? Severity::warning : Severity::note,
           std::string(one.message), std::string(one.cure));
       return;

@@ -150,6 +150,11 @@ TEST(SymptomJudged, AnEnginesOwnDefaultIsNamedWhereTextIsForgotten) {
   EXPECT_TRUE(found.verdict.starts_with("Look at this: Ollama runs 4,096")) << found.verdict;
 }
 
+TEST(SymptomJudged, ADefaultIsNotNamedOfWhateverFails) {
+  EXPECT_FALSE(finds(told(nullptr, "chat template is wrong in ollama"), "context_defaulted"));
+  EXPECT_TRUE(finds(told(nullptr, "ollama loops without an end"), "context_defaulted"));
+}
+
 TEST(SymptomJudged, AVersionThatTheWordsNameIsJudged) {
   EXPECT_TRUE(finds(told("phi-3-mini-4k-instruct", "breaks after 2048 tokens in llama.cpp b3015"),
                     "version_fault"));
