@@ -145,6 +145,22 @@ struct WindowPartition {
 Expected<WindowPartition> window_partition(std::int64_t height, std::int64_t width,
                                            std::int64_t window, std::int64_t shift = 0);
 
+// Neighbourhood attention (NAT, 2204.07143; DiNAT with a dilation, 2209.15001): each patch of a grid
+// sees the kernel × kernel patches around it, `dilation` apart, which at the borders are moved
+// inwards so that they are as many everywhere. Keys are for Mask::keys, [patch][kernel²] of the
+// grid counted row by row. Positions are those of grid_positions() on the grid that patches
+// `dilation` apart make, ⌈height/dilation⌉ × ⌈width/dilation⌉, which is the geometry's of
+// GridBias{.reach = kernel}. Errors: sizes below 1, an even kernel, a grid with a side below kernel
+// · dilation (pad the picture first), more than 2^28 keys in
+// all.
+struct Neighbourhood {
+  Positions positions;
+  std::vector<std::int32_t> keys = {};
+  std::int64_t key_count = 0;  // of one query: kernel²
+};
+Expected<Neighbourhood> neighbourhood(std::int64_t height, std::int64_t width, std::int64_t kernel,
+                                      std::int64_t dilation = 1);
+
 // Images, videos and sound among text: builds the three rows t, h, w of M-RoPE from token ids and
 // grids. Text and sound count t = h = w; a grid of T x H x W patches, merged by
 // `spatial_merge_size`, starts at the next free position `st` with (st + frame·step, st + row, st +

@@ -142,6 +142,28 @@ TEST_P(Grid, WindowsOfAPackAreThoseOfABatch) {
   expect_reference(p);
 }
 
+// Keys that a neighbourhood hides read rows of the table that are not theirs.
+TEST_P(Grid, NeighbourhoodsAreThoseOfPlainLoops) {
+  for (const std::int64_t dilation : {1, 2}) {
+    constexpr std::int64_t height = 10, width = 8, reach = 3;
+    const Neighbourhood around = *neighbourhood(height, width, reach, dilation);
+    GradientProblem p{
+        .batch = 1,
+        .queries = around.positions,
+        .keys = around.positions,
+        .mask = {.causal = false, .keys = around.keys.data(), .key_count = around.key_count}};
+    Plan plan = *compile(
+        GridBias{.reach = reach},
+        {.heads = p.heads, .grid_height = height / dilation, .grid_width = width / dilation});
+    auto& bias = std::get<BiasTable>(*plan.bias);
+    std::vector<double> table = random(p.heads * bias.row_count, 31);
+    bias.values = Table::borrow(Tensor::dense(table.data(), {p.heads, bias.row_count}));
+    p.plan = plan;
+    p.filled();
+    expect_reference(p);
+  }
+}
+
 GradientProblem vectors(std::int64_t height, std::int64_t width) {
   const GridPositions at = *grid_positions(height, width);
   GradientProblem p{.queries = at.queries, .keys = at.keys, .mask = {.causal = false}};

@@ -80,4 +80,52 @@ Expected<WindowPartition> window_partition(std::int64_t height, std::int64_t wid
   return partition;
 }
 
+Expected<Neighbourhood> neighbourhood(std::int64_t height, std::int64_t width, std::int64_t kernel,
+                                      std::int64_t dilation) {
+  constexpr std::string_view where = "neighbourhood";
+  if (auto ok = check_grid(where, height, width); !ok) return std::unexpected(ok.error());
+  if (kernel < 1 || kernel % 2 == 0)
+    return fail(where, "kernel must be odd, so that a patch is its middle", std::to_string(kernel),
+                "give 3, 5, 7, …");
+  const std::int64_t across = detail::product(kernel, dilation);
+  if (dilation < 1)
+    return fail(where, "dilation must be 1 or more", std::to_string(dilation),
+                "1 is a neighbourhood without gaps");
+  if (across > std::min(height, width))
+    return fail(where, "a grid must have kernel · dilation rows and columns",
+                std::to_string(height) + " x " + std::to_string(width) + " for " +
+                    std::to_string(kernel) + " · " + std::to_string(dilation),
+                "pad the picture");
+  const std::int64_t count = kernel * kernel;
+  if (detail::product(height * width, count) > most_patches)
+    return fail(where, "there must be at most 2^28 keys in all",
+                std::to_string(height * width) + " · " + std::to_string(count),
+                "give a smaller picture");
+  // The first of the patches that one at `i` sees, of those which are `dilation` apart from it.
+  const auto first = [&](std::int64_t i, std::int64_t side) {
+    const std::int64_t place = i / dilation, offset = i % dilation,
+                       places = (side - offset - 1) / dilation + 1;
+    return std::clamp<std::int64_t>(place - kernel / 2, 0, places - kernel) * dilation + offset;
+  };
+  Neighbourhood made{.positions = {}, .key_count = count};
+  made.keys.reserve(static_cast<std::size_t>(height * width * count));
+  std::vector<std::int64_t> ids;
+  ids.reserve(static_cast<std::size_t>(height * width));
+  const std::int64_t row = 2 * ((width - 1) / dilation + 1) - 1;
+  for (std::int64_t y = 0; y < height; ++y) {
+    for (std::int64_t x = 0; x < width; ++x) {
+      ids.push_back(y / dilation * row + x / dilation);
+      const std::int64_t top = first(y, height), left = first(x, width);
+      for (std::int64_t i = 0; i < kernel; ++i)
+        for (std::int64_t j = 0; j < kernel; ++j)
+          made.keys.push_back(
+              static_cast<std::int32_t>((top + i * dilation) * width + left + j * dilation));
+    }
+  }
+  auto positions = Positions::signed_ids(ids);
+  if (!positions) return std::unexpected(positions.error());
+  made.positions = *std::move(positions);
+  return made;
+}
+
 }  // namespace posenc

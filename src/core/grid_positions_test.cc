@@ -3,6 +3,7 @@
 
 #include <set>
 #include <tuple>
+#include <vector>
 
 #include "posenc/positions.h"
 
@@ -92,6 +93,57 @@ TEST(WindowPartition, RefusesWhatIsNoWholeNumberOfWindows) {
   EXPECT_FALSE(window_partition(7, 6, 3));
   EXPECT_FALSE(window_partition(6, 6, 3, 3));
   EXPECT_FALSE(window_partition(6, 6, 0));
+}
+
+// A picture of 5 × 4 patches, 3 × 3 of which each sees.
+TEST(Neighbourhood, IsMovedInwardsAtTheBorders) {
+  const Neighbourhood around = *neighbourhood(5, 4, 3);
+  EXPECT_EQ(around.key_count, 9);
+  const auto seen = [&](std::int64_t patch) {
+    const auto from = around.keys.begin() + patch * 9;
+    return std::vector<std::int32_t>(from, from + 9);
+  };
+  const std::vector<std::int32_t> corner = {0, 1, 2, 4, 5, 6, 8, 9, 10};
+  EXPECT_EQ(seen(0), corner);
+  EXPECT_EQ(seen(5), corner);  // whose middle it is
+  EXPECT_EQ(seen(19), (std::vector<std::int32_t>{9, 10, 11, 13, 14, 15, 17, 18, 19}));
+  EXPECT_EQ(around.positions, grid_positions(5, 4)->queries);
+}
+
+// With a dilation each patch sees nine others of its own kind alone, and stands among them as in a
+// grid of those.
+TEST(Neighbourhood, WithADilationIsAmongPatchesAsFarApart) {
+  constexpr std::int64_t height = 8, width = 7, kernel = 3, dilation = 2;
+  const Neighbourhood around = *neighbourhood(height, width, kernel, dilation);
+  const Positions places = grid_positions(4, 4)->queries;
+  for (std::int64_t patch = 0; patch < height * width; ++patch) {
+    const std::int64_t y = patch / width, x = patch % width;
+    EXPECT_EQ(around.positions.at(patch), places.at(y / dilation * 4 + x / dilation));
+    std::set<std::int64_t> rows, columns;
+    for (std::int64_t i = 0; i < 9; ++i) {
+      const std::int64_t key = around.keys[static_cast<std::size_t>(patch * 9 + i)];
+      rows.insert(key / width - y);
+      columns.insert(key % width - x);
+    }
+    for (const auto& apart : {rows, columns}) {
+      EXPECT_EQ(apart.size(), 3u);
+      EXPECT_TRUE(apart.contains(0));
+      EXPECT_EQ(*apart.rbegin() - *apart.begin(), 4);
+    }
+    if (y >= 2 && y < 6) {
+      EXPECT_EQ(*rows.begin(), -2);
+    }
+  }
+}
+
+TEST(Neighbourhood, NeedsAPictureAsLargeAsItself) {
+  EXPECT_TRUE(neighbourhood(6, 6, 3, 2));
+  EXPECT_FALSE(neighbourhood(6, 5, 3, 2));
+  EXPECT_FALSE(neighbourhood(6, 6, 2));
+  EXPECT_FALSE(neighbourhood(6, 6, 3, 0));
+  EXPECT_FALSE(neighbourhood(6, 6, -1));
+  EXPECT_FALSE(neighbourhood(1 << 13, 1 << 13, 7));
+  EXPECT_FALSE(neighbourhood(6, 6, 3, std::int64_t{1} << 62));
 }
 
 TEST(PackedIds, StandWhereTheyAreToldTo) {

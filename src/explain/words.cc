@@ -431,6 +431,9 @@ struct Say {
     if (x.class_token)
       out.push_back(
           "The class token has three numbers of its own: as query, as key, and with itself.");
+    if (x.reach > 0)
+      out.push_back("A query sees " + std::to_string(x.reach) + " × " + std::to_string(x.reach) +
+                    " patches, itself in their middle but for the borders of the picture.");
   }
   void operator()(const LogCpb& x) {
     out.push_back(

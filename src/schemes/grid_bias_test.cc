@@ -53,6 +53,34 @@ TEST(GridBias, HasBeitsRowsOfAClassToken) {
   }
 }
 
+TEST(GridBias, OfAReachHasARowForEachPatchOfANeighbourhood) {
+  constexpr std::int64_t side = 6, reach = 3;
+  const auto plan =
+      compile(GridBias{.reach = reach}, {.heads = 1, .grid_height = side, .grid_width = side});
+  ASSERT_TRUE(plan) << plan.error().message();
+  const auto& bias = std::get<BiasTable>(*plan->bias);
+  EXPECT_EQ(bias.row_count, 25);
+  const Neighbourhood around = *neighbourhood(side, side, reach);
+  for (std::int64_t patch = 0; patch < side * side; ++patch) {
+    for (std::int64_t i = 0; i < around.key_count; ++i) {
+      const std::int64_t key = around.keys[static_cast<std::size_t>(patch * around.key_count + i)];
+      EXPECT_EQ(*bias.rows.at(around.positions.at(patch) - around.positions.at(key)),
+                (patch / side - key / side + 2) * 5 + patch % side - key % side + 2);
+    }
+  }
+}
+
+TEST(GridBias, OfAReachIsNoLargerThanTheGrid) {
+  const auto made = [](GridBias scheme) {
+    return compile(scheme, {.heads = 1, .grid_height = H, .grid_width = W});
+  };
+  EXPECT_TRUE(made({.reach = 2}));
+  EXPECT_FALSE(made({.reach = 3}));
+  EXPECT_FALSE(made({.reach = -1}));
+  EXPECT_FALSE(made({.absolute = true, .reach = 2}));
+  EXPECT_FALSE(made({.class_token = true, .reach = 2}));
+}
+
 TEST(GridBias, NeedsAGridAndATableOfItsRows) {
   EXPECT_FALSE(compile(GridBias{}, {.heads = 1}));
   std::vector<double> table(15);

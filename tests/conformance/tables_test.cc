@@ -65,6 +65,13 @@ void expect_record(const Json& record) {
     grid = numbers<std::int64_t>(record.at("grid"));
     at = *grid_positions(grid[0], grid[1], record.value("class_token", false));
   }
+  std::vector<std::int32_t> lists;         // of keys that each query sees
+  if (record.contains("neighbourhood")) {  // height, width, kernel, dilation
+    const auto of_record = numbers<std::int64_t>(record.at("neighbourhood"));
+    Neighbourhood around = *neighbourhood(of_record[0], of_record[1], of_record[2], of_record[3]);
+    at = {around.positions, around.positions};
+    lists = std::move(around.keys);
+  }
   if (record.contains("positions")) {  // [axis][batch][token]
     const Numbers ids(record.at("positions"));
     at.queries = at.keys =
@@ -93,15 +100,15 @@ void expect_record(const Json& record) {
   AttentionInputs in{q.view,     k.view,  v.view,
                      at.queries, at.keys, {.causal = record.value("causal", false)}};
   in.mask.window = record.value("window", std::int64_t{0});
-  std::vector<std::int32_t> lists;  // of what a window that reaches unlike to both sides shows
-  if (record.contains("keep")) {
+  if (record.contains("keep")) {  // what a window that reaches unlike to both sides shows
     for (const Json& row : record.at("keep"))
       for (std::int64_t j = 0; j < tokens; ++j)
-        lists.push_back(row.at(static_cast<std::size_t>(j)).get<bool>()
-                            ? static_cast<std::int32_t>(j)
-                            : -1);
+        lists.push_back(
+            row.at(static_cast<std::size_t>(j)).get<bool>() ? static_cast<std::int32_t>(j) : -1);
+  }
+  if (!lists.empty()) {
     in.mask.keys = lists.data();
-    in.mask.key_count = tokens;
+    in.mask.key_count = std::ssize(lists) / tokens;
   }
   if (record.contains("query_profiles")) {
     r = Numbers(record.at("query_profiles"));

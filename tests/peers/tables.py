@@ -495,6 +495,28 @@ def sam3():
     )  # fmt: skip
 
 
+def dinat():
+    """Neighbourhoods of 3 x 3 of a picture of 7 x 6, by NATTEN 0.14.6's kernels for CPUs: transformers calls functions that later
+    versions have dropped. Its table counts key - query, the scheme's query - key."""
+    from natten.functional import natten2dav, natten2dqkrpb
+    from transformers.models.dinat import configuration_dinat, modeling_dinat
+
+    config = configuration_dinat.DinatConfig()
+    height, width = 7, 6
+    for dilation in (1, 2):
+        module = randomized(modeling_dinat.NeighborhoodAttention(config, WIDTH, HEADS, 3, dilation))
+        hidden = random(1, height, width, WIDTH)
+        q, k, v = (heads_of(each(hidden).reshape(1, -1, WIDTH)) for each in (module.query, module.key, module.value))
+        # Not by the class' own forward, which hands columns on in the place of heads (5.24.0 swaps axes 1 and 2 of five).
+        on_grid = [x.reshape(1, HEADS, height, width, HEAD_DIM) for x in (q / math.sqrt(HEAD_DIM), k, v)]
+        logits = natten2dqkrpb(*on_grid[:2], module.rpb, 3, dilation)
+        out = natten2dav(torch.softmax(logits, -1), on_grid[2], 3, dilation).reshape(1, HEADS, -1, HEAD_DIM)
+        yield record(
+            "DiNAT", {"type": "grid_bias", "reach": 3}, {"table": module.rpb.flip(1, 2).flatten(1).T}, q, k, v, out,
+            grid=[-(-height // dilation), -(-width // dilation)], neighbourhood=[height, width, 3, dilation],
+        )  # fmt: skip
+
+
 def gemma_sound():
     """Blocks of 4 frames that see the 3 before each; the second has one ahead, too."""
     from transformers.models.gemma3n import configuration_gemma3n, modeling_gemma3n
@@ -544,7 +566,7 @@ def gemma_sound():
     )  # fmt: skip
 
 
-FAMILIES = [inkling, wavlm, xlnet, parakeet, wav2vec2_bert, phi4_audio, swin, swinv2, beit, levit, sam, layoutlmv2, layoutlmv3, udop, sam3, fastspeech2, seamless, vits, clvp, roformer, omni, bros, gemma_sound]
+FAMILIES = [inkling, wavlm, xlnet, parakeet, wav2vec2_bert, phi4_audio, swin, swinv2, beit, levit, sam, layoutlmv2, layoutlmv3, udop, sam3, fastspeech2, seamless, vits, clvp, roformer, omni, bros, gemma_sound, dinat]
 
 
 def main():
