@@ -12,9 +12,25 @@
 namespace posenc::cli {
 namespace {
 
+// out += the table of a file, of the same shape.
+Expected<void> add_table(const std::string& file, const std::string& dtype, const Tensor& out) {
+  POSENC_TRY(array, read_array(file));
+  POSENC_TRY(table, tensor_of(array, dtype, file));
+  const std::int64_t rows = out.shape[0], width = out.shape[1];
+  if (table.rank != 2 || table.shape[0] != rows || table.shape[1] != width)
+    return fail("--onto " + file,
+                "must be [" + std::to_string(rows) + ", " + std::to_string(width) + "]",
+                shape_text(table),
+                "give a table that was made for --to");
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t c = 0; c < width; ++c)
+      out.set(out.offset(r, c), out.get(out.offset(r, c)) + table.get(table.offset(r, c)));
+  return {};
+}
+
 Run define_resample(CLI::App& app) {
   struct Options {
-    std::string in, out, from, to, interpolation = "bilinear", dtype;
+    std::string in, out, from, to, interpolation = "bilinear", onto, dtype;
     Resampling how;
   };
   auto options = std::make_shared<Options>();
@@ -28,8 +44,9 @@ Run define_resample(CLI::App& app) {
   app.add_option("--to", options->to, "Patches of the picture, like 16x40")
       ->type_name("GRID")
       ->required();
-  app.add_option("--interpolation", options->interpolation, "bilinear (4 patches) or bicubic (16)")
-      ->check(CLI::IsMember({"bilinear", "bicubic"}));
+  app.add_option("--interpolation", options->interpolation,
+                 "bilinear (4 patches), bicubic (16) or repeated (1, the grid again and again)")
+      ->check(CLI::IsMember({"bilinear", "bicubic", "repeated"}));
   app.add_flag("--align_corners", options->how.align_corners,
                "Corner patches stay corner patches; else corners of the picture do");
   app.add_flag("--antialias", options->how.antialias, "Every patch counts where a side shrinks");
@@ -40,6 +57,8 @@ Run define_resample(CLI::App& app) {
   app.add_option("--kept_rows", options->how.kept_rows, "Class tokens in front, copied");
   app.add_option("--offset", options->how.offset,
                  "Added to the new sides in the step between patches (DINOv2's own code: 0.1)");
+  app.add_option("--onto", options->onto, "Table that the new one is added to, of the same shape")
+      ->type_name("TABLE");
   app.add_option("--dtype", options->dtype, "bfloat16: IN is uint16 holding bfloat16")
       ->type_name("TYPE");
   app.footer(
@@ -50,7 +69,9 @@ Run define_resample(CLI::App& app) {
       "         --kept_rows 1\n"
       "  posenc resample dinov2.npy out.npy --from 37x37 --to 16x22 --interpolation bicubic \\\n"
       "         --kept_rows 1 --offset 0.1\n"
-      "  posenc resample pos.npy out.npy --from 16x16 --to 12x20 --antialias");
+      "  posenc resample pos.npy out.npy --from 16x16 --to 12x20 --antialias\n"
+      "  posenc resample window.npy out.npy --from 8x8 --to 256x256 --interpolation repeated \\\n"
+      "         --onto stretched.npy");
   return [options]() -> Expected<int> {
     POSENC_TRY(array, read_array(options->in));
     POSENC_TRY(table, tensor_of(array, options->dtype, options->in));
@@ -59,7 +80,7 @@ Run define_resample(CLI::App& app) {
     POSENC_TRY(from, grid(options->from, "--from"));
     POSENC_TRY(to, grid(options->to, "--to"));
     Resampling how = options->how;
-    if (options->interpolation == "bicubic") how.interpolation = Interpolation::bicubic;
+    how.interpolation = *find_interpolation(options->interpolation);  // one of those asked for
     constexpr std::int64_t most = std::int64_t{1} << 28;
     if (how.kept_rows < 0 || how.kept_rows > most)
       return fail("--kept_rows", "must be 0 to 2^28", std::to_string(how.kept_rows));
@@ -69,6 +90,7 @@ Run define_resample(CLI::App& app) {
                make_array(array.type, {how.kept_rows + to.height * to.width, table.shape[1]}));
     POSENC_TRY(out, tensor_of(made, options->dtype, options->out));
     POSENC_CHECK(resample_grid(table, {from.height, from.width}, {to.height, to.width}, how, out));
+    if (!options->onto.empty()) POSENC_CHECK(add_table(options->onto, options->dtype, out));
     POSENC_CHECK(write_array(options->out, made, options->dtype));
     return 0;
   };

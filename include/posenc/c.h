@@ -634,10 +634,11 @@ typedef struct posenc_resampling {
   int64_t merge;         /* new patches in blocks of merge x merge; 0 as 1: row by row */
   int64_t kept_rows;     /* class tokens in front, copied */
   double offset;         /* of sides in the step between patches: DINOv2's 0.1; 0 to below 1 */
+  int32_t repeated;      /* the old grid again and again: a window's table, which SAM 2 adds */
 } posenc_resampling;
 
 /* Errors: shapes, sizes below 1, a grid that is no whole number of blocks, antialias beside
-   align_corners or zeros. */
+   align_corners or zeros, repeated beside any that stretches. */
 POSENC_API posenc_status posenc_resample_grid(const posenc_tensor* table,
                                               const posenc_resampling* how,
                                               const posenc_tensor* out) POSENC_NOTHROW;

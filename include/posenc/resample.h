@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 #include "posenc/error.h"
 #include "posenc/tensor.h"
@@ -15,12 +17,20 @@ enum class Interpolation : std::uint8_t {
   bilinear,  // 2 taps an axis, 1 − |distance|
   // 4 taps an axis, Keys' kernel with a = −0.75 (1981), with antialias −0.5, as PyTorch has it
   bicubic,
+  // 1 tap: the old grid again and again, from its first row and column on. A window's table, which
+  // SAM 2 adds to a stretched one; a smaller picture's, as SAM 3 has it.
+  repeated,
 };
+
+// That of "bilinear", "bicubic" or "repeated"; std::nullopt of another word.
+std::optional<Interpolation> find_interpolation(std::string_view name);
 
 // How patches of the old grid make one of the new.
 struct Resampling {
   Interpolation interpolation = Interpolation::bilinear;
-  // New patch i of n stands in the old grid of m at i·(m − 1)/(n − 1), else at (i + ½)·m/n − ½.
+  // New patch i of n stands in the old grid of m at i·(m − 1)/(n − 1), else at (i + ½)·m/n − ½;
+  // where it is repeated, at i mod m, and nothing of this struct but blocks and kept rows goes with
+  // it.
   bool align_corners = false;
   // Where an axis shrinks, its taps are as many more, so that every old patch counts. Not with
   // align_corners.
@@ -45,7 +55,8 @@ struct GridSize {
 // table [kept_rows + from.height · from.width][channels] -> out [kept_rows + to.height ·
 // to.width][channels], of any dtypes and strides, memory of its own; patches row by row. Weights
 // and sums are in double, rounded once. Errors: shapes, sizes below 1, more than 2^28 rows, a grid
-// that is no whole number of blocks, antialias with align_corners or zeros.
+// that is no whole number of blocks, antialias with align_corners or zeros, any of them where the
+// grid is repeated.
 Expected<void> resample_grid(const Tensor& table, GridSize from, GridSize to, const Resampling& how,
                              const Tensor& out);
 

@@ -39,14 +39,15 @@ posenc_status resampled(std::string_view where, Resample verb, std::string_view 
                         std::string_view to_name, const posenc_tensor* to) {
   if (const auto bad = need(where, {{"how", how}})) return bad;
   if (const auto bad = need_size(where, "how", "posenc_resampling", *how)) return bad;
-  const Resampling said{
-      .interpolation = how->bicubic ? Interpolation::bicubic : Interpolation::bilinear,
-      .align_corners = how->align_corners != 0,
-      .antialias = how->antialias != 0,
-      .zeros_outside = how->zeros_outside != 0,
-      .spatial_merge_size = how->merge == 0 ? 1 : how->merge,
-      .kept_rows = how->kept_rows,
-      .offset = how->offset};
+  const Resampling said{.interpolation = how->repeated  ? Interpolation::repeated
+                                         : how->bicubic ? Interpolation::bicubic
+                                                        : Interpolation::bilinear,
+                        .align_corners = how->align_corners != 0,
+                        .antialias = how->antialias != 0,
+                        .zeros_outside = how->zeros_outside != 0,
+                        .spatial_merge_size = how->merge == 0 ? 1 : how->merge,
+                        .kept_rows = how->kept_rows,
+                        .offset = how->offset};
   return on_tensors(where, {}, 0, {{from_name, from}, {to_name, to}},
                     [&](const Tensor& source, const Tensor& out) {
                       return verb(source, {how->from_height, how->from_width},

@@ -66,6 +66,10 @@ Taps taps_of(std::int64_t from, std::int64_t to, const Resampling& how) {
   Taps taps;
   taps.reserve(static_cast<std::size_t>(to));
   for (std::int64_t i = 0; i < to; ++i) {
+    if (how.interpolation == Interpolation::repeated) {
+      taps.push_back({{i % from, 1}});
+      continue;
+    }
     const auto at = static_cast<double>(i);
     if (how.antialias) {
       taps.push_back(antialiased(i, from, ratio, is_cubic));
@@ -122,6 +126,14 @@ Expected<void> check_how(std::string_view where, GridSize to, const Resampling& 
     return fail(where, "the new grid must be a whole number of blocks of " + std::to_string(merge),
                 std::to_string(to.height) + " x " + std::to_string(to.width),
                 "spatial_merge_size 1 is row by row");
+  if (how.interpolation == Interpolation::repeated &&
+      (how.align_corners || how.antialias || how.zeros_outside || how.offset != 0))
+    return fail(where, "a grid that is repeated is not stretched",
+                how.align_corners   ? "align_corners"
+                : how.antialias     ? "antialias"
+                : how.zeros_outside ? "zeros_outside"
+                                    : "offset",
+                "leave it out");
   if (how.antialias && (how.align_corners || how.zeros_outside))
     return fail(where, "antialias goes with neither align_corners nor zeros outside",
                 how.align_corners ? "align_corners" : "zeros_outside", "leave one out");
@@ -168,6 +180,13 @@ void add_row(double* to, const double* from, double weight, std::int64_t channel
 }
 
 }  // namespace
+
+std::optional<Interpolation> find_interpolation(std::string_view name) {
+  if (name == "bilinear") return Interpolation::bilinear;
+  if (name == "bicubic") return Interpolation::bicubic;
+  if (name == "repeated") return Interpolation::repeated;
+  return std::nullopt;
+}
 
 Expected<void> resample_grid(const Tensor& table, GridSize from, GridSize to, const Resampling& how,
                              const Tensor& out) {

@@ -39,6 +39,7 @@ std::vector<Resampling> ways() {
     all.push_back({.interpolation = each, .antialias = true});
     all.push_back({.interpolation = each, .zeros_outside = true, .spatial_merge_size = 2});
   }
+  all.push_back({.interpolation = Interpolation::repeated, .spatial_merge_size = 2});
   return all;
 }
 
@@ -84,6 +85,19 @@ TEST(ResampleGrid, MergedPatchesStandInBlocks) {
             (std::vector{plain[0], plain[1], plain[4], plain[5], plain[2]}));
 }
 
+TEST(ResampleGrid, RepeatedStandsAgainAndAgain) {
+  const std::vector<double> table = {0, 1, 2, 3, 4, 5};
+  const Resampling how{.interpolation = Interpolation::repeated};
+  EXPECT_EQ(resampled(table, {2, 3}, {3, 4}, how, 1),
+            (std::vector<double>{0, 1, 2, 0, 3, 4, 5, 3, 0, 1, 2, 0}));
+}
+
+TEST(ResampleGrid, InterpolationsAreFoundByName) {
+  EXPECT_EQ(find_interpolation("repeated"), Interpolation::repeated);
+  EXPECT_EQ(find_interpolation("bicubic"), Interpolation::bicubic);
+  EXPECT_FALSE(find_interpolation("nearest"));
+}
+
 // Σ out·w = Σ table·(transpose of w), for any table and any w.
 TEST(ResampleGrid, ItsGradientIsTheTranspose) {
   constexpr std::int64_t channels = 3;
@@ -120,6 +134,9 @@ TEST(ResampleGrid, RefusesWhatDoesNotFit) {
   EXPECT_NE(rule({4, 4}, {4, 4}, {.align_corners = true, .antialias = true}).find("leave one out"),
             std::string::npos);
   EXPECT_NE(rule({4, 4}, {4, 4}, {.align_corners = true, .offset = 0.1}).find("leave one out"),
+            std::string::npos);
+  EXPECT_NE(rule({4, 4}, {4, 4}, {.interpolation = Interpolation::repeated, .antialias = true})
+                .find("is not stretched, got antialias"),
             std::string::npos);
   EXPECT_NE(rule({4, 4}, {4, 4}, {.offset = 1}).find("0 to below 1"), std::string::npos);
 }

@@ -386,6 +386,22 @@ TEST_F(TensorCommand, ALearnedTableIsResampledForAnotherGrid) {
   EXPECT_TRUE(has(posenc("resample table.npy out.npy --from 2x4 --to 2x5").err, "table must"));
 }
 
+// As SAM 2 puts its table together.
+TEST_F(TensorCommand, AWindowsTableIsAddedToAStretchedOne) {
+  make("stretched.npy", NpyType::f64, {4 * 4, 3});
+  make("window.npy", NpyType::f64, {2 * 2, 3});
+  expect_good(
+      "resample window.npy out.npy --from 2x2 --to 4x4 --interpolation repeated "
+      "--onto stretched.npy");
+  const std::vector<double> big = values("stretched.npy"), small = values("window.npy"),
+                            out = values("out.npy");
+  EXPECT_EQ(out[(3 * 4 + 2) * 3], big[(3 * 4 + 2) * 3] + small[(1 * 2 + 0) * 3]);
+  EXPECT_TRUE(has(posenc("resample window.npy out.npy --from 2x2 --to 4x3 --interpolation repeated "
+                         "--onto stretched.npy")
+                      .err,
+                  "must be [12, 3]"));
+}
+
 TEST_F(TensorCommand, LearnedVectorsComeFromTheirTable) {
   make("wpe.npy", NpyType::f32, {10, 4});
   expect_good(

@@ -33,6 +33,7 @@ from transformers.models.musicgen import modeling_musicgen
 from transformers.models.pix2struct import configuration_pix2struct, modeling_pix2struct
 from transformers.models.rt_detr import modeling_rt_detr
 from transformers.models.sam import configuration_sam, modeling_sam
+from transformers.models.sam2 import modeling_sam2
 from transformers.models.sam3 import modeling_sam3
 from transformers.models.siglip2 import modeling_siglip2
 from transformers.models.table_transformer import modeling_table_transformer
@@ -276,6 +277,17 @@ def resampled():
         rows = module.interpolate_pos_encoding(holder, torch.zeros(1, 36, 3), 10, 14)
         how = {"interpolation": "bicubic", "kept_rows": 1}
         yield case(model, old, (5, 7), how, holder.position_embeddings[0], rows[0])
+    # A small table stretched, and a window's beside it, again and again.
+    window = torch.randn(2 * 2, 3, dtype=F64)
+    holder = types.SimpleNamespace(
+        pos_embed=table.T.reshape(1, 3, *old), pos_embed_window=window.T.reshape(1, 3, 2, 2)
+    )
+    rows = modeling_sam2.Sam2HieraDetModel._get_pos_embed(holder, (6, 8))
+    yield {
+        **case("SAM 2", old, (6, 8), {"interpolation": "bicubic"}, table, rows[0].flatten(0, 1)),
+        "window": rows_of(window),
+        "window_grid": [2, 2],
+    }
 
 
 FAMILIES = [mae, rt_detr, detr, dab_detr, sam3_boxes, musicgen, canary, time_steps, dit, cogvideo, sam_points, noise_levels, rows_and_columns]  # fmt: skip

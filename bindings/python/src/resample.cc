@@ -24,8 +24,8 @@ nb::object resampled(nb::handle table, Size from, Size to, std::string_view inte
                      bool align_corners, bool antialias, bool zeros_outside,
                      std::int64_t spatial_merge_size, std::int64_t kept_rows, double offset) {
   constexpr const char* where = backward ? "resample_grid_gradient" : "resample_grid";
-  if (interpolation != "bilinear" && interpolation != "bicubic")
-    refuse(where, "interpolation must be bilinear or bicubic", interpolation);
+  const auto kind = find_interpolation(interpolation);
+  if (!kind) refuse(where, "interpolation must be bilinear, bicubic or repeated", interpolation);
   const Array given = array_of(table, where, backward ? "out_gradient" : "table", Access::read);
   const Size& made_for = backward ? from : to;
   constexpr std::int64_t most = std::int64_t{1} << 28;
@@ -34,8 +34,7 @@ nb::object resampled(nb::handle table, Size from, Size to, std::string_view inte
     refuse(where, "a table is [rows, width], and a grid has 1 to 2^28 patches",
            std::to_string(given.tensor.rank) + " axes, " + std::to_string(made_for.first) + " x " +
                std::to_string(made_for.second));
-  const Resampling how{.interpolation = interpolation == "bicubic" ? Interpolation::bicubic
-                                                                   : Interpolation::bilinear,
+  const Resampling how{.interpolation = *kind,
                        .align_corners = align_corners,
                        .antialias = antialias,
                        .zeros_outside = zeros_outside,
