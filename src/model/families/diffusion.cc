@@ -10,7 +10,6 @@
 #include "src/model/families/family.h"
 
 namespace posenc::detail {
-namespace {
 
 std::vector<std::int64_t> numbers_in(std::string_view words) {
   std::vector<std::int64_t> numbers;
@@ -21,6 +20,8 @@ std::vector<std::int64_t> numbers_in(std::string_view words) {
   }
   return numbers;
 }
+
+namespace {
 
 // Where a row names no heads, each is as wide as the channels of its axes.
 ModelDims read_sizes(const Section& config, const Sizes& usual, std::int64_t rotated,

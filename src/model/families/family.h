@@ -390,6 +390,9 @@ const Family& unknown_family_with_axes();
 constexpr std::string_view axes_of_pictures =
     "axes_dims axes_dim axes_dim_rope axes_dims_rope rope_axes_dim axis_dims rope_dim_list";
 
+// Whole numbers of a row: "2 2 6 2".
+std::vector<std::int64_t> numbers_in(std::string_view words);
+
 // model_type of the text part, where the model around it is of another type and the part does not
 // say.
 std::string_view inner_type(std::string_view outer);

@@ -1,6 +1,9 @@
-// Towers whose attention knows rows and columns by distance: stages of windows (Swin), a class
-// token before a grid (BEiT), vectors by rows and by columns in windows and out of them (SAM).
+// Towers whose attention knows rows and columns by distance: stages of windows (Swin), of
+// neighbourhoods (DiNAT), a class token before a grid (BEiT), vectors by rows and by columns in
+// windows and out of them (SAM). Stages whose windows know no distance stand here too (Hiera).
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -15,19 +18,13 @@ std::string by(std::int64_t height, std::int64_t width) {
   return std::to_string(height) + " × " + std::to_string(width);
 }
 
-// "2 2 6 2" where the file has no list of its own.
+// `otherwise` where the file has no list of its own.
 std::vector<std::int64_t> numbers_of_stages(const Section& vision, std::string_view names,
                                             std::string_view otherwise, ProvenanceList& notes) {
   const Range range{.least = 1, .most = static_cast<double>(most_heads)};
   const auto said = vision.integers(names, range);
-  std::vector<std::int64_t> numbers;
+  const std::vector<std::int64_t> numbers = said ? said->value : numbers_in(otherwise);
   std::string list;
-  if (said) {
-    numbers = said->value;
-  } else {
-    for (const std::string_view word : split(otherwise))
-      numbers.push_back(std::stoll(std::string(word)));
-  }
   for (const std::int64_t number : numbers)
     list += (list.empty() ? "" : ", ") + std::to_string(number);
   const std::string_view name = split(names).front();
@@ -82,9 +79,10 @@ LayerGroup group_of(const Section& vision, const Tower& tower, ProvenanceList no
 LayerGroup stage_of(const Section& vision, ProvenanceList notes, std::int64_t width,
                     std::int64_t layers, std::int64_t heads, std::int64_t& first) {
   if (layers > most_layers - first) {
-    vision.reading.refuse(vision.where("depths"),
-                          "must be " + std::to_string(most_layers) + " layers or fewer",
-                          std::to_string(first + layers), "correct the file");
+    vision.reading.refuse(
+        vision.where(vision.has("blocks_per_stage") ? "blocks_per_stage" : "depths"),
+        "must be " + std::to_string(most_layers) + " layers or fewer",
+        std::to_string(first + layers), "correct the file");
     return {};
   }
   ModelDims dims{.width = width, .layers = layers, .heads = heads, .kv_heads = heads};
@@ -279,6 +277,245 @@ void read_shrinking(const Section& vision, const Tower& tower) {
         "behind " + name + ": " + by(left, left) + " patches, one in " +
             std::to_string(next.stride) + " each way, see " + by(side, side));
     side = left;
+  }
+  add_remark(vision, tower);
+}
+
+namespace {
+
+// What one layer of Hiera attends within, on the grid that its stage's keys have.
+struct PooledBlock {
+  std::int64_t window = 0;  // patches a side; 0: the whole picture
+  bool pools = false;       // each query is the largest of a square of them
+  bool operator==(const PooledBlock&) const = default;
+};
+
+struct PooledStage {
+  std::int64_t width = 0, heads = 0;
+  std::vector<PooledBlock> blocks = {};
+};
+
+// Layers of a stage that attend alike are a group. `grid` is that of the stage's first keys; behind
+// a layer that pools, it is smaller by `stride`.
+void add_pooled_stages(const Section& vision, const ProvenanceList& notes,
+                       const std::vector<PooledStage>& stages, Patches grid, std::int64_t stride) {
+  std::int64_t first = 0;
+  const Learned table{.rows = grid.height * grid.width};
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const auto& blocks = stages[s].blocks;
+    LayerGroup stage =
+        stage_of(vision, notes, stages[s].width, std::ssize(blocks), stages[s].heads, first);
+    if (vision.reading.error) return;
+    if (s == 0) {
+      stage.schemes = {table};
+    } else {
+      stage.schemes = {NoPe{}};
+      stage.carried = "the table that was added before stage 1";
+    }
+    const std::int64_t start = stage.layers.front();
+    std::vector<PooledBlock> kinds;
+    for (const PooledBlock& block : blocks)
+      if (std::ranges::find(kinds, block) == kinds.end()) kinds.push_back(block);
+    for (const PooledBlock& kind : kinds) {
+      LayerGroup group = stage;
+      std::erase_if(group.layers, [&](std::int64_t layer) {
+        return blocks[static_cast<std::size_t>(layer - start)] != kind;
+      });
+      const Patches seen = kind.window > 0 ? Patches{kind.window, kind.window} : grid;
+      group.geometry.grid_height = seen.height;
+      group.geometry.grid_width = seen.width;
+      group.label = "stage " + std::to_string(s + 1) + ": " +
+                    (kind.window > 0 ? "windows of " + by(seen.height, seen.width) + " patches"
+                                     : "the whole picture, " + by(seen.height, seen.width)) +
+                    (kind.pools ? ", whose queries are the largest of " + by(stride, stride) : "");
+      if (kind.pools)
+        grid = {std::max<std::int64_t>(grid.height / stride, 1),
+                std::max<std::int64_t>(grid.width / stride, 1)};
+      vision.reading.model.groups.push_back(std::move(group));
+    }
+  }
+}
+
+bool fits_width(const Section& vision, double channels) {
+  if (channels <= static_cast<double>(most_width)) return true;
+  vision.reading.refuse(vision.where("embed_dim"),
+                        "must leave at most " + std::to_string(most_width) + " channels",
+                        number_text(channels), "correct the file");
+  return false;
+}
+
+bool one_of_each_stage(const Section& vision, std::string_view key, std::size_t stages,
+                       std::initializer_list<std::size_t> others) {
+  if (vision.reading.error) return false;
+  if (stages >= 1 && stages <= 16 &&
+      std::ranges::all_of(others, [&](std::size_t other) { return other == stages; }))
+    return true;
+  vision.reading.refuse(vision.where(key), "must have a number for each stage, at most 16",
+                        std::to_string(stages), "correct the file");
+  return false;
+}
+
+}  // namespace
+
+// Hiera (2306.00989) as SAM 2 has it: tables of the whole picture and of a window are summed and
+// added once. Layers attend within windows, or to the whole picture where the file lists them; the
+// first of a stage asks with fewer queries, within the windows of the stage before.
+void read_hiera(const Section& vision, const Tower& tower) {
+  ProvenanceList notes;
+  const auto depths = numbers_of_stages(vision, "blocks_per_stage", tower.depths, notes),
+             widths = numbers_of_stages(vision, "embed_dim_per_stage", tower.stage_widths, notes),
+             heads = numbers_of_stages(vision, "num_attention_heads_per_stage", tower.stage_heads,
+                                       notes),
+             windows = numbers_of_stages(vision, "window_size_per_stage", "8 4 14 7", notes);
+  const Patches grid = patches_of(vision, tower, notes);
+  const auto background = sides(vision, "window_positional_embedding_background_size", 7, notes);
+  const std::int64_t stride = sides(vision, "query_stride", 2, notes).front();
+  const auto pooling = vision.integer("num_query_pool_stages", not_negative);
+  const auto whole = vision.integers("global_attention_blocks", not_negative);
+  if (!one_of_each_stage(vision, "blocks_per_stage", depths.size(),
+                         {widths.size(), heads.size(), windows.size()}))
+    return;
+  note(notes, "table",
+       by(background[0], background[1]) + " stretched, and " + by(windows[0], windows[0]) +
+           " repeated, summed",
+       Origin::derived, "window_positional_embedding_background_size, window_size_per_stage");
+  const std::vector<std::int64_t> pictures =
+      whole ? whole->value : std::vector<std::int64_t>{5, 7, 9};
+  std::vector<PooledStage> stages;
+  stages.reserve(depths.size());
+  std::int64_t layer = 0;
+  for (std::size_t s = 0; s < depths.size(); ++s) {
+    PooledStage stage{.width = widths[s], .heads = heads[s]};
+    const bool pools = s > 0 && static_cast<std::int64_t>(s) <= (pooling ? pooling->value : 3);
+    for (std::int64_t i = 0; i < std::min(depths[s], most_layers + 1); ++i, ++layer) {
+      const bool sees_all = std::ranges::find(pictures, layer) != pictures.end();
+      const std::int64_t window = i == 0 && s > 0 ? windows[s - 1] : windows[s];
+      stage.blocks.push_back({.window = sees_all ? 0 : window, .pools = pools && i == 0});
+    }
+    stages.push_back(std::move(stage));
+  }
+  add_pooled_stages(vision, notes, stages, grid, stride);
+  add_remark(vision, tower);
+}
+
+// Hiera alone (2306.00989): mask units take the place of windows, and shrink with the stages.
+void read_mask_units(const Section& vision, const Tower& tower) {
+  ProvenanceList notes;
+  const auto depths = numbers_of_stages(vision, "depths", tower.depths, notes),
+             heads = numbers_of_stages(vision, "num_heads", tower.stage_heads, notes);
+  const std::int64_t width = vision.size(notes, "width", "embed_dim", tower.width, most_width);
+  const auto factor = vision.number("embed_dim_multiplier", Range{.least = 1, .most = 1e6});
+  const Patches grid = patches_of(vision, tower, notes);
+  const std::int64_t unit = sides(vision, "masked_unit_size", tower.window, notes).front(),
+                     stride = sides(vision, "query_stride", 2, notes).front();
+  const auto pooling = vision.integer("num_query_pool", not_negative);
+  const auto flags = vision.integers("masked_unit_attention", Range{.least = 0, .most = 1});
+  const std::vector<std::int64_t> within =
+      flags ? flags->value : std::vector<std::int64_t>{1, 1, 0, 0};
+  if (!one_of_each_stage(vision, "depths", depths.size(), {heads.size(), within.size()})) return;
+  std::vector<PooledStage> stages;
+  stages.reserve(depths.size());
+  double channels = static_cast<double>(width);
+  std::int64_t side = unit;
+  for (std::size_t s = 0; s < depths.size(); ++s) {
+    if (!fits_width(vision, channels)) return;
+    PooledStage stage{.width = static_cast<std::int64_t>(channels), .heads = heads[s]};
+    const bool pools = s > 0 && static_cast<std::int64_t>(s) <= (pooling ? pooling->value : 3);
+    // A layer that pools has the keys of the stage before, and their units.
+    const std::int64_t before = side;
+    if (s > 0) side = std::max<std::int64_t>(side / stride, 1);
+    for (std::int64_t i = 0; i < std::min(depths[s], most_layers + 1); ++i) {
+      const bool first = s > 0 && i == 0, pool = pools && i == 0;
+      const bool bounded = within[s] != 0 || (first && within[s - 1] != 0);
+      stage.blocks.push_back({.window = !bounded ? 0 : pool ? before : side, .pools = pool});
+    }
+    channels *= factor ? factor->value : 2.0;
+    stages.push_back(std::move(stage));
+  }
+  add_pooled_stages(vision, notes, stages, grid, stride);
+  add_remark(vision, tower);
+}
+
+namespace {
+
+// How far apart the patches of a neighbourhood stand, layer by layer of a stage.
+std::vector<std::int64_t> dilations_of(const Section& vision, std::size_t stage,
+                                       std::int64_t layers) {
+  // The class' own, whatever the depths are.
+  constexpr std::array<std::string_view, 4> usual = {"1 8 1", "1 4 1 4", "1 2 1 2 1 2",
+                                                     "1 1 1 1 1"};
+  const Json* const said = vision.raw("dilations");
+  std::vector<std::int64_t> apart;
+  if (said == nullptr) {
+    apart = stage < usual.size() ? numbers_in(usual[stage]) : std::vector<std::int64_t>{};
+  } else if (const auto* lists = said->get<Json::Array>(); lists && stage < lists->size()) {
+    const auto* const list = (*lists)[stage].get<Json::Array>();
+    for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
+      const auto* const number = (*list)[i].get<std::int64_t>();
+      if (number == nullptr || *number < 1 || *number > most_side) break;
+      apart.push_back(*number);
+    }
+  }
+  if (std::ssize(apart) < layers) {
+    vision.reading.refuse(vision.where("dilations"),
+                          "must have a number for each layer, 1 to " + std::to_string(most_side),
+                          said != nullptr ? said->text() : "the class' own", "correct the file");
+    return {};
+  }
+  apart.resize(static_cast<std::size_t>(layers));
+  return apart;
+}
+
+}  // namespace
+
+// Each query sees kernel_size patches each way around it, `dilation` apart, in every layer by a
+// number of its own; at the borders they are moved inwards (2204.07143, 2209.15001).
+void read_neighbourhoods(const Section& vision, const Tower& tower) {
+  ProvenanceList notes;
+  const std::int64_t width = vision.size(notes, "width", "embed_dim", tower.width, most_width);
+  const auto depths = numbers_of_stages(vision, "depths", tower.depths, notes),
+             heads = numbers_of_stages(vision, "num_heads", tower.stage_heads, notes);
+  const std::int64_t kernel =
+      vision.size(notes, "kernel_size", "kernel_size", tower.window, most_side);
+  Patches grid = patches_of(vision, tower, notes);
+  if (!one_of_each_stage(vision, "depths", depths.size(), {heads.size()})) return;
+  if (kernel % 2 == 0) {
+    vision.reading.refuse(vision.where("kernel_size"), "must be odd", std::to_string(kernel),
+                          "a patch is the middle of its neighbourhood");
+    return;
+  }
+  std::int64_t first = 0;
+  for (std::size_t s = 0; s < depths.size(); ++s) {
+    const double channels = std::ldexp(static_cast<double>(width), static_cast<int>(s));
+    if (!fits_width(vision, channels)) return;
+    const std::vector<std::int64_t> apart = dilations_of(vision, s, depths[s]);
+    if (vision.reading.error) return;
+    LayerGroup stage =
+        stage_of(vision, notes, static_cast<std::int64_t>(channels), depths[s], heads[s], first);
+    if (vision.reading.error) return;
+    std::vector<std::int64_t> kinds = apart;
+    std::ranges::sort(kinds);
+    kinds.erase(std::ranges::unique(kinds).begin(), kinds.end());
+    for (const std::int64_t dilation : kinds) {
+      LayerGroup group = stage;
+      std::erase_if(group.layers, [&](std::int64_t layer) {
+        return apart[static_cast<std::size_t>(layer - stage.layers.front())] != dilation;
+      });
+      // A picture smaller than a neighbourhood is padded to its size.
+      const auto shared = [&](std::int64_t side) {
+        return std::max(kernel, (side - 1) / dilation + 1);
+      };
+      group.geometry.grid_height = shared(grid.height);
+      group.geometry.grid_width = shared(grid.width);
+      group.schemes = {GridBias{.reach = kernel}};
+      note(group.provenance, "dilation", std::to_string(dilation),
+           vision.has("dilations") ? Origin::file : Origin::family,
+           vision.has("dilations") ? "dilations" : "default of " + vision.reading.family);
+      group.label = "stage " + std::to_string(s + 1) + ": neighbourhoods of " + by(kernel, kernel) +
+                    " patches" + (dilation > 1 ? ", " + std::to_string(dilation) + " apart" : "");
+      vision.reading.model.groups.push_back(std::move(group));
+    }
+    grid = {(grid.height - 1) / 2 + 1, (grid.width - 1) / 2 + 1};
   }
   add_remark(vision, tower);
 }

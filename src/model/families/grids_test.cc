@@ -288,6 +288,132 @@ TEST(TowersByDistance, Sam3sWholePictureStandsAsNearAsAWindow) {
   EXPECT_EQ(compile(model.groups[1])->rotate->at(0, 1, 0), 24.0 / 72);
 }
 
+// facebook/sam2.1-hiera-tiny.
+constexpr std::string_view sam2_tiny = R"({"model_type": "sam2_hiera_det_model",
+    "image_size": [1024, 1024], "patch_stride": [4, 4], "query_stride": [2, 2],
+    "window_positional_embedding_background_size": [7, 7], "num_query_pool_stages": 3,
+    "blocks_per_stage": [1, 2, 7, 2], "embed_dim_per_stage": [96, 192, 384, 768],
+    "num_attention_heads_per_stage": [1, 2, 4, 8], "window_size_per_stage": [8, 4, 14, 7],
+    "global_attention_blocks": [5, 7, 9]})";
+
+TEST(TowersByDistance, Sam2sTableIsOfAllPatchesAndAddedOnce) {
+  const Model model = model_of(std::string(sam2_tiny));
+  EXPECT_EQ(scheme_of<Learned>(model.groups.at(0)).rows, 256 * 256);
+  for (std::size_t g = 1; g < model.groups.size(); ++g) scheme_of<NoPe>(model.groups[g]);
+  EXPECT_TRUE(warns(model, "stretched to the picture's patches"));
+  const auto said = std::ranges::find(model.groups[0].provenance, "table", &Provenance::field);
+  ASSERT_NE(said, model.groups[0].provenance.end());
+  EXPECT_EQ(said->value, "7 × 7 stretched, and 8 × 8 repeated, summed");
+}
+
+// The first layer of a stage has the windows of the one before, and a quarter of the queries.
+TEST(TowersByDistance, Sam2sLayersAttendWithinWindowsOrThePicture) {
+  const Model model = model_of(std::string(sam2_tiny));
+  const auto group = [&](std::int64_t layer) -> const LayerGroup& {
+    return *std::ranges::find_if(model.groups, [&](const LayerGroup& each) {
+      return std::ranges::find(each.layers, layer) != each.layers.end();
+    });
+  };
+  std::size_t layers = 0;
+  for (const LayerGroup& each : model.groups) layers += each.layers.size();
+  EXPECT_EQ(layers, 12u);
+  EXPECT_EQ(group(0).label, "stage 1: windows of 8 × 8 patches");
+  EXPECT_EQ(group(1).label,
+            "stage 2: windows of 8 × 8 patches, whose queries are the largest of 2 × 2");
+  EXPECT_EQ(group(2).label, "stage 2: windows of 4 × 4 patches");
+  EXPECT_EQ(group(3).geometry.grid_width, 4);
+  EXPECT_EQ(group(4).layers, (std::vector<std::int64_t>{4, 6, 8}));
+  EXPECT_EQ(group(9).label, "stage 3: the whole picture, 64 × 64");
+  EXPECT_EQ(group(10).geometry.grid_width, 14);
+  EXPECT_EQ(group(11).geometry.heads, 8);
+  EXPECT_EQ(group(11).geometry.head_dim, 96);
+}
+
+TEST(TowersByDistance, Sam2IsExplainedByItsTower) {
+  const std::string tower = R"("vision_config": {"model_type": "sam2_vision_model",
+      "backbone_config": )" +
+                            std::string(sam2_tiny) + "}}";
+  EXPECT_EQ(model_of(R"({"model_type": "sam2", )" + tower).groups.size(), 8u);
+  EXPECT_TRUE(warns(model_of(R"({"model_type": "sam2_video", )" + tower), "a memory whose keys"));
+  EXPECT_EQ(model_of(R"({"model_type": "sam2_vision_model", "backbone_config": )" +
+                     std::string(sam2_tiny) + "}")
+                .groups.size(),
+            8u);
+}
+
+// facebook/hiera-tiny-224-hf.
+TEST(TowersByDistance, HierasMaskUnitsShrinkWithItsStages) {
+  const Model model = model_of(R"({"model_type": "hiera", "depths": [1, 2, 7, 2],
+      "embed_dim": 96, "embed_dim_multiplier": 2.0, "num_heads": [1, 2, 4, 8],
+      "image_size": [224, 224], "patch_stride": [4, 4], "masked_unit_size": [8, 8],
+      "masked_unit_attention": [true, true, false, false], "num_query_pool": 3,
+      "query_stride": [2, 2]})");
+  EXPECT_EQ(scheme_of<Learned>(model.groups.at(0)).rows, 56 * 56);
+  std::vector<std::string> labels;
+  for (const LayerGroup& each : model.groups) labels.push_back(each.label);
+  EXPECT_EQ(labels,
+            (std::vector<std::string>{
+                "stage 1: windows of 8 × 8 patches",
+                "stage 2: windows of 8 × 8 patches, whose queries are the largest of 2 × 2",
+                "stage 2: windows of 4 × 4 patches",
+                "stage 3: windows of 4 × 4 patches, whose queries are the largest of 2 × 2",
+                "stage 3: the whole picture, 14 × 14",
+                "stage 4: the whole picture, 14 × 14, whose queries are the largest of 2 × 2",
+                "stage 4: the whole picture, 7 × 7"}));
+  EXPECT_EQ(model.groups.back().geometry.width, 768);
+}
+
+TEST(TowersByDistance, HierasFlagsMayBeNumbers) {
+  const Model model = model_of(R"({"model_type": "hiera", "masked_unit_attention": [1, 1, 0, 0]})");
+  EXPECT_EQ(model.groups.at(0).label, "stage 1: windows of 8 × 8 patches");
+}
+
+// shi-labs/dinat-mini-in1k-224.
+TEST(TowersByDistance, DinatsLayersLookNearAndFarInTurns) {
+  const Model model = model_of(R"({"model_type": "dinat", "embed_dim": 64, "patch_size": 4,
+      "depths": [3, 4, 6, 5], "num_heads": [2, 4, 8, 16], "kernel_size": 7,
+      "dilations": [[1, 8, 1], [1, 4, 1, 4], [1, 2, 1, 2, 1, 2], [1, 1, 1, 1, 1]]})");
+  ASSERT_EQ(model.groups.size(), 7u);
+  EXPECT_EQ(model.groups[0].layers, (std::vector<std::int64_t>{0, 2}));
+  EXPECT_EQ(model.groups[0].geometry.grid_width, 56);
+  EXPECT_EQ(model.groups[1].label, "stage 1: neighbourhoods of 7 × 7 patches, 8 apart");
+  EXPECT_EQ(model.groups[1].geometry.grid_width, 7);
+  EXPECT_EQ(model.groups[6].geometry.width, 512);
+  EXPECT_EQ(model.groups[6].geometry.head_dim, 32);
+  for (const LayerGroup& each : model.groups) {
+    EXPECT_EQ(scheme_of<GridBias>(each).reach, 7);
+    const auto plan = compile(each);
+    ASSERT_TRUE(plan) << plan.error().message();
+    EXPECT_EQ(std::get<BiasTable>(*plan->bias).row_count, 169);
+  }
+}
+
+TEST(TowersByDistance, DinatsDilationsAreTheClasssWhereTheFileHasNone) {
+  const Model model = model_of(R"({"model_type": "dinat"})");
+  ASSERT_EQ(model.groups.size(), 7u);
+  EXPECT_EQ(model.groups[5].label, "stage 3: neighbourhoods of 7 × 7 patches, 2 apart");
+}
+
+TEST(TowersByDistance, StagesWithoutTheirNumbersAreRefused) {
+  for (const char* file :
+       {R"({"model_type": "dinat", "dilations": [[1, 8, 1], [1]]})",
+        R"({"model_type": "dinat", "dilations": [[1, 8, 1], [1, 4, 1, 0]]})",
+        R"({"model_type": "dinat", "depths": [3, 4]})",
+        R"({"model_type": "dinat", "dilations": 2})",
+        R"({"model_type": "dinat", "kernel_size": 6})",
+        R"({"model_type": "dinat", "depths": [4, 4, 6, 5]})",
+        R"({"model_type": "dinat", "embed_dim": 16777216})",
+        R"({"model_type": "hiera", "embed_dim_multiplier": 1e5})",
+        R"({"model_type": "sam2_hiera_det_model", "blocks_per_stage": [12000],
+            "embed_dim_per_stage": [96], "num_attention_heads_per_stage": [1],
+            "window_size_per_stage": [8]})",
+        R"({"model_type": "hiera", "masked_unit_attention": [true]})",
+        R"({"model_type": "hiera", "depths": [2], "num_heads": []})",
+        R"({"model_type": "sam2_hiera_det_model", "window_size_per_stage": [8]})",
+        R"({"model_type": "sam2_hiera_det_model", "blocks_per_stage": [9000, 9000, 1, 1]})"})
+    EXPECT_FALSE(read_config(file)) << file;
+}
+
 TEST(TowersByDistance, VitDetListsItsWindows) {
   const Model model = model_of(R"({"model_type": "vitdet", "hidden_size": 768,
       "num_hidden_layers": 12, "num_attention_heads": 12, "image_size": 512,

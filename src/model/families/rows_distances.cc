@@ -392,9 +392,9 @@ constexpr Family distances[] = {
      .causal = false, .window = {.size = 500}},
 
     // --- pictures alone --------------------------------------------------------------------------
-    {.types = "sam sam_hq slanext", .read = read_vision_alone,
+    {.types = "sam sam_hq slanext sam2", .read = read_vision_alone,
      .remark = "what stands behind the tower is not explained"},
-    {.types = "sam3_tracker sam3_tracker_video", .read = read_vision_alone,
+    {.types = "sam3_tracker sam3_tracker_video sam2_video", .read = read_vision_alone,
      .remark = "behind the tower stand a prompt encoder, a mask decoder and, of a video, a memory "
                "whose keys rotate by rows and columns, which are not explained"},
 };

@@ -82,10 +82,11 @@ void add_convolved(const Section& config, const Family& family, std::string_view
   group.carried += " before the first layer, over " + frames(kernel / 2) + " before each and " +
                    frames((kernel - 1) / 2) + " behind it";
   if (squeeze > 1) group.carried += ", of which a token is " + std::to_string(squeeze);
+  const std::string_view by = squeeze > 1 ? "" : " (convolve_positions, convolution.h)";
   config.reading.warn("family_remark",
                       config.reading.family +
-                          ": a convolution gives frames their positions, which no plan says; the "
-                          "plan is the attention's, which has none");
+                          ": a convolution gives frames their positions, which no plan says" +
+                          std::string(by) + "; the plan is the attention's, which has none");
   add_group(config.reading, std::move(group), 0);
 }
 void read_convolved(const Section& config, const Family& family) {

@@ -50,13 +50,6 @@ constexpr Family uncovered[] = {
     {.types = "pp_formulanet pp_formulanet_text pp_chart2table_vision deepseek_ocr2_vision "
               "unlimited_ocr_vision", .read = read_not_covered,
      .remark = "behind SAM's tower stands another model, described by a part of the file"},
-    {.types = "dinat", .read = read_not_covered,
-     .remark = "a query sees its neighbourhood alone, kernel_size patches each way, dilation apart "
-               "and moved inwards at the borders, which no mask says; the bias is grid_bias' for a "
-               "grid of kernel_size, by the distance over the dilation: attend once a query with "
-               "the keys it sees"},
-    {.types = "hiera sam2_hiera_det_model", .read = read_not_covered,
-     .remark = "stages of several widths each mix fewer tokens than the one before"},
 
     // --- added, of pictures and sound ------------------------------------------------------------
     {.types = "deformable_detr lw_detr rf_detr omdet-turbo grounding-dino mm-grounding-dino",
@@ -66,9 +59,6 @@ constexpr Family uncovered[] = {
     {.types = "dab-detr", .read = read_not_covered,
      .remark = "sinusoids by axis (the scheme sinusoidal with axis_base) of boxes that its layers "
                "correct are projected, and multiplied by the boxes' sizes"},
-    {.types = "sam2 sam2_vision_model sam2_video", .read = read_not_covered,
-     .remark = "stages of several widths, whose table is stretched and has a window's added, stand "
-               "before what clicks say (the type sam2_prompt_encoder)"},
     {.types = "edgetam edgetam_vision_model edgetam_video", .read = read_not_covered,
      .remark = "convolutions stand before what clicks say (the type edgetam_prompt_encoder)"},
     {.types = "sam3_detr_decoder sam3_lite_text_detr_decoder", .read = read_not_covered,

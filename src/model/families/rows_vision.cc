@@ -129,6 +129,18 @@ constinit const Tower by_distance[] = {
      .stage_widths = "64 128 320 512",
      .remark = "each stage adds a table of its own, the last with a class token; keys are fewer "
                "than queries"},
+    {.types = "sam2_hiera_det_model", .read = read_hiera, .width = 96, .image = 1024, .patch = 4,
+     .patch_key = "patch_stride", .depths = "1 2 7 2", .stage_heads = "1 2 4 8",
+     .stage_widths = "96 192 384 768",
+     .remark = "the table that stage 1 adds is the sum of two: a small one stretched to the "
+               "picture's patches, bicubic, and one of a window, repeated (posenc resample --onto)"},
+    {.types = "hiera", .read = read_mask_units, .width = 96, .patch = 4,
+     .patch_key = "patch_stride", .depths = "2 3 16 3", .stage_heads = "1 2 4 8", .window = 8,
+     .remark = resized},
+    {.types = "dinat", .kind = TowerKind::grid_bias, .read = read_neighbourhoods, .width = 64,
+     .patch = 4, .depths = "3 4 6 5", .stage_heads = "2 4 8 16", .window = 7,
+     .remark = "which keys a query sees is neighbourhood()'s list (positions.h); the file says no "
+               "size of pictures, and grids are those of 224 × 224"},
     {.types = "beit data2vec-vision", .kind = TowerKind::grid_bias, .read = read_class_and_grid},
     {.types = "sam_vision_model sam_hq_vision_model got_ocr2_vision deepseek_ocr2_sam_vision_model "
               "unlimited_ocr_sam_vision_model",

@@ -30,6 +30,9 @@ TowerReader read_stages;          // Swin: grids.cc
 TowerReader read_class_and_grid;  // BEiT
 TowerReader read_shrinking;       // LeViT
 TowerReader read_narrowing;       // SegFormer, PVT: stages that know no distance
+TowerReader read_hiera;           // SAM 2
+TowerReader read_mask_units;      // Hiera
+TowerReader read_neighbourhoods;  // DiNAT
 TowerReader read_windows;         // SAM, SAM 3
 
 struct Tower {
