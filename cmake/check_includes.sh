@@ -9,7 +9,7 @@ BEGIN {
   # --- The rooms, and the files of other rooms that each may name. All are regular expressions. A room is named as
   # the public header that it implements, and may name that header and those below.
   public  = "^include/posenc/"
-  plans   = "^include/posenc/(plan|features|turns|angles|apply|resample|attention|content|gradients|cache|rekey|key_header)\\.h$"
+  plans   = "^include/posenc/(plan|features|turns|angles|apply|resample|attention|content|gradients|cache|rekey|key_header|convolution)\\.h$"
   schemes = "^include/posenc/(features|schemes(/[a-z0-9_]+)?|axis_scalings|scalings|fields|plan|model|explain|position|reuse|files)\\.h$"
   common  = "^include/posenc/(tensor|positions|error)\\.h$|^src/core/"  # named by all
 

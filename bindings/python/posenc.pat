@@ -421,6 +421,14 @@ _posenc.Layout.indices$:
 _posenc.Layout.__eq__$:
     def __eq__(self, arg: object, /) -> bool: ...
 
+_posenc.(convolve_positions)$:
+    def \1(x: Array, weight: ArrayLike, bias: ArrayLike | None = None, *, after: str = 'none', adds: bool = True, grid: tuple[int, int] | None = None, kept: int = 0, keep: ArrayLike | Sequence[Any] | None = None) -> Array:
+        \doc
+
+_posenc.(convolve_positions_gradients)$:
+    def \1(out_gradient: ArrayLike, x: Array, weight: ArrayLike, bias: ArrayLike | None = None, *, after: str = 'none', adds: bool = True, grid: tuple[int, int] | None = None, kept: int = 0, keep: ArrayLike | Sequence[Any] | None = None) -> dict[str, Array]:
+        \doc
+
 _posenc.(resample_grid)$:
     def \1(table: Array, from_grid: tuple[int, int], to_grid: tuple[int, int], *, interpolation: str = 'bilinear', align_corners: bool = False, antialias: bool = False, zeros_outside: bool = False, spatial_merge_size: int = 1, kept_rows: int = 0, offset: float = 0.0) -> Array:
         \doc

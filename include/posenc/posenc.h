@@ -8,6 +8,7 @@
 #include "posenc/cache.h"
 #include "posenc/content.h"
 #include "posenc/context_parallel.h"
+#include "posenc/convolution.h"
 #include "posenc/distance_maps.h"
 #include "posenc/doctor.h"
 #include "posenc/emit.h"

@@ -25,6 +25,8 @@ from ._posenc import (
     attend,
     attend_backward,
     carope,
+    convolve_positions,
+    convolve_positions_gradients,
     deberta_bucket,
     fire_bias,
     grape_m,
@@ -73,7 +75,7 @@ _tools = [
 
 __all__ = [
     "AngleForm", "CodedKeys", "Error", "FileTensor", "KeyHeader", "KeyPages", "KvCache", "Model", "Plan", "Positions", "Value", "Warning",
-    "alibi_slopes", "attend", "attend_backward", "bundled_models", "carope", "deberta_bucket", "explain", "fire_bias", "grape_m", "judge_layout",
+    "alibi_slopes", "attend", "attend_backward", "bundled_models", "carope", "convolve_positions", "convolve_positions_gradients", "deberta_bucket", "explain", "fire_bias", "grape_m", "judge_layout",
     "kerple_gradients", "key_header", "mamba3", "model", "normals", "plan", "positions", "published_models", "read_tensors", "rekey", "rekey_", "repo", "resample_grid", "resample_grid_gradient",
     "reuse", "selective_rope", "t5_bucket",
     *_tools, *_values,

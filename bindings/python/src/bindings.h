@@ -29,6 +29,7 @@ void bind_models(nb::module_& m);
 void bind_tools(nb::module_& m);
 void bind_formulas(nb::module_& m);
 void bind_content_angles(nb::module_& m);
+void bind_convolution(nb::module_& m);
 void bind_files(nb::module_& m);
 void bind_layouts(nb::module_& m);
 void bind_command(nb::module_& m);

@@ -20,6 +20,7 @@ NB_MODULE(_posenc, m) {
   bind_tools(m);
   bind_formulas(m);
   bind_content_angles(m);
+  bind_convolution(m);
   bind_files(m);
   bind_layouts(m);
   bind_resample(m);

@@ -350,3 +350,30 @@ def test_ids_beyond_64_bits_are_refused_with_the_value(np, ids):
     assert "000000" in refused.value.value and refused.value.cure
     with pytest.raises(posenc.Error, match="position_ids must be"):
         posenc.positions.ids(ids)
+
+
+def test_convolutions_read_neighbours_on_a_line(np):
+    x = np.zeros((1, 6, 2))
+    x[0, 3] = 1, 10
+    weight = np.array([[[1.0, 2, 3, 4]], [[1, 1, 1, 1]]])  # each channel by itself
+    y = posenc.convolve_positions(x, weight, np.array([0.5, 0]))
+    assert (y[0, :, 0] - 0.5).tolist() == [0, 0, 4, 1 + 3, 2, 1]
+    assert y[0, :, 1].tolist() == [0, 0, 10, 20, 10, 10]
+    hidden = np.array([[True, True, True, False, True, True]])
+    assert (posenc.convolve_positions(x, weight, keep=hidden) == 0).all()
+
+
+def test_convolutions_read_neighbours_of_a_picture(np, rng):
+    x, weight = rng.standard_normal((2, 1 + 12, 4)), rng.standard_normal((4, 2, 3, 3))
+    y = posenc.convolve_positions(x, weight, grid=(3, 4), kept=1, after="gelu")
+    assert (y[:, 0] == x[:, 0]).all()
+    g = rng.standard_normal(x.shape)
+    slopes = posenc.convolve_positions_gradients(g, x, weight, grid=(3, 4), kept=1, after="gelu")
+    assert slopes["weight"].shape == weight.shape and "bias" not in slopes
+    step = 1e-5
+    moved = x.copy()
+    moved[1, 7, 2] += step
+    change = posenc.convolve_positions(moved, weight, grid=(3, 4), kept=1, after="gelu") - y
+    assert abs((change * g).sum() / step - slopes["x"][1, 7, 2]) < 1e-3
+    with pytest.raises(posenc.Error, match="after must be none, gelu or normalised_gelu"):
+        posenc.convolve_positions(x, weight, grid=(3, 4), kept=1, after="relu")

@@ -1,0 +1,242 @@
+// What convolutions over neighbours and their gradients share: the checked call, rows with zeros
+// around them, and the sums b + Σ W x of a sequence.
+//
+// Where each channel stands alone, a token is a sum of rows times rows of weights. Where channels
+// come in groups, a group is copied with zeros around it, so that the taps of a token lie side by
+// side in memory and one matrix product makes all tokens of a row.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "posenc/convolution.h"
+#include "src/kernels/gemm.h"
+#include "src/kernels/rows.h"
+#include "src/kernels/taps.h"
+#include "src/kernels/threads.h"
+
+namespace posenc::detail {
+
+constexpr std::string_view convolves = "convolve_positions";  // whose errors these are
+
+// Sizes, and views with all axes.
+struct ConvolutionJob {
+  std::int64_t batch = 0, tokens = 0, width = 0, kept = 0;
+  std::int64_t groups = 0, in = 0;     // channels of a group
+  std::int64_t rows = 0, columns = 0;  // of the grid
+  std::int64_t tall = 1, wide = 1;     // taps
+  AfterConvolution after = AfterConvolution::none;
+  bool adds = true;
+  const std::uint8_t* keep = nullptr;
+  Tensor x = {};       // [batch, 1, token, channel]
+  Tensor weight = {};  // [to, from, tall, wide]
+  Tensor bias = {};
+  int threads = 1;
+
+  bool alone() const { return in == 1; }
+  std::int64_t taps() const { return tall * wide; }
+  std::int64_t up() const { return tall / 2; }  // taps in front of the token
+  std::int64_t left() const { return wide / 2; }
+  std::int64_t patches() const { return rows * columns; }
+  std::int64_t step() const { return padded(width); }  // between rows of sums
+  bool hides(std::int64_t b, std::int64_t t) const {
+    return keep != nullptr && keep[b * tokens + t] == 0;
+  }
+  double w(std::int64_t to, std::int64_t from, std::int64_t tap) const {
+    return weight.get(weight.offset(to, from, tap / wide, tap % wide));
+  }
+  double b(std::int64_t channel) const { return bias ? bias.get(bias.offset(channel)) : 0; }
+};
+
+Expected<ConvolutionJob> convolution_job(const PositionConvolution& of,
+                                         const ConvolvedTokens& given);
+
+// [batch, tokens, width] as [batch, 1, tokens, width], whose rows are tokens.
+Tensor tokens_as_rows(const Tensor& x);
+
+// 1/√(variance + ε) of a row, which becomes one of mean 0 and variance 1.
+template <class C>
+C normalise(C* row, std::int64_t width);
+
+// --- rows with zeros around them -----------------------------------------------------------------
+
+// A grid of rows `step` numbers wide, framed by tall − 1 rows and wide − 1 columns of zeros in all,
+// `up` and `left` of them before it. `flipped`: for what goes back.
+template <class C>
+struct Framed {
+  std::int64_t rows, columns, tall, wide, up, left, step;
+  std::vector<C> numbers;
+
+  Framed(const ConvolutionJob& job, std::int64_t of_grid, std::int64_t channels, bool flipped)
+      : rows(of_grid),
+        columns(job.columns),
+        tall(job.tall),
+        wide(job.wide),
+        up(flipped ? job.tall - 1 - job.up() : job.up()),
+        left(flipped ? job.wide - 1 - job.left() : job.left()),
+        step(padded(channels)),
+        numbers(static_cast<std::size_t>((of_grid + job.tall - 1) * across() * step)) {}
+  std::int64_t across() const { return columns + wide - 1; }
+  // A place of the frame, whose own patches begin at (up, left).
+  C* at(std::int64_t y, std::int64_t x) { return numbers.data() + (y * across() + x) * step; }
+  C* patch(std::int64_t y, std::int64_t x) { return at(y + up, x + left); }
+};
+
+// Channels [first, first + count) of a sequence's rows [y, …) of the grid, as many as the frame has
+// and those around them that the picture has; padding is zeros. What stands left and right of them
+// is never written. `known`: as many rows of the frame are the last ones that it had.
+template <class C>
+void fill(const ConvolutionJob& job, std::int64_t b, std::int64_t first, std::int64_t count,
+          std::int64_t y, Framed<C>& to, std::int64_t known = 0) {
+  Tensor part = job.x;
+  part.shape[3] = count;
+  const std::int64_t framed = to.rows + to.tall - 1;
+  if (known > 0) std::copy_n(to.at(to.rows, 0), known * to.across() * to.step, to.at(0, 0));
+  const std::int64_t begin = std::clamp<std::int64_t>(to.up - y, known, framed),
+                     end = std::clamp<std::int64_t>(job.rows - y + to.up, begin, framed);
+  const std::int64_t row_numbers = to.across() * to.step;
+  if (known == 0) std::fill_n(to.at(0, 0), begin * row_numbers, C{0});
+  std::fill_n(to.at(0, 0) + end * row_numbers, (framed - end) * row_numbers, C{0});
+  // Rows without zeros between them are one piece.
+  const std::int64_t at_once = to.wide == 1 ? std::max<std::int64_t>(end - begin, 1) : 1;
+  for (std::int64_t row = begin; row < end; row += at_once) {
+    const std::int64_t t = job.kept + (y - to.up + row) * job.columns,
+                       tokens = at_once * job.columns;
+    C* const patch = to.at(row, to.left);
+    load_rows(part, job.x.offset(b, 0, t, first), tokens, patch, to.step);
+    for (std::int64_t i = 0; job.keep != nullptr && i < tokens; ++i)
+      if (job.hides(b, t + i)) std::fill_n(patch + i * to.step, to.step, C{0});
+  }
+}
+
+// --- weights and sums ----------------------------------------------------------------------------
+
+// As the loops read them. Of channels alone: [tap][step]. Of groups, one behind the other:
+// [tap][from][to], both padded. `flipped`, for what goes back: taps reversed, and the parts of `from`
+// and `to` exchanged.
+template <class C>
+std::vector<C> packed_weights(const ConvolutionJob& job, bool flipped) {
+  const std::int64_t step = padded(job.in), taps = job.taps();
+  const auto tap_of = [&](std::int64_t tap) { return flipped ? taps - 1 - tap : tap; };
+  if (job.alone()) {
+    std::vector<C> all(static_cast<std::size_t>(taps * job.step()));
+    for (std::int64_t c = 0; c < job.width; ++c)
+      for (std::int64_t tap = 0; tap < taps; ++tap)
+        all[static_cast<std::size_t>(tap * job.step() + c)] =
+            static_cast<C>(job.w(c, 0, tap_of(tap)));
+    return all;
+  }
+  const std::int64_t size = taps * step * step;
+  std::vector<C> all(static_cast<std::size_t>(job.groups * size));
+  share_out(job.groups, job.threads, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t group = begin; group < end; ++group)
+      for (std::int64_t a = 0; a < job.in; ++a)
+        for (std::int64_t b = 0; b < job.in; ++b)
+          for (std::int64_t tap = 0; tap < taps; ++tap)
+            // Stored as [to][from]: neighbours in memory are taps.
+            all[static_cast<std::size_t>(group * size + tap * step * step +
+                                         (flipped ? a * step + b : b * step + a))] =
+                static_cast<C>(job.w(group * job.in + a, b, tap_of(tap)));
+  });
+  return all;
+}
+
+// Σ W x of rows [y, y + rows) of the frame, from channel `first` on, on top of what `sum` [row][column][sum_step] holds,
+// of `count` channels alone, whole vectors; weights are those channels' [tap][weight_step].
+template <class C>
+void add_alone(Framed<C>& in, const C* weights, std::int64_t weight_step, std::int64_t y,
+               std::int64_t rows, std::int64_t first, std::int64_t count, C* sum,
+               std::int64_t sum_step) {
+  // Rows without zeros between them are one.
+  const bool one = in.wide == 1;
+  const std::int64_t columns = one ? rows * in.columns : in.columns, taps = in.tall * in.wide;
+  for (std::int64_t row = 0; row < (one ? 1 : rows); ++row) {
+    C* const to = sum + row * in.columns * sum_step;
+    const auto weight = [&](std::int64_t tap) { return weights + tap * weight_step; };
+    const auto read = [&](std::int64_t tap) {
+      return in.at(y + row + tap / in.wide, tap % in.wide) + first;
+    };
+    std::int64_t tap = 0;
+    for (const int some : {most_taps, fewer_taps})
+      for (; tap + some <= taps; tap += some) {
+        const C *w[most_taps], *x[most_taps];
+        for (int n = 0; n < some; ++n) w[n] = weight(tap + n), x[n] = read(tap + n);
+        add_taps(w, x, some, in.step, columns, count, to, sum_step);
+      }
+    for (; tap < taps; ++tap)
+      for (std::int64_t column = 0; column < columns; ++column)
+        add_products(weight(tap), read(tap) + column * in.step, count, to + column * sum_step);
+  }
+}
+
+// The same of a group, whose sums begin at `sum`; they replace what it holds.
+template <class C>
+void multiply_group(Framed<C>& in, const C* weights, std::int64_t channels, C* sum,
+                    std::int64_t sum_step) {
+  for (std::int64_t y = 0; y < in.rows; ++y)
+    for (std::int64_t down = 0; down < in.tall; ++down)
+      gemm(Gemm<C>{.c = sum + y * in.columns * sum_step,
+                   .c_step = sum_step,
+                   .rows = in.columns,
+                   .columns = channels,
+                   .a = in.at(y + down, 0),
+                   .a_row = in.step,
+                   .a_step = 1,
+                   .b = weights + down * in.wide * in.step * in.step,
+                   .b_step = in.step,
+                   .depth = in.wide * in.step,
+                   .adds = down > 0});
+}
+
+// [step], zeros where there is none.
+template <class C>
+std::vector<C> bias_row(const ConvolutionJob& job) {
+  std::vector<C> row(static_cast<std::size_t>(job.step()));
+  for (std::int64_t c = 0; c < job.width; ++c)
+    row[static_cast<std::size_t>(c)] = static_cast<C>(job.b(c));
+  return row;
+}
+
+// b + Σ W x of a sequence, [patch][step].
+template <class C>
+std::vector<C> sums_of(const ConvolutionJob& job, std::int64_t b, const std::vector<C>& weights,
+                       const std::vector<C>& bias) {
+  const std::int64_t step = job.step();
+  std::vector<C> sums(static_cast<std::size_t>(job.patches() * step));
+  const auto row = [&](std::int64_t t) { return sums.data() + t * step; };
+  if (job.alone()) {
+    Framed<C> in(job, job.rows, job.width, false);
+    fill(job, b, 0, job.width, 0, in);
+    for (std::int64_t t = 0; t < job.patches(); ++t) std::ranges::copy(bias, row(t));
+    share_out(job.rows, job.threads, [&](std::int64_t first, std::int64_t last) {
+      add_alone(in, weights.data(), step, first, last - first, 0, step, row(first * job.columns),
+                step);
+    });
+    return sums;
+  }
+  const std::int64_t size = std::ssize(weights) / job.groups;
+  share_out(job.groups, job.threads, [&](std::int64_t first, std::int64_t last) {
+    Framed<C> in(job, job.rows, job.in, false);
+    for (std::int64_t group = first; group < last; ++group) {
+      fill(job, b, group * job.in, job.in, 0, in);
+      multiply_group(in, weights.data() + group * size, job.in, sums.data() + group * job.in, step);
+    }
+  });
+  if (job.bias)
+    for (std::int64_t t = 0; t < job.patches(); ++t)
+      for (std::int64_t c = 0; c < job.width; ++c) row(t)[c] += bias[static_cast<std::size_t>(c)];
+  return sums;
+}
+
+template <class C>
+void copy_kept(const ConvolutionJob& job, std::int64_t b, const Tensor& from, const Tensor& to) {
+  std::vector<C> row(static_cast<std::size_t>(job.step()));
+  for (std::int64_t t = 0; t < job.kept; ++t) {
+    load_rows(from, from.offset(b, 0, t), 1, row.data(), std::ssize(row));
+    store_rows(row.data(), std::ssize(row), 1, C{1}, to, to.offset(b, 0, t));
+  }
+}
+
+}  // namespace posenc::detail
