@@ -410,6 +410,30 @@ std::vector<FieldSetting> said_fields(const Scaling& scaling) {
   return said;
 }
 
+std::string old_vllm_flags(const std::vector<SpelledRope>& ropes, std::int64_t length,
+                           std::vector<EngineNote>& notes) {
+  using Kind = EngineNote::Kind;
+  const SpelledRope& one = ropes.front();
+  say(notes, Kind::approximated,
+      "vLLM before 0.11.1, in flags that it has dropped: read back as 0.33.0 reads "
+      "rope_parameters");
+  if (is_nested(*one.group))
+    say(notes, Kind::lost, "text_config: these flags reach the top of the file alone");
+  if (ropes.size() > 1)
+    say(notes, Kind::lost,
+        "layers of several kinds: base and scaling hold for one of them, that of " +
+            one.layer_type);
+  std::string flags = "--rope-theta " + number_text(one.rope.rope_theta);
+  if (std::holds_alternative<Unscaled>(one.rope.scaling)) {
+    say(notes, Kind::approximated, "a scaling that the file has stays: no flag takes it away");
+  } else {
+    JsonWriter json;
+    write_parameters(json, one, false);
+    flags = "--rope-scaling " + quoted_json(json.text) + " " + flags;
+  }
+  return length > 0 ? flags + " --max-model-len " + std::to_string(length) : flags;
+}
+
 std::string spelled(const std::vector<SpelledRope>& ropes, Spelling spelling, std::int64_t context,
                     std::int64_t length, std::vector<EngineNote>& notes) {
   const SpelledRope& one = ropes.front();

@@ -31,4 +31,8 @@ std::string spelled(const std::vector<SpelledRope>& ropes, Spelling spelling, st
 // The fields of a scaling that are said, by name; what our own scheme has besides is not.
 std::vector<FieldSetting> said_fields(const Scaling& scaling);
 
+// vLLM before 0.11.1 has flags of its own for base and scaling, and passes over rope_parameters.
+std::string old_vllm_flags(const std::vector<SpelledRope>& ropes, std::int64_t length,
+                           std::vector<EngineNote>& notes);
+
 }  // namespace posenc::detail

@@ -218,7 +218,11 @@ Expected<Translation> in_words(const Model& model, std::string_view engine, std:
   for (SpelledRope& one : kinds)
     one.is_local = kinds.size() == 2 && one.group->window &&
                    std::holds_alternative<Unscaled>(one.rope.scaling);
-  out.target = detail::spelled(kinds, spelling, context, length, out.notes);
+  const std::size_t at = reader.find('@');
+  const bool is_old = spelling == Spelling::vllm_flags && at != reader.npos &&
+                      is_before(reader.substr(at + 1), "0.11.1");
+  out.target = is_old ? detail::old_vllm_flags(kinds, length, out.notes)
+                      : detail::spelled(kinds, spelling, context, length, out.notes);
 
   Model said = as_said(model, ropes, spelling, kinds.size() > 1);
   said.context = context;
