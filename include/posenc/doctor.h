@@ -39,6 +39,7 @@ struct Exhibit {
   std::optional<Model> model = {};
   std::string text = {};  // set where it is no model
   bool used = true;       // false: `as` says why not
+  std::string rest = {};  // what stands beside it in the same text, to be taken by itself
 };
 Exhibit model_exhibit(std::string name, Model model);
 Exhibit unusable_exhibit(std::string name, const Error& error);

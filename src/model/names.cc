@@ -190,32 +190,51 @@ std::optional<Named> model_named_in(std::string_view text) {
 std::optional<Named> model_in_prose(std::string_view text) {
   constexpr std::string_view between = " \t\r\n\"'`=,;:()[]{}!?*", around = ".-_";
   constexpr std::size_t longest = 5, most_words = 2000;
-  std::vector<std::string> words;
-  for (std::size_t at = 0; at < text.size() && words.size() < most_words;) {
+  const auto is_foreign = [](char c) { return static_cast<unsigned char>(c) >= 0x80; };
+  struct Word {
+    std::string text;
+    bool joins = false;  // nothing but blanks stands between it and the one before
+  };
+  std::vector<Word> words;
+  bool goes_on = false;
+  for (std::size_t at = 0, last = 0; at < text.size() && words.size() < most_words; last = at) {
     const std::size_t first = text.find_first_not_of(between, at);
     if (first == text.npos) break;
     at = std::min(text.find_first_of(between, first), text.size());
+    // Chinese stands beside names without a blank.
+    for (std::size_t n = first + 1; n < at; ++n)
+      if (is_foreign(text[n]) != is_foreign(text[n - 1])) at = n;
     std::string word(text.substr(first, at - first));
+    const bool ends = word.size() > 1 && around.contains(word.back());
     while (word.size() > 1 && around.contains(word.back())) word.pop_back();
-    words.push_back(std::move(word));
+    const bool foreign = is_foreign(word.front());
+    const bool blanks = text.substr(last, first - last).find_first_not_of(' ') == text.npos;
+    words.push_back({std::move(word), goes_on && blanks && !foreign});
+    goes_on = !foreign && !ends;
   }
   // Of several the first, and of that as many words as are one name.
   for (std::size_t first = 0; first < words.size(); ++first) {
-    const std::string& word = words[first];
+    const std::string& word = words[first].text;
+    // What another one is compared with is not the one that fails.
+    if (first > 0 && contains_word("unlike Unlike than versus vs", words[first - 1].text)) continue;
     for (std::size_t count = std::min(longest, words.size() - first); count > 0; --count) {
+      // "it" behind a name is a word of the sentence.
+      if (count > 1 && contains_word("it pt base chat", words[first + count - 1].text)) continue;
       std::string name = word;
-      bool owned = false;  // a name begins with its owner
+      bool parted = false;  // by a sign, or by an owner, with whom a name begins
       for (std::size_t n = 1; n < count; ++n) {
-        name += "-" + words[first + n];
-        owned = owned || words[first + n].contains('/');
+        name += "-" + words[first + n].text;
+        parted = parted || words[first + n].text.contains('/') || !words[first + n].joins;
       }
-      if (owned) continue;
-      const bool sized = first + count < words.size() && is_size(words[first + count]);
+      if (parted) continue;
+      const bool sized = first + count < words.size() && is_size(words[first + count].text);
       if (sized || name.size() < 5 || name.size() > 80 || !std::ranges::any_of(name, is_digit))
         continue;
       const auto known = name_like(name);
       if (const auto found = known ? known : shared_name(name))
-        return Named{name, std::string(*found)};
+        return Named{
+            count > 1 || name.find_first_of("/-") == name.npos ? std::string(*found) : name,
+            std::string(*found)};
     }
     if (const auto folder = word.contains('/') ? hub_snapshot(word) : std::nullopt)
       return Named{word, *folder};

@@ -71,6 +71,18 @@ TEST(Names, SentencesNameAModelWithoutItsOwner) {
   EXPECT_EQ(meant("Nobodys-Model-51B fails, unlike Llama 3.1 8B"), "nothing");
 }
 
+TEST(Names, SignsAndOtherScriptsPartANameFromTheSentence) {
+  const auto found = [](const char* words) {
+    const auto named = detail::model_in_prose(words);
+    return named ? named->as : "nothing";
+  };
+  EXPECT_EQ(found("qwen3-8b，我用 ollama 输出 200k tokens 就乱码"), "qwen3-8b");
+  EXPECT_EQ(found("我在 vllm 里部署 qwen3-8b 超过 200k tokens 乱码"), "qwen3-8b");
+  EXPECT_EQ(found("I love llama-3.1-8b, it is great"), "llama-3.1-8b");
+  EXPECT_EQ(found("llama-3.1-8b it is garbage"), "llama-3.1-8b");
+  EXPECT_EQ(found("unlike Llama-3.1-8B, Qwen3-8B breaks past 8k tokens"), "Qwen3-8B");
+}
+
 TEST(Names, ADraftIsNotTheModel) {
   EXPECT_EQ(named("llama-server -md Qwen3-0.6B-Q8_0.gguf -m Qwen3-32B-Q8_0.gguf"), "qwen3-32b");
   EXPECT_EQ(named("sglang --speculative-draft-model-path lmsys/Qwen3-0.6B"), "nothing");

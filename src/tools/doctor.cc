@@ -11,12 +11,15 @@
 
 #include "posenc/context_parallel.h"
 #include "posenc/explain.h"
+#include "src/core/small_letters.h"
 #include "src/core/try.h"
+#include "src/core/words.h"
 #include "src/explain/text.h"
 #include "src/model/compare.h"
 #include "src/model/names.h"
 #include "src/text/json.h"
 #include "src/text/json_writer.h"
+#include "src/text/number.h"
 #include "src/tools/command_line.h"
 #include "src/tools/doctor_parts.h"
 #include "src/tools/foreign_lines.h"
@@ -32,6 +35,12 @@ namespace {
 using detail::grouped;
 using detail::scaling_alone;
 
+// Whether a piece of evidence is what somebody told, and no file that has sentences in it.
+bool is_told(const Exhibit& one) {
+  return one.kind == ExhibitKind::symptom ||
+         (one.kind == ExhibitKind::log && detail::is_of_a_person(one.text));
+}
+
 class Doctor {
  public:
   Doctor(std::vector<Exhibit> evidence, const DoctorOptions& options) : options_(options) {
@@ -40,17 +49,19 @@ class Doctor {
   }
 
   Expected<Diagnosis> run() && {
+    std::string words;  // of all that somebody told
     for (Exhibit& one : out_.evidence) {
       if (one.model && !intent_) intent_ = &one;
       if (one.kind == ExhibitKind::unusable) one.used = false;
       if (one.kind == ExhibitKind::command) commands_.push_back(&one);
       runs_ |= one.kind == ExhibitKind::command || one.kind == ExhibitKind::training;
-      asks_ |= one.name == "words";
-      if (one.kind == ExhibitKind::symptom) symptom_ = detail::symptom_of(one.text);
-      if (one.kind == ExhibitKind::log && !symptom_)
-        symptom_ = detail::is_of_a_person(one.text) ? detail::symptom_of(one.text)
-                                                    : detail::symptom_in_log(one.text);
+      const bool told = is_told(one);
+      asks_ |= told;
+      if (told) words.append(words.empty() ? "" : "\n\n").append(one.text);
     }
+    if (!words.empty()) symptom_ = detail::symptom_of(words);
+    for (const Exhibit& one : out_.evidence)
+      if (one.kind == ExhibitKind::log && !symptom_) symptom_ = detail::symptom_in_log(one.text);
     engines_ = options_.engines;
     if (symptom_) of_words();
     for (const Exhibit& one : out_.evidence)
@@ -65,7 +76,7 @@ class Doctor {
     for (Exhibit& one : out_.evidence)
       if (&one != intent_) of_run(one);
     order();
-    detail::give_verdict(out_, intent_, !engines_.empty(), explained());
+    detail::give_verdict(out_, intent_, !engines_.empty(), explained_);
     return std::move(out_);
   }
 
@@ -107,25 +118,23 @@ class Doctor {
 
   // What the words say themselves, and the finding that begins where they do.
   void judge_words() {
-    for (Diagnosed& one : out_.findings)
-      if (detail::begins_where_seen(one.finding, *symptom_, options_.length)) {
-        one.finding.severity = std::min(one.finding.severity, Severity::warning);
-        where_seen_ = one.finding.code;
-        break;
-      }
     // Ids that begin anew are those of packed texts.
     if (symptom_->is(detail::When::packed))
       std::erase_if(out_.findings, [](const Diagnosed& one) {
         return one.finding.code == "positions_printed" && one.finding.message.ends_with("→ 0");
       });
-    if (!where_seen_.empty()) return;
+    for (std::size_t n = 0; n < out_.findings.size(); ++n) {
+      Finding& one = out_.findings[n].finding;
+      if (!detail::begins_where_seen(one, *symptom_, options_.length)) continue;
+      one.severity = std::min(one.severity, Severity::warning);
+      std::rotate(out_.findings.begin(), out_.findings.begin() + static_cast<std::ptrdiff_t>(n),
+                  out_.findings.begin() + static_cast<std::ptrdiff_t>(n) + 1);
+      explained_ = true;
+      return;
+    }
     raise_what_was_met();
     for (Finding& one : detail::judge_symptom(*symptom_, intent_ ? &intent() : nullptr, engines_))
       add(std::move(one), "", "", "", std::string(detail::told_by_words));
-  }
-
-  bool explained() const {
-    return !where_seen_.empty() && out_.findings.front().finding.code == where_seen_;
   }
 
   // Of a program that has no profile its log can be read all the same.
@@ -212,11 +221,63 @@ class Doctor {
     return two_lengths && asked == std::to_string(intent().context);
   }
 
+  // Where a program stands before the server, the length is set in its own settings.
+  void in_words_of_frontend(Finding& finding) const {
+    const auto names = [&](std::string_view word) {
+      return std::ranges::any_of(out_.evidence, [&](const Exhibit& one) {
+        return one.kind != ExhibitKind::log && detail::small_letters(one.text).contains(word);
+      });
+    };
+    if (names("infer_backend: vllm"))
+      finding.cure =
+          "vllm_maxlen in the YAML of LLaMA-Factory, of prompt and answer together (4,096 where "
+          "it is not there); cutoff_len is of the texts of a training alone";
+    else if (names("infer_backend: sglang"))
+      finding.cure = "sglang_maxlen in the YAML of LLaMA-Factory; cutoff_len is of trainings alone";
+    else if (names("xinference"))
+      finding.cure =
+          "max_model_len where the model is launched (xinference launch … --max_model_len LENGTH, "
+          "or among the additional parameters of its page); what a client sets (Max Tokens) is the "
+          "length of an answer, and changes nothing there";
+  }
+
+  // What is typed for the scaling that the model's authors publish, where a cure sends to `posenc
+  // extend` for an engine that takes flags; "": it does not, or the recipe reaches less far.
+  std::string published_words(const detail::Recipe& recipe, std::string_view cure) const {
+    const auto word_behind = [&](std::string_view flag) -> std::string_view {
+      const std::size_t at = cure.find(flag);
+      if (at == cure.npos) return "";
+      const std::string_view rest = cure.substr(at + flag.size());
+      return rest.substr(0, rest.find_first_of(" ,;"));
+    };
+    const std::string_view to = word_behind(" --to ");
+    const std::int64_t tokens = detail::whole_number(to).value_or(0);
+    std::string engine(word_behind(" --engine "));
+    for (const std::string& one : engines_)
+      if (engine.empty() || one.starts_with(engine + "@")) engine = one;
+    const std::string_view name = std::string_view(engine).substr(0, engine.find('@'));
+    if (!detail::contains_word("vllm sglang llama.cpp", name) || tokens == 0 ||
+        recipe.factor * static_cast<double>(recipe.trained) < static_cast<double>(tokens))
+      return "";
+    Model scaled = intent();
+    for (LayerGroup& group : scaled.groups)
+      for (Scheme& scheme : group.schemes)
+        if (auto* rope = std::get_if<Rope>(&scheme); rope && !is_tower(group.stack))
+          rope->scaling =
+              Yarn{.factor = recipe.factor, .original_max_position_embeddings = recipe.trained};
+    const auto said = translate(scaled, engine, tokens);
+    if (!said) return "";
+    return said->target + ": YaRN by " + number_text(recipe.factor) + " of " +
+           grouped(recipe.trained) + ", as " + std::string(recipe.source) +
+           " publish it; short texts are a little worse with it";
+  }
+
   // Cures name what is there to be named, and the recipe that the model's authors publish.
   void in_their_words(Finding& finding) const {
     if (std::ranges::any_of(commands_,
                             [](const Exhibit* one) { return one->text.contains("LLAMA_ARG_"); }))
       finding.cure = detail::in_variables_of_llama_cpp(std::move(finding.cure));
+    if (finding.code == "request_too_long") in_words_of_frontend(finding);
     if (!intent_) return;
     for (const std::string_view verb : {"posenc extend ", "posenc explain ", "posenc lint "})
       for (const std::string_view blank : {"MODEL", "FILE"}) {
@@ -248,6 +309,11 @@ class Doctor {
           "; Ollama has no setting for a scaling: it reads what the GGUF says, so write "
           "rope_scaling into the config.json, convert it anew, and set num_ctx";
     const detail::Recipe* recipe = detail::recipe_of(intent());
+    if (recipe && (finding.code == "context_refused" || finding.code == "beyond_context"))
+      if (std::string words = published_words(*recipe, finding.cure); !words.empty()) {
+        finding.cure = std::move(words);
+        return;
+      }
     if (finding.code == "context_refused" && recipe && finding.cure.contains("posenc extend"))
       finding.cure += "; " + std::string(recipe->source) + " publish YaRN by " +
                       number_text(recipe->factor) + " of " + grouped(recipe->trained);
@@ -821,11 +887,20 @@ class Doctor {
       judge_words();
     else if (asks_)
       raise_what_was_met();
-    std::ranges::stable_sort(out_.findings, {}, [&](const Diagnosed& one) {
+    // What a traceback shows outranks what the version is known for.
+    const auto is_traced = [](const Diagnosed& one) {
+      return one.sure == "told by the log" && one.finding.severity == Severity::error &&
+             one.finding.code.starts_with("mrope_");
+    };
+    if (std::ranges::any_of(out_.findings, is_traced))
+      for (Diagnosed& one : out_.findings)
+        if (one.finding.code == "version_fault") one.finding.severity = Severity::note;
+    // What begins where it was seen stays in front.
+    const auto first = out_.findings.begin() + (explained_ ? 1 : 0);
+    std::ranges::stable_sort(first, out_.findings.end(), {}, [&](const Diagnosed& one) {
       // What happened comes before what may happen.
       const bool happened = one.sure == "told by the log";
-      const bool seen = !where_seen_.empty() && one.finding.code == where_seen_;
-      return std::tuple(!seen, one.finding.severity, late(one), !happened,
+      return std::tuple(one.finding.severity, late(one), !happened,
                         one.finding.position.value_or(0));
     });
   }
@@ -833,7 +908,7 @@ class Doctor {
   DoctorOptions options_;
   bool asks_ = false;  // somebody's words are among the evidence
   std::optional<detail::Symptom> symptom_;
-  std::string where_seen_;  // the code of the finding that begins where somebody saw it
+  bool explained_ = false;  // the first finding begins where somebody saw it
   Exhibit* intent_ = nullptr;
   std::vector<const Exhibit*> commands_;
   std::vector<std::string> engines_;
@@ -847,7 +922,7 @@ void add_named_model(std::vector<Exhibit>& evidence) {
   for (const Exhibit& one : evidence)
     if (one.model) return;
   for (const Exhibit& one : evidence) {
-    const bool words = one.kind == ExhibitKind::symptom || detail::is_of_a_person(one.text);
+    const bool words = is_told(one);
     const auto named = words ? detail::model_in_prose(one.text) : detail::model_named_in(one.text);
     if (!named) continue;
     Expected<Model> model = read_model(named->is);
@@ -867,13 +942,16 @@ Expected<Diagnosis> diagnose(std::vector<Exhibit> evidence, const DoctorOptions&
                 "give a config.json, a GGUF, a folder, a log, a command line in quotes");
   if (options.length < 0)
     return fail("doctor", "length must be 0 or more", std::to_string(options.length));
-  add_named_model(evidence);
-  // What an answer has beside its model.
-  for (std::size_t n = 0; n < evidence.size(); ++n)
-    if (evidence[n].model && !evidence[n].text.empty()) {
-      evidence.push_back(text_exhibit(evidence[n].name, std::move(evidence[n].text)));
-      evidence[n].text.clear();
+  // What stands beside a piece in its text, and what an answer has beside its model.
+  for (std::size_t n = 0; n < evidence.size(); ++n) {
+    std::string rest = std::exchange(evidence[n].rest, {});
+    if (evidence[n].model) rest += std::exchange(evidence[n].text, {});
+    if (rest.find_first_not_of(" \t\r\n") != rest.npos) {
+      Exhibit beside = text_exhibit(evidence[n].name, std::move(rest));
+      if (beside.kind != ExhibitKind::unusable) evidence.push_back(std::move(beside));
     }
+  }
+  add_named_model(evidence);
   return Doctor(std::move(evidence), options).run();
 }
 

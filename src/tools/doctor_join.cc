@@ -712,6 +712,16 @@ class Joined {
       if (finding.code != "request_too_long" || finding.expected.empty()) continue;
       const auto limit = number_after(finding.expected, "");
       if (!limit || asked <= *limit) continue;
+      if (*limit == 0) {
+        finding.severity = Severity::error;
+        finding.message =
+            "the server counts what is left for the prompt: the answer that the client asks for "
+            "(max_tokens) takes all " +
+            told(asked) + " tokens, so that 0 are left";
+        finding.cure = "max_tokens of the request well below " + told(asked) +
+                       ": an answer's length, and not the context's";
+        continue;
+      }
       if (finding.message.contains("vLLM's scheduler")) {
         finding.message = "the limit is max_num_batched_tokens, " + finding.expected +
                           " here, and not the context: without chunked prefill a whole prompt must "

@@ -63,8 +63,8 @@ bool with_unread_class(const Diagnosis& diagnosis);
 
 // How sure a finding is that somebody's words alone tell.
 constexpr std::string_view told_by_words = "by what was seen";
-// What what somebody saw says beside the model (null: none is known) and what runs it: numbers of
-// the file, defaults and slips at which it begins. Codes "seen_…" convict nothing.
+// What the words say beside the model (null: none is known) and the engines: numbers of the file,
+// defaults and slips at which it begins.
 std::vector<Finding> judge_symptom(const Symptom& symptom, const Model* model,
                                    std::span<const std::string> engines);
 // Whether a finding speaks of about as many tokens as those at which it was seen to begin, other

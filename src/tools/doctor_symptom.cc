@@ -12,6 +12,7 @@
 #include "src/explain/text.h"
 #include "src/model/compare.h"
 #include "src/tools/doctor_parts.h"
+#include "src/tools/foreign_lines.h"
 #include "src/tools/programs.h"
 #include "src/tools/symptom.h"
 
@@ -25,24 +26,17 @@ bool is_near(std::int64_t seen, std::int64_t number) {
                            apart * static_cast<double>(std::max(seen, number));
 }
 
-// Numbers in a text, without the commas that group them.
-bool has_number_near(std::string_view text, std::int64_t seen, std::int64_t asked) {
+// A field that is one number of tokens, "4,096"; 0: it is none.
+std::int64_t number_alone(std::string_view field) {
+  constexpr std::size_t most = 12;
   std::int64_t number = 0;
-  std::size_t digits = 0;
-  const auto ends = [&] {
-    const bool near = digits > 2 && digits < 10 && number != asked && is_near(seen, number);
-    number = 0, digits = 0;
-    return near;
-  };
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c >= '0' && c <= '9') {
-      if (++digits < 10) number = 10 * number + (c - '0');
-    } else if (!(c == ',' && digits > 0 && i + 1 < text.size() && text[i + 1] != ' ')) {
-      if (ends()) return true;
-    }
+  if (field.empty() || field.size() > most) return 0;
+  for (const char c : field) {
+    if (c == ',') continue;
+    if (c < '0' || c > '9') return 0;
+    number = 10 * number + (c - '0');
   }
-  return ends();
+  return number;
 }
 
 std::int64_t original_of(const Model& model) {
@@ -88,7 +82,7 @@ constexpr DefaultContext default_contexts[] = {
      "LM Studio loads a model with 4,096 tokens unless its settings say more; what is longer loses "
      "its middle or its beginning",
      "Context Length in the model's settings, or lms load --context-length"},
-    {"llama-cpp-python langchain",
+    {"llama-cpp-python",
      {512, 512},
      "llama-cpp-python runs n_ctx 512 unless it is told more, whatever the model was made for",
      "Llama(…, n_ctx=8192), LlamaCpp(…, n_ctx=8192): where the model is loaded, not where it is "
@@ -96,10 +90,9 @@ constexpr DefaultContext default_contexts[] = {
     {"jan",
      {4096, 8192},
      "Jan runs a context that its settings of the model say (ctx_len, 4,096 or 8,192), whatever "
-     "the "
-     "model was made for; what is longer ends the answer, or is cut off",
+     "the model was made for; what is longer ends the answer, or is cut off",
      "Context Size in the model's settings"},
-    {"text-generation-webui textgen oobabooga",
+    {"text-generation-webui textgen",
      {8192, 2048},
      "text-generation-webui loads a model with ctx-size 8,192 (older versions 2,048) where nobody "
      "says it, and cuts prompts at its truncation length, whatever the model was made for",
@@ -112,12 +105,118 @@ constexpr DefaultContext default_contexts[] = {
      "Context Length in the model's settings (n_ctx in Python)"},
 };
 
+// What it mostly means, by when it happens; of several the first.
+struct Circumstance {
+  When when;
+  std::string_view code, message, cure;
+};
+constexpr Circumstance circumstances[] = {
+    {When::packed, "seen_packed",
+     "texts that are packed into one row see each other unless the attention is told where "
+     "each begins: ids that begin anew do not tell it by themselves (flash attention's "
+     "varlen does by cu_seqlens, others need a block mask)",
+     "see that flash attention is really on (model.config._attn_implementation; in TRL by "
+     "model_init_kwargs), one row a batch where cu_seqlens are made of the ids; posenc "
+     "check-positions IDS --cu_seqlens BOUNDS names a slip of the ids"},
+    {When::moved_keys, "seen_moved_keys",
+     "transformers 5 keeps rope_theta and rope_scaling in rope_parameters: code that reads "
+     "the old keys fails, or takes 10000 and no scaling without a word",
+     "write rope_theta (and rope_scaling) at the top of the config.json too, save it by "
+     "transformers 4.57, or update what reads it"},
+    {When::pairs, "seen_by_pairs",
+     "some tokens that make sense and then repetition, in one program alone, is what a "
+     "wrong pairing does: Llama's GGUF is rotated by neighbours, its q and k being "
+     "permuted, and "
+     "most other architectures (Qwen 2, Phi, Gemma, Falcon) by halves (NEOX)",
+     "the program's own code for this architecture (candle: quantized_qwen2, rope and not "
+     "rope_i); posenc explain FILE says which, posenc identify what ran"},
+    {When::among_ranks, "seen_among_ranks",
+     "a text that is shared out among ranks needs positions that are made of the whole of "
+     "it and then cut like it; made of a part, they begin anew, and pictures that are cut "
+     "in two have none",
+     "update the trainer, no sequence parallel for texts with pictures; posenc lint FILE "
+     "--cp LAYOUT says what a layout must keep"},
+    {When::window_cache, "seen_by_window_cache",
+     "of layers with a window no more keys are kept than it needs, in a ring: what is "
+     "edited or made anew before that is gone, and must be evaluated again; and a step of "
+     "several tokens (a draft, a chunk) must drop as many",
+     "--swa-full (which takes the memory of all tokens), or more --ctx-checkpoints"},
+    {When::chunked, "seen_by_chunks",
+     "a prompt is read in chunks: the later ones must go on with the positions of the "
+     "first, under M-RoPE with its offsets, too",
+     "a chunk as long as the prompt (prefill_step_size, --max-num-batched-tokens), or a "
+     "newer version"},
+    {When::in_batch, "seen_in_batch",
+     "right alone and wrong in a batch: padding moves the positions, where ids are counted "
+     "over it, or tokens see it, where the mask is missing",
+     "padding_side='left' for generation, pass attention_mask, and position_ids of the mask "
+     "(cumsum - 1); posenc check-positions IDS --mask MASK names the mistake"},
+    {When::shifted, "seen_after_shift",
+     "when the context is full the engine drops the oldest tokens and moves cached keys; "
+     "layers with a base of their own, latent keys and quantized ones have been moved "
+     "wrongly by several engines",
+     "a context of prompt and answer together, so that nothing is moved (llama.cpp: -c, and "
+     "--no-context-shift)"},
+    {When::in_turns, "seen_in_turns",
+     "right at first and wrong in later messages: the context is full, or cached keys stand "
+     "at other positions than the new text takes for granted",
+     "switch the reuse of cached prompts off once and compare; posenc check-positions IDS "
+     "--first N looks at the ids, posenc identify at the cached keys"},
+    {When::of_sides, "seen_on_sides",
+     "a learned table of positions is stretched as if it were a square (the root of its "
+     "rows) in DINOv2's and many other encoders: of a grid with two sides that fails, or "
+     "places rows where they do not belong",
+     "hand the encoder its grid (timm: dynamic_img_size=True), cut or fill pictures to "
+     "squares, or stretch the table by yourself (posenc.resample)"},
+    {When::constant, "seen_at_one_place",
+     "always at the same place: a table, a window or a cache that turns round ends there "
+     "(4,096 steps are usual), whatever the text",
+     "count the tokens or frames up to it, and compare them with the lengths of the model's "
+     "config.json (posenc explain FILE) and of the program's cache; update the program"},
+    {When::of_trl, "seen_by_trl",
+     "TRL cuts texts at max_length of SFTConfig, 1,024 where nobody sets it: max_seq_length "
+     "was its name before, and reaches nothing where it is handed to SFTTrainer or to "
+     "TrainingArguments",
+     "args=SFTConfig(max_length=LENGTH, …)"},
+    {When::compiled, "seen_compiled",
+     "a model that is compiled for an NPU has fixed lengths: prompt and answer together fit "
+     "into those, however far the model itself reaches",
+     "a shorter answer (prompt + longest answer within what it was compiled for), lengths "
+     "of a few thousand when it is compiled anew (ipex-llm: --max-context-len, "
+     "--max-prompt-len; OpenVINO: MAX_PROMPT_LEN, MIN_RESPONSE_LEN), or the build for CPU "
+     "or "
+     "GPU"},
+    {When::converted, "seen_after_conversion",
+     "a conversion loses what the target's converter does not know: base, scaling, factor "
+     "of the logits, window",
+     "posenc diff config.json CONVERTED says what was lost"},
+    {When::of_answers, "seen_by_answers",
+     "tokens kept for the answer (max_new_tokens) are taken off the context: where they are "
+     "nearly all of it, nothing is left of the prompt, and its beginning is cut off",
+     "an answer of some hundred tokens, or a context of prompt and answer together"},
+    {When::regressed, "seen_in_one_version",
+     "another version was right with the same file, so that the fault is the engine's and "
+     "not the file's",
+     "the version that was right, until a newer one is; posenc doctor FILE --engine "
+     "ENGINE@VERSION says what is known of one"},
+    {When::at_once, "seen_at_once",
+     "from the first words on: no length and no scaling does that; the pairing of channels "
+     "(neighbours or halves), rows of the weights that were not permuted for it, another "
+     "base, or no fault of position",
+     "posenc identify on q and k before and after the rotation names pairing and base; try "
+     "a file that somebody else converted"},
+};
+
 class Judge {
  public:
   Judge(const Symptom& symptom, const Model* model, std::span<const std::string> engines)
       : symptom_(symptom), model_(model), engines_(engines) {}
 
   std::vector<Finding> run() && {
+    if (!symptom_.other.empty()) {
+      of_others();
+      return std::move(found_);
+    }
     of_default();
     of_pictures();
     of_table();
@@ -157,9 +256,32 @@ class Judge {
 
   std::string seen_at() const { return "it was seen from about " + grouped(symptom_.from) + " on"; }
 
-  // What a program runs that nobody tells how much.
+  // Memory and time grow with the context, and are no fault of positions.
+  void of_others() {
+    if (symptom_.other == "memory")
+      return say("seen_elsewhere", Severity::note,
+                 "it is memory that is short, and no position is wrong: keys and values take as "
+                 "much for each token of the context that is reserved, whether a text fills it or "
+                 "not",
+                 "a shorter context (vLLM: --max-model-len, llama.cpp: -c, Ollama: num_ctx), or "
+                 "keys and values of 8 bits; posenc explain MODEL says what a token takes");
+    if (symptom_.other != "speed") return;
+    if (model_ && has_lists() && runs("onnxruntime-genai"))
+      return say("seen_across_lists", Severity::note,
+                 "ONNX Runtime GenAI makes all cached keys anew where a text crosses " +
+                     grouped(original_of(*model_)) +
+                     " tokens, since LongRoPE has another list there: that token is slow",
+                 "prompt and answer on one side of it");
+    say("seen_elsewhere", Severity::note,
+        "it is speed, and no position is wrong: each token attends to all before it, so that long "
+        "texts are slower",
+        "");
+  }
+
+  // The default context of a program that was not told one.
   void of_default() {
-    const bool lost = symptom_.seen == Seen::forgets || symptom_.is(When::in_turns);
+    const bool complains = symptom_.seen != Seen::nothing;
+    const bool lost = complains && (symptom_.seen == Seen::forgets || symptom_.is(When::in_turns));
     if (symptom_.of_embeddings) return;  // whose context is another
     for (const DefaultContext& one : default_contexts) {
       if (std::ranges::none_of(split(one.programs),
@@ -168,11 +290,12 @@ class Judge {
       const bool near = std::ranges::any_of(
           one.tokens, [&](std::int64_t tokens) { return is_near(symptom_.from, tokens); });
       // It was told more: the number is in the words.
-      if (!near && symptom_.from > 2 * *std::ranges::max_element(one.tokens))
-        return of_two_lengths();
+      const std::int64_t most = *std::ranges::max_element(one.tokens);
+      if (symptom_.set_to > most) return;
+      if (!near && symptom_.from > 2 * most) return of_two_lengths();
       // Of anything that fails a short context is no more likely than the rest.
       const bool may_be = symptom_.seen == Seen::garbled || symptom_.seen == Seen::repeats ||
-                          symptom_.is(When::long_texts) || symptom_.length > 0;
+                          (complains && symptom_.is(When::long_texts)) || symptom_.length > 0;
       if (!lost && !near && !may_be) return;
       say("context_defaulted", lost || near ? Severity::warning : Severity::note,
           std::string(one.message), std::string(one.cure));
@@ -232,15 +355,17 @@ class Judge {
   // Rows of a learned table, of a kind of model that the words name.
   void of_table() {
     const std::int64_t rows = symptom_.rows_of_model;
+    if (model_) return;  // whose own file tells
     const bool there = is_near(symptom_.from, rows) || is_near(symptom_.length, rows) ||
                        symptom_.from == rows / 2 || symptom_.length == rows / 2;
     if (rows == 0 || !(there || symptom_.seen == Seen::forgets || symptom_.of_position ||
                        symptom_.from > rows || symptom_.length > rows))
       return;
     say("seen_at_table", there ? Severity::warning : Severity::note,
-        std::string(symptom_.model) + " has " + std::to_string(rows) +
-            " learned positions, special tokens counted, and no scaling makes more: what is longer "
-            "is cut off without a word, or refused",
+        "a learned table of " + std::to_string(rows) + " positions, that of " +
+            std::string(symptom_.model) +
+            ", special tokens counted, cannot be scaled to more: what is longer is cut off without "
+            "a word, or refused",
         "texts in pieces that fit (a prompt and its answer share Whisper's), or a model that is "
         "made for longer ones");
   }
@@ -291,24 +416,27 @@ class Judge {
         symptom_.from);
   }
 
-  // LongRoPE's lists change where a text crosses the trained length.
-  void of_lists() {
-    const bool has_lists = std::ranges::any_of(model_->groups, [](const LayerGroup& group) {
+  bool has_lists() const {
+    return std::ranges::any_of(model_->groups, [](const LayerGroup& group) {
       const Rope* rope = is_tower(group.stack) ? nullptr : rope_of(group);
       return rope && std::holds_alternative<LongRope>(rope->scaling);
     });
+  }
+  // LongRoPE's lists change where a text crosses the trained length.
+  void of_lists() {
     const bool garbled = symptom_.seen == Seen::garbled || symptom_.seen == Seen::repeats;
     const std::int64_t original = original_of(*model_);
-    if (!has_lists || !garbled || symptom_.is(When::at_once) || is_near(symptom_.from, original) ||
-        2 * symptom_.from > 3 * original)
+    if (!has_lists() || !garbled || symptom_.is(When::at_once) ||
+        is_near(symptom_.from, original) || 2 * symptom_.from > 3 * original)
       return;
-    say("seen_across_lists", Severity::warning,
+    const bool by_length = symptom_.from > 0 || symptom_.is(When::long_texts);
+    say("seen_across_lists", by_length ? Severity::warning : Severity::note,
         "a text that crosses " + grouped(original) +
             " tokens, prompt and answer together, changes LongRoPE's list in the middle: keys "
             "cached before are stale there unless the engine makes them anew",
         "keep prompt and answer on one side of " + grouped(original) +
             ", or an engine's version that makes the cache anew there",
-        original);
+        by_length ? original : 0);
   }
 
   // A round number that is none of the file's.
@@ -317,20 +445,15 @@ class Judge {
     return std::ranges::find(edges, symptom_.from) != edges.end();
   }
   void of_edge() {
-    if (!at_edge() || symptom_.from >= model_->context || !found_.empty()) return;
-    const bool chunks = symptom_.is(When::chunked);
+    if (!at_edge() || symptom_.from >= model_->context || !found_.empty() ||
+        symptom_.is(When::chunked))
+      return;
     say("seen_at_edge", Severity::warning,
-        chunks ? "it was seen where the first chunk of a prompt ends: later chunks must go on with "
-                 "its positions (under M-RoPE with its offsets, too), and begin anew where the "
-                 "program forgets that"
-               : seen_at() + ", a round number, and the model reaches " + grouped(model_->context) +
-                     ": the program's own table of cosines, cache or default context ends there, "
-                     "and no angle of the model does",
-        chunks
-            ? "a chunk as long as the prompt (prefill_step_size, --max-num-batched-tokens), or a "
-              "newer version"
-            : "look for that number in its settings and code, and make it " +
-                  std::to_string(model_->context),
+        seen_at() + ", a round number, and the model reaches " + grouped(model_->context) +
+            ": the program's own table of cosines, cache or default context ends there, and no "
+            "angle of the model does",
+        "look for that number in its settings and code, and make it " +
+            std::to_string(model_->context),
         symptom_.from);
   }
 
@@ -395,8 +518,11 @@ class Judge {
   void of_base() {
     const double base = base_of(*model_);
     constexpr double usual = 10000;
-    const bool foreign = std::ranges::any_of(symptom_.engines, [](const std::string& one) {
-      return !program_without_profile(std::string_view(one).substr(0, one.find('@'))).empty();
+    // Of those that a rule of their own judges nothing is guessed, and trainers keep the base.
+    const bool foreign = std::ranges::any_of(symptom_.engines, [&](const std::string& one) {
+      const std::string_view name =
+          program_without_profile(std::string_view(one).substr(0, one.find('@')));
+      return !name.empty() && !is_trainer(name) && known_of_program(name, *model_, 0).empty();
     });
     const bool garbled = symptom_.seen == Seen::garbled || symptom_.seen == Seen::repeats ||
                          (symptom_.seen == Seen::worse && symptom_.from > 0);
@@ -408,8 +534,7 @@ class Judge {
     say("seen_at_base", foreign ? Severity::warning : Severity::note,
         "the file's base is " + number_text(base) +
             ": a program that keeps 10000, as code of 2023 does, answers short texts and turns "
-            "into "
-            "nonsense after some hundred tokens or a few thousand",
+            "into nonsense after some hundred tokens or a few thousand",
         "look for rope_theta, rope_base or rotary_base in its settings and code, and write " +
             number_text(base));
   }
@@ -425,103 +550,25 @@ class Judge {
              "that filler is text to it";
     if (code == "seen_after_shift" && runs("koboldcpp"))
       return "--noshift, or a context of prompt and answer together";
+    if (code == "seen_after_shift" && runs("ollama"))
+      return "num_ctx for prompt and answer together, and num_predict below what is left of it";
+    if (code == "seen_by_chunks" && runs("sglang"))
+      return "--chunked-prefill-size -1, or a newer version";
+    if (code == "seen_by_window_cache" && runs("mlx-lm"))
+      return "run such a model without a draft (--draft-model), its prompts not reused, or a newer "
+             "mlx-lm";
     return std::string(cure);
   }
 
   void of_circumstances() {
-    struct Row {
-      When when;
-      std::string_view code, message, cure;
-    };
-    constexpr std::array rows = {
-        Row{When::packed, "seen_packed",
-            "texts that are packed into one row see each other unless the attention is told where "
-            "each begins: ids that begin anew do not tell it by themselves (flash attention's "
-            "varlen does by cu_seqlens, others need a block mask)",
-            "see that flash attention is really on (model.config._attn_implementation; in TRL by "
-            "model_init_kwargs), one row a batch where cu_seqlens are made of the ids; posenc "
-            "check-positions IDS --cu_seqlens BOUNDS names a slip of the ids"},
-        Row{When::moved_keys, "seen_moved_keys",
-            "transformers 5 keeps rope_theta and rope_scaling in rope_parameters: code that reads "
-            "the old keys fails, or takes 10000 and no scaling without a word",
-            "write rope_theta (and rope_scaling) at the top of the config.json too, save it by "
-            "transformers 4.57, or update what reads it"},
-        Row{When::pairs, "seen_by_pairs",
-            "some tokens that make sense and then repetition, in one program alone, is what a "
-            "wrong "
-            "pairing does: Llama's GGUF is rotated by neighbours, its q and k being permuted, and "
-            "most other architectures (Qwen 2, Phi, Gemma, Falcon) by halves (NEOX)",
-            "the program's own code for this architecture (candle: quantized_qwen2, rope and not "
-            "rope_i); posenc explain FILE says which, posenc identify what ran"},
-        Row{When::among_ranks, "seen_among_ranks",
-            "a text that is shared out among ranks needs positions that are made of the whole of "
-            "it "
-            "and then cut like it; made of a part, they begin anew, and pictures that are cut in "
-            "two "
-            "have none",
-            "update the trainer, no sequence parallel for texts with pictures; posenc lint FILE "
-            "--cp LAYOUT says what a layout must keep"},
-        Row{When::window_cache, "seen_by_window_cache",
-            "llama.cpp keeps no more keys of layers with a window than the window needs: what is "
-            "edited or made anew before that is gone, and must be evaluated again",
-            "--swa-full (which takes the memory of all tokens), or more --ctx-checkpoints"},
-        Row{When::chunked, "seen_by_chunks",
-            "a prompt is read in chunks: the later ones must go on with the positions of the "
-            "first, "
-            "under M-RoPE with its offsets, too",
-            "a chunk as long as the prompt (prefill_step_size, --max-num-batched-tokens), or a "
-            "newer "
-            "version"},
-        Row{When::in_batch, "seen_in_batch",
-            "right alone and wrong in a batch: padding moves the positions, where ids are counted "
-            "over it, or tokens see it, where the mask is missing",
-            "padding_side='left' for generation, pass attention_mask, and position_ids of the mask "
-            "(cumsum - 1); posenc check-positions IDS --mask MASK names the mistake"},
-        Row{When::shifted, "seen_after_shift",
-            "when the context is full the engine drops the oldest tokens and moves cached keys; "
-            "layers with a base of their own, latent keys and quantized ones have been moved "
-            "wrongly by several engines",
-            "a context of prompt and answer together, so that nothing is moved (llama.cpp: -c, and "
-            "--no-context-shift)"},
-        Row{When::in_turns, "seen_in_turns",
-            "right at first and wrong in later messages: the context is full, or cached keys stand "
-            "at other positions than the new text takes for granted",
-            "switch the reuse of cached prompts off once and compare; posenc check-positions IDS "
-            "--past N looks at the ids, posenc identify at the cached keys"},
-        Row{When::of_sides, "seen_on_sides",
-            "a learned table of positions is stretched as if it were a square (the root of its "
-            "rows) in DINOv2's and many other encoders: of a grid with two sides that fails, or "
-            "places rows where they do not belong",
-            "hand the encoder its grid (timm: dynamic_img_size=True), cut or fill pictures to "
-            "squares, or stretch the table by yourself (posenc.resample)"},
-        Row{When::constant, "seen_at_one_place",
-            "always at the same place: a table, a window or a cache that turns round ends there "
-            "(4,096 steps are usual), whatever the text",
-            "count the tokens or frames up to it, and compare them with the lengths of the model's "
-            "config.json (posenc explain FILE) and of the program's cache; update the program"},
-        Row{When::converted, "seen_after_conversion",
-            "a conversion loses what the target's converter does not know: base, scaling, factor "
-            "of the logits, window",
-            "posenc diff config.json CONVERTED says what was lost"},
-        Row{When::of_answers, "seen_by_answers",
-            "tokens kept for the answer (max_new_tokens) are taken off the context: where they are "
-            "nearly all of it, nothing is left of the prompt, and its beginning is cut off",
-            "an answer of some hundred tokens, or a context of prompt and answer together"},
-        Row{When::regressed, "seen_in_one_version",
-            "another version was right with the same file, so that the fault is the engine's and "
-            "not the file's",
-            "the version that was right, until a newer one is; posenc doctor FILE --engine "
-            "ENGINE@VERSION says what is known of one"},
-        Row{When::at_once, "seen_at_once",
-            "from the first words on: no length and no scaling does that; the pairing of channels "
-            "(neighbours or halves), rows of the weights that were not permuted for it, another "
-            "base, or no fault of position",
-            "posenc identify on q and k before and after the rotation names pairing and base; try "
-            "a "
-            "file that somebody else converted"},
-    };
-    for (const Row& row : rows)
-      if (symptom_.is(row.when))
+    // Somebody who asks about a batch has seen nothing of it go wrong.
+    if (symptom_.seen == Seen::nothing && !symptom_.of_position && !symptom_.is(When::compiled) &&
+        !symptom_.is(When::of_trl))
+      return;
+    const bool of_llama_cpp =
+        engines_.empty() || runs("llama.cpp") || runs("mlx-lm") || runs("ollama");
+    for (const Circumstance& row : circumstances)
+      if (symptom_.is(row.when) && (row.when != When::window_cache || of_llama_cpp))
         return say(row.code, Severity::note, std::string(row.message),
                    cure_of_engine(row.code, row.cure));
   }
@@ -542,10 +589,20 @@ std::vector<Finding> judge_symptom(const Symptom& symptom, const Model* model,
 bool begins_where_seen(const Finding& finding, const Symptom& symptom, std::int64_t asked) {
   if (symptom.from == 0 || finding.code == "line_unknown" || finding.code == "version_unknown")
     return false;
-  return (finding.position && is_near(symptom.from, *finding.position)) ||
-         std::ranges::any_of(
-             std::array<std::string_view, 3>{finding.expected, finding.found, finding.message},
-             [&](std::string_view text) { return has_number_near(text, symptom.from, asked); });
+  if (finding.position && is_near(symptom.from, *finding.position)) return true;
+  // "length 4,097 is beyond the 4,096 positions the model is made for"
+  constexpr std::string_view beyond = "beyond the ";
+  if (const std::size_t at = finding.message.find(beyond);
+      finding.code == "beyond_context" && at != finding.message.npos) {
+    const std::string_view rest = std::string_view(finding.message).substr(at + beyond.size());
+    if (is_near(symptom.from, number_alone(rest.substr(0, rest.find(' '))))) return true;
+  }
+  if (finding.code.contains("theta") || finding.code.contains("base")) return false;  // no lengths
+  return std::ranges::any_of(std::array<std::string_view, 2>{finding.expected, finding.found},
+                             [&](std::string_view field) {
+                               const std::int64_t number = number_alone(field);
+                               return number != asked && is_near(symptom.from, number);
+                             });
 }
 
 }  // namespace posenc::detail

@@ -1095,16 +1095,33 @@ TEST(Doctor, AServiceOfVariablesAloneIsOllamas) {
   EXPECT_EQ(found_of(found, "context_capped")->found, "40,960");
 }
 
+constexpr std::string_view refused_72000 =
+    "ValueError: User-specified max_model_len (72000) is greater than the derived max_model_len "
+    "(max_position_embeddings=40960 or model_max_length=None)";
+
 TEST(Doctor, CuresNameTheModelThatIsThere) {
   const Diagnosis found = diagnosed(
-      {evidence_of("qwen3-8b"),
-       text_exhibit("log",
-                    "ValueError: User-specified max_model_len (72000) is greater than the derived "
-                    "max_model_len (max_position_embeddings=40960 or model_max_length=None)")});
-  ASSERT_TRUE(found_of(found, "context_refused"));
-  EXPECT_TRUE(found_of(found, "context_refused")
-                  ->cure.starts_with("posenc extend qwen3-8b --to 72000 --engine vllm"));
-  EXPECT_TRUE(found_of(found, "context_refused")->cure.contains("the model cards of Qwen 3"));
+      {evidence_of("llama-3.1-8b"), text_exhibit("line", "vllm serve M --max-model-len 200000")});
+  ASSERT_TRUE(found_of(found, "beyond_context"));
+  EXPECT_TRUE(found_of(found, "beyond_context")
+                  ->cure.starts_with("posenc extend llama-3.1-8b --to 200000 --engine vllm"));
+}
+
+// What the model's authors publish is typed as the engine's version takes it.
+TEST(Doctor, CuresAreTheRecipeInTheEnginesWords) {
+  const auto cure = [](const std::vector<std::string>& engines) {
+    const auto found =
+        diagnose({evidence_of("qwen3-8b"), text_exhibit("log", std::string(refused_72000))},
+                 {.engines = engines});
+    EXPECT_TRUE(found);
+    const Finding* refused = found ? found_of(*found, "context_refused") : nullptr;
+    return refused ? refused->cure : std::string();
+  };
+  EXPECT_TRUE(cure({}).starts_with("--hf-overrides '{\"rope_parameters\":{\"rope_type\":\"yarn\""))
+      << cure({});
+  EXPECT_TRUE(cure({}).contains("as the model cards of Qwen 3 publish it"));
+  EXPECT_TRUE(cure({"vllm@0.8.5"}).starts_with("--rope-scaling '{\"rope_type\":\"yarn\""))
+      << cure({"vllm@0.8.5"});
 }
 
 // Whoever names the broken file first means the other one all the same.

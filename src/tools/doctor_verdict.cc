@@ -37,7 +37,11 @@ std::string not_used(const Diagnosis& out) {
 std::string first_used(const Diagnosis& out) {
   const auto at = std::ranges::find_if(
       out.evidence, [](const Exhibit& one) { return one.kind != ExhibitKind::unusable; });
-  return at == out.evidence.end() ? out.evidence.front().name : at->name;
+  if (at == out.evidence.end()) return out.evidence.front().name;
+  // What was quoted has no name that could be typed.
+  if (at->name == "words") return "'the same words'";
+  if (at->name == "command") return "'the same line'";
+  return at->name;
 }
 
 // Where no finding is grave. `length` is how far it reaches, "" where nobody says.

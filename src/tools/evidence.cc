@@ -321,6 +321,38 @@ std::optional<Exhibit> words_exhibit(const std::string& name, const std::string&
   return std::nullopt;
 }
 
+// The line of a text that starts an engine with flags.
+std::optional<std::string_view> command_among(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = detail::trimmed(text.substr(at, end - at));
+    at = end + 1;
+    if (line.starts_with('#') || !line.contains(" --") || !starts_an_engine(line)) continue;
+    if (detail::read_command_line(line)) return line;
+  }
+  return std::nullopt;
+}
+
+// A text without a part of it.
+std::string without(std::string_view text, std::string_view part) {
+  const auto before = static_cast<std::size_t>(part.data() - text.data());
+  return std::string(text.substr(0, before)) + "\n" +
+         std::string(text.substr(before + part.size()));
+}
+
+// A config.json among sentences.
+std::optional<Exhibit> model_in_words(const std::string& name, std::string_view text) {
+  const std::size_t first = text.find('{'), last = text.rfind('}');
+  if (first == text.npos || last == text.npos || last < first || !text.contains("\"model_type\""))
+    return std::nullopt;
+  const std::string_view json = text.substr(first, last - first + 1);
+  auto model = read_model_bytes(std::as_bytes(std::span(json)), name);
+  if (!model) return std::nullopt;
+  Exhibit found = model_exhibit(name, *std::move(model));
+  found.rest = without(text, json);
+  return found;
+}
+
 }  // namespace
 
 Exhibit text_exhibit(std::string name, std::string text) {
@@ -330,8 +362,17 @@ Exhibit text_exhibit(std::string name, std::string text) {
     return Exhibit{std::move(name), kind, std::move(line), std::nullopt, std::move(text)};
   };
   if (trimmed.empty()) return as(ExhibitKind::unusable, "empty");
-  if (detail::is_of_a_person(trimmed))
+  const bool told = !is_modelfile(trimmed) && detail::is_of_a_person(trimmed);
+  if (told) {
+    if (auto model = model_in_words(name, trimmed)) return *std::move(model);
+    if (const auto line = command_among(trimmed)) {
+      Exhibit command{name, ExhibitKind::command, "a command line in a text", std::nullopt,
+                      std::string(*line)};
+      command.rest = without(trimmed, *line);
+      return command;
+    }
     if (auto words = words_exhibit(name, text)) return *std::move(words);
+  }
   if (auto settings = detail::serving_settings(trimmed)) {
     text = std::move(settings->line);
     return as(ExhibitKind::command, "settings of " + std::string(settings->program));
@@ -376,8 +417,7 @@ Exhibit text_exhibit(std::string name, std::string text) {
   const auto log = detail::read_log(text);
   const bool tells = log && log->known > 0;
   if (!tells || quotes_nothing(*log, true))
-    if (const auto symptom = detail::symptom_alone(trimmed);
-        symptom && !detail::is_of_a_person(trimmed))
+    if (const auto symptom = detail::symptom_alone(trimmed); symptom && !told)
       return symptom_exhibit(std::move(name), std::move(text), *symptom);
   // Of a line that names no trainer the words alone tell, and a log may quote them.
   if (auto training = detail::training_of_line(trimmed);

@@ -243,7 +243,7 @@ class LogReader {
         remark(*std::move(client));
       }
     // The same, said better by the line behind it.
-    if (log_.remark_of("mrope_mask"))
+    if (log_.remark_of("mrope_mask") || log_.remark_of("mrope_grid"))
       std::erase_if(log_.remarks, [](const Finding& one) { return one.code == "mrope_index"; });
     if (const Finding* full = log_.remark_of("context_full");
         full && full->message == latent_unshifted)
@@ -422,7 +422,7 @@ class LogReader {
     if (!is_its) return message;
     message.code = "engine_too_old";
     message.message =
-        "TensorRT-LLM before 0.18 has no scaling named default, to which transformers renames "
+        "TensorRT-LLM 0.17 and older have no scaling named default, to which transformers renames "
         "mrope (Qwen2-VL's) while it reads the file: the file is right";
     message.cure =
         "convert with TensorRT-LLM 0.18.2 or later, or write type mrope into rope_scaling where "

@@ -27,7 +27,21 @@ constexpr std::string_view extend = "posenc extend MODEL --to LENGTH plans a lon
                            longer = "start it for more tokens, or ask for less",
                            longer_in_lm_studio =
                                "load it with a Context Length above that (the model's load "
-                               "settings, or lms load MODEL --context-length LENGTH)";
+                               "settings, or lms load MODEL --context-length LENGTH)",
+                           tokens_of_client =
+                               "koboldcpp prints tokens/limit: the limit is what the client asks "
+                               "for (max_context_length), whatever --contextsize is",
+                           raise_both =
+                               "raise the context size in the client (KoboldAI Lite's settings; "
+                               "Horde: --hordeconfig), and --contextsize with it: where the two "
+                               "numbers are near, the beginning is dropped or the answer ends",
+                           tokens_of_pictures =
+                               "transformers 5 tells tokens of pictures by mm_token_type_ids: code "
+                               "that does not hand it on gets one row of positions for all, and "
+                               "pictures lose their rows and columns",
+                           hand_them_on =
+                               "hand mm_token_type_ids of the processor on to the model, or "
+                               "transformers 4.57";
 
 constexpr std::string_view no_whole_factor =
     "transformers before 4.43 takes no whole number for the factor, and stops";
@@ -152,9 +166,9 @@ constexpr Message messages[] = {
      "has made default of Qwen2-VL's mrope while it read the file",
      "pip install -U vllm (0.6.2 or later); until then rope_type in place of type in the "
      "config.json's rope_scaling"},
-    {"KeyError: 'factor'", "", "key_missing", error,
-     "code that reads factor of every rope_scaling (FastChat's get_context_length, TGI 2.0.2), and "
-     "a type that has none: longrope or su, mrope, default. The file is right",
+    {"KeyError: 'factor'", "", "key_missing", warning,
+     "code that reads factor of every rope_scaling (FastChat's get_context_length, TGI 2.0.2) "
+     "stops at a type that has none: longrope or su, mrope, default",
      "update the program, or read .get('factor', 1) where it stops; a file of linear, dynamic or "
      "yarn wants a factor"},
     {"KeyError: 'low_freq_factor'", "", "key_missing", error,
@@ -355,6 +369,12 @@ constexpr Message messages[] = {
      "do not truncate prompts with pictures (raise the longest prompt, or drop such rows), and "
      "pad input_ids and attention_mask on the same side",
      "value tensor of shape [3, "},
+    {"'NoneType' object is not an iterator", "", "mrope_grid", error,
+     "tokens of the prompt are marked as those of a picture or video for which no grid was handed "
+     "over: a model that is sampled (GRPO) may have written <|image_pad|> itself, in texts alone "
+     "too",
+     "keep the sampler from writing such tokens (logit_bias, suppress_tokens), or drop answers "
+     "that have them; a newer trainer marks them as text"},
     {"get_rope_index", "", "mrope_index", warning,
      "the positions of a picture's tokens could not be made: input_ids, grid_thw and attention "
      "mask are not of one prompt",
@@ -746,20 +766,8 @@ constexpr Message messages[] = {
      "other frames than the grids (Qwen3-VL has a block for each time)",
      "hand the same frames and video metadata to the processor and the engine "
      "(do_sample_frames=False), or update both"},
-    {"ContextLimit: ", "", "prompt_limit", note,
-     "koboldcpp prints tokens/limit: the limit is what the client asks for (max_context_length), "
-     "whatever --contextsize is",
-     "raise the context size in the client (KoboldAI Lite's settings; Horde: --hordeconfig), and "
-     "--contextsize with it: where the two numbers are near, the beginning is dropped or the "
-     "answer "
-     "ends"},
-    {"CtxLimit:", "", "prompt_limit", note,
-     "koboldcpp prints tokens/limit: the limit is what the client asks for (max_context_length), "
-     "whatever --contextsize is",
-     "raise the context size in the client (KoboldAI Lite's settings; Horde: --hordeconfig), and "
-     "--contextsize with it: where the two numbers are near, the beginning is dropped or the "
-     "answer "
-     "ends"},
+    {"ContextLimit: ", "", "prompt_limit", note, tokens_of_client, raise_both},
+    {"CtxLimit:", "", "prompt_limit", note, tokens_of_client, raise_both},
     {"Truncation length: ", "Truncation length: ", "prompt_limit", warning,
      "text-generation-webui cuts prompts at its truncation length, which neither alpha_value nor "
      "compress_pos_emb raises",
@@ -779,10 +787,10 @@ constexpr Message messages[] = {
      "matter of position",
      "--mem-fraction-static higher, a smaller or quantized model, keys in fp8 (--kv-cache-dtype), "
      "more GPUs (--tp)"},
-    {"mm_token_type_ids", "", "mrope_index", warning,
-     "transformers 5 tells tokens of pictures by mm_token_type_ids: code that does not hand it on "
-     "gets one row of positions for all, and pictures lose their rows and columns",
-     "hand mm_token_type_ids of the processor on to the model, or transformers 4.57"},
+    {"argument: 'mm_token_type_ids'", "", "mrope_index", warning, tokens_of_pictures, hand_them_on},
+    {"argument 'mm_token_type_ids'", "", "mrope_index", warning, tokens_of_pictures, hand_them_on},
+    {"KeyError: 'mm_token_type_ids'", "", "mrope_index", warning, tokens_of_pictures, hand_them_on},
+    {"without `mm_token_type_ids`", "", "mrope_index", warning, tokens_of_pictures, hand_them_on},
     {"Maximum decoding length", "", "request_too_long", warning,
      "Whisper's 448 positions are filled before the answer begins: the initial prompt, hotwords "
      "and "
@@ -865,9 +873,11 @@ constexpr Message messages[] = {
      "--no-context-shift, by which the answer ends there and the server stays; or -c up to the "
      "model's own length (posenc explain MODEL), or shorter talks"},
     {"does not support K-shift", "", "context_full", warning,
-     "the cached keys cannot be moved (a quantised K cache, a window's cache, a recurrent state): "
-     "context shift does nothing, and what koboldcpp calls erased still stands in the cache",
-     "--noshift (or --useswa false), a cache of keys in f16, or a context that the talk fits into"},
+     "the cached keys cannot be moved (latent or quantised ones, a window's cache, a recurrent "
+     "state): where the context is full the program ends, or goes on without a shift, and what "
+     "koboldcpp calls erased still stands in the cache",
+     "a context that prompt and answer fit into (Ollama: num_ctx, and num_predict below the rest; "
+     "llama.cpp: -c), a cache of keys in f16; koboldcpp: --noshift, or --useswa false"},
     {"+ current sequence length", "input_ids size (", "request_too_long", error,
      "ONNX Runtime GenAI: max_length, of prompt and answer together, is smaller than the prompt; "
      "it is a search option and not the model's context (builds for an NPU have it fixed)",

@@ -533,8 +533,15 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
         "raise what sizes it (max_position_embeddings, max_seq_len, the cache), or cut the text: "
         "posenc explain FILE says how far the model reaches";
   } else if (least == 0) {
-    out.message = "one of the tensors is empty: a batch, or a part of it, has no tokens";
-    out.cure = "look at the line above: what it repeats or cuts to nothing";
+    const bool of_mlx = has_any(context, {"[broadcast_shapes]"});
+    out.message =
+        of_mlx ? "a mask over no keys stands beside a cache of " + told(most) +
+                     ": MLX's cache counts other tokens than it holds, as after a prompt that was "
+                     "reused, or beside a window's cache"
+               : "one of the tensors is empty: a batch, or a part of it, has no tokens";
+    out.cure = of_mlx ? "a server for each model, prompts not reused (a new conversation, or the "
+                        "server started again), and a newer mlx-lm"
+                      : "look at the line above: what it repeats or cuts to nothing";
   } else if (has_any(context, {"ktransformers"})) {
     out.message = "KTransformers made its cache for " + told(least) +
                   " tokens (--cache_lens, max_new_tokens of its settings), and the text has " +

@@ -252,6 +252,11 @@ std::string_view program_without_profile(std::string_view name) {
   return program != std::end(programs) && program->engine.empty() ? program->word : "";
 }
 
+bool is_trainer(std::string_view word) {
+  return std::ranges::any_of(programs,
+                             [&](const Program& one) { return one.word == word && one.trains; });
+}
+
 std::string_view engine_within(std::string_view word) {
   const auto* const program = std::ranges::find_if(programs, [&](const Program& one) {
     return one.word == word && one.beside.empty() && !one.engine.empty();

@@ -32,6 +32,9 @@ struct StartedProgram {
 // "mlc-llm"; "": it is none of them.
 std::string_view program_without_profile(std::string_view name);
 
+// Whether such a program trains models.
+bool is_trainer(std::string_view word);
+
 // The engine within a program, by its word: "llama.cpp" of "llama-server"; "": no profile.
 std::string_view engine_within(std::string_view word);
 

@@ -26,22 +26,23 @@ struct SeenRow {
 };
 constexpr SeenRow of_seen[] = {
     {Seen::garbled, "garbled",
-     "gib* jib* garbage garbled garbl* nonsens* incoheren* rubbish corrupt* word-salad salad "
-     "meaningless unreadable degenerate* hallucinat* babbl* scrambled gobbledygook mangled mangl* "
-     "unrelated random broken breaks broke !!!* ???* @@@* :::* noise static flicker* artifact* "
-     "stripe* degenerates",
+     "gib* jib* garbage garbl* nonsens* incoheren* rubbish corrupt* word-salad salad "
+     "meaningless unreadable degenerate* hallucinat* babbl* scrambled gobbledygook mangl* "
+     "unrelated random breaks !!!* ???* @@@* :::* noise static flicker* artifact* "
+     "stripe*",
      "no sense|not make sense|make no sense|乱码|胡言|胡说|崩"},
     {Seen::repeats, "repeats itself",
      "repeat* repeti* looping loops loop endless* infinit* ping-pong* pingpong*",
      "重复|复读|回到第一帧"},
-    {Seen::forgets, "forgets, or is cut off",
-     "forget* forgot* remember* amnesia ignores ignored ignoring truncat* blind exceeded exceeding "
-     "overflow*",
-     "not taking|no longer taking|not see|is full|忘记|遗忘|忘了|截断"},
+    {Seen::forgets, "forgets, or is cut off", "forget* forgot* remember* amnesia truncat* blind",
+     "not taking|no longer taking|cut off|cuts off|context is full|context full|context "
+     "overflow|忘记|遗忘|忘了|截断"},
     {Seen::worse, "worse",
-     "worse degrad* drop drops dropped lower poor poorly declin* bad badly wrong wrongly "
-     "incorrect* inaccura* deteriorat* collaps* fail* terrible lost empty crash*",
-     "not work|n't work|no output|变差|下降|错误|偏移|不准|为空|空白"},
+     "worse broken broke degrad* drop drops dropped lower poor poorly declin* bad badly wrong "
+     "wrongly "
+     "incorrect* inaccura* deteriorat* collaps* fail* terrible lost empty crash* shifted exception",
+     "not work|n't work|no output|px off|pixels off|cannot go higher|can't go "
+     "higher|变差|下降|错误|偏移|不准|为空|空白"},
     {Seen::differs, "other text", "differ* mismatch* inconsisten* diverge* discrepan*",
      "不一致|不同"},
 };
@@ -52,17 +53,16 @@ struct WhenRow {
   std::string_view text, words = {}, phrases = {};
 };
 constexpr WhenRow of_when[] = {
-    {When::long_texts, "in long texts", "long longer lengthy large",
-     "长文本|长上下文|长度|超过|超长"},
+    {When::long_texts, "in long texts", "long longer lengthy", "长文本|长上下文|长度|超过|超长"},
     {When::at_once, "from the first words on", "immediately instantly",
      "every response|every answer|一开始"},
     {When::in_batch, "in a batch",
      "batch batches batched batching batch_generate padding padded left-pad* left-padded",
      "批量|填充"},
     {When::in_turns, "from the second message on",
-     "multi-turn multiturn follow-up conversation conversations reuse prefix-cach* prefix_cach* "
-     "history",
-     "earlier messages|previous messages|latest message|subsequent response|subsequent repl|few "
+     "multi-turn multiturn follow-up prefix-cach* prefix_cach*",
+     "long conversation|chat history|conversation history|reuse of|cache reuse|kv reuse|earlier "
+     "messages|previous messages|latest message|subsequent response|subsequent repl|few "
      "rounds|few turns|several turns|more turns|prefix cach|多轮|第二轮"},
     {When::shifted, "after a context shift", "k-shift",
      "context shift|context-shift|kv shift|cache shift|slot shift|shifts the slot"},
@@ -73,12 +73,12 @@ constexpr WhenRow of_when[] = {
      "image images picture pictures photo vision video videos frame frames resolution resolutions "
      "endframe",
      "图片|视频|分辨率"},
-    {When::of_places, "where things are in pictures", "coordinates grounding bbox bboxes",
+    {When::of_places, "where things are in pictures", "coordinates grounding bbox bboxes boxes",
      "bounding box|click position|定位|坐标"},
     {When::one_row, "rotated by one row", "1d-rope 1d-rotary",
      "1d rope|1-d rope|one-dimensional rope|2d position_ids"},
     {When::constant, "always at the same place", "consistently",
-     "always at|same time|exact same|every time"},
+     "always at|same time|exact same|same place"},
     {When::of_sides, "of pictures that are no squares", "non-square nonsquare rectangular",
      "not a square|not square"},
     {When::of_time, "when things happen in videos",
@@ -93,15 +93,43 @@ constexpr WhenRow of_when[] = {
      "supported|scaling not implemented"},
     {When::chunked, "by chunks of the prompt",
      "prefill_step_size prefill-step-size chunked-prefill", "chunked prefill|prefill chunk"},
-    {When::window_cache, "by the window's cache", "swa swa-full", "window cache"},
+    {When::window_cache, "by the window's cache", "swa swa-full rotatingkvcache", "window cache"},
     {When::among_ranks, "among ranks", "ulysses sequence_parallel* context_parallel*",
      "sequence parallel|context parallel|ring attention|序列并行"},
     {When::regressed, "and not in another version", "regression regressed downgrade* downgrading",
-     "right in v|works in v|works on v|works in 0|works with 0|worked in|worked before|last "
-     "version that work|previous version|older version|still allows|works correctly in"},
-    {When::pairs, "by which channels are paired", "neox neox-style neox-type gpt-j gptj rope_i",
+     "worked before|last version that work|downgrading to"},
+    {When::pairs, "by which channels are paired", "neox neox-style neox-type gptj-style rope_i",
      "rope convention|rotate half|rotate_half|interleaved rope|wrong pairing"},
+    {When::of_trl, "by TRL's length"},
+    {When::compiled, "on an NPU", "npu vpux* qnn npu-optimized"},
     {When::moved_keys, "by keys that transformers 5 has moved"},
+};
+
+// Whether the comma at `at` groups a number's digits: "4,096", and not "8, 512".
+bool groups_digits(std::string_view text, std::size_t at) {
+  constexpr std::size_t group = 3;
+  if (at == 0 || at + group >= text.size() || text[at] != ',' || !is_digit(text[at - 1]))
+    return false;
+  const std::string_view behind = text.substr(at + 1);
+  return std::ranges::all_of(behind.substr(0, group), is_digit) &&
+         (behind.size() == group || !is_digit(behind[group]));
+}
+
+// What is no fault of position, and how it is called.
+struct OtherFault {
+  std::string_view text, words = {}, phrases = {};
+};
+constexpr OtherFault of_others[] = {
+    {"memory", "oom ooms vram", "out of memory|memory usage|显存不足|爆显存"},
+    {"speed", "slow slower slowly speed latency throughput tps sluggish",
+     "tokens/s|tok/s|time to first|变慢"},
+    {"training", "",
+     "training loss|loss is nan|loss spikes|loss diverges|training diverges|training of"},
+    {"the machine, the network or the installation",
+     "downloads downloading installation login password disk wifi ssl",
+     "cuda error|log in|deadline exceeded|connection refused|drops my connection|broken "
+     "pipe|segmentation fault|segfault|500 error|my gpu|ollama list|ollama pull|cannot "
+     "install|can't install|download a|is corrupted"},
 };
 
 // Words of small letters, without the signs around them.
@@ -112,6 +140,7 @@ std::vector<std::string_view> words_of(std::string_view text) {
     const std::size_t first = text.find_first_not_of(between, at);
     if (first == text.npos) break;
     at = std::min(text.find_first_of(between, first), text.size());
+    while (groups_digits(text, at)) at = std::min(text.find_first_of(between, at + 1), text.size());
     // Chinese stands without blanks beside numbers and names.
     const auto is_foreign = [](char c) { return static_cast<unsigned char>(c) >= 0x80; };
     for (std::size_t n = first + 1; n < at; ++n)
@@ -167,12 +196,26 @@ bool followed_by(Text words, std::string_view first, std::string_view second, st
   return false;
 }
 
-// A count as people write it: "4096", "4,096" (whose comma parted it), "8k", "32K", "1m".
+// Whether the beginning of what was said is passed over, and not a GPU or a file.
+bool is_lost(Text words) {
+  constexpr std::size_t near = 5;
+  return followed_by(words,
+                     "ignores ignored ignoring ignore see exceed exceeds exceeded exceeding "
+                     "overflows",
+                     "context prompt history beginning earlier previous first system message "
+                     "instruction document conversation text",
+                     near);
+}
+
+// A count as people write it: "4096", "4,096", "8k", "32K", "1m".
 struct Count {
   std::int64_t value = 0;
   bool thousands = false;  // written with a k or an m
 };
-std::optional<Count> count_of(std::string_view word) {
+std::optional<Count> count_of(std::string_view grouped_word) {
+  std::string whole_word(grouped_word);
+  std::erase(whole_word, ',');
+  std::string_view word = whole_word;
   while (!word.empty() && (word.front() == '>' || word.front() == '~' || word.front() == '='))
     word.remove_prefix(1);
   const std::size_t digits = std::min(word.find_first_not_of("0123456789."), word.size());
@@ -217,9 +260,28 @@ bool is_unit(std::string_view word) {
 bool is_other_unit(std::string_view word) {
   return begins_with_one(word,
                          "char word second sec minute min hour gb mb gib mib vram ram layer step "
-                         "epoch time% % param head user request line file page token/s tokens/s "
-                         "tok/s t/s ms message turn image frame fps px pixel step gpu day week try "
-                         "tries attempt dimension dim channel resolution video picture");
+                         "epoch times time% % param head user request line file page token/s "
+                         "tokens/s tok/s t/s ms message turn image frame fps px pixel gpu day week "
+                         "try tries attempt dimension dim channel resolution video picture "
+                         "concurrent sample iteration byte dollar update error");
+}
+
+// Little words that sentences are made of, and names, flags and messages hardly.
+constexpr std::string_view little_words =
+    "the a an is are was it this that these those to of in into on with when but not and for if my "
+    "i we you how why does do can cannot be as at by from or only after then than so any most its "
+    "there no has have";
+
+// Whether a bare number is no length: a year, a graphics card, or what follows "build", "port"….
+bool is_no_length(std::int64_t value, std::string_view before) {
+  constexpr std::int64_t first_year = 1990, last_year = 2047;
+  constexpr std::array<std::int64_t, 12> cards = {1080, 2080, 3060, 3070, 3080, 3090,
+                                                  4060, 4070, 4080, 4090, 5080, 5090};
+  return (value >= first_year && value <= last_year) ||
+         std::ranges::find(cards, value) != cards.end() ||
+         begins_with_one(before,
+                         "build step epoch port pr request commit issue update version iteration "
+                         "http status code error batch gpu seed line page");
 }
 
 // Where it begins, and how long the text is.
@@ -230,28 +292,20 @@ void read_lengths(Text words, Symptom& out) {
       "passes surpasses from longer larger bigger near close";
   constexpr std::string_view weak =
       "until up at around about approximately roughly from than near close";
+  constexpr std::string_view of_texts =
+      "token context prompt input length sequence seq text ctx position";
   for (std::size_t n = 0; n < words.size(); ++n) {
     const auto count = count_of(words[n]);
     if (!count) continue;
     const std::string_view before = n > 0 ? words[n - 1] : "",
-                           next = n + 1 < words.size() ? words[n + 1] : "";
-    std::int64_t value = count->value;
-    std::size_t behind = n + 1;
-    // "4,096 tokens": the comma parted it.
-    if (!count->thousands && value > 0 && value < 1000 && next.size() == 3 &&
-        std::ranges::all_of(next, is_digit)) {
-      value = 1000 * value + std::llround(std::stod(std::string(next)));
-      behind = n + 2;
-    }
-    const std::string_view unit = behind < words.size() ? words[behind] : "";
+                           unit = n + 1 < words.size() ? words[n + 1] : "";
+    const std::int64_t value = count->value;
     if (begins_with_one(unit, "frame")) {
       if (out.frames == 0) out.frames = value;
       continue;
     }
-    // A flag's, a server's status, or of other things.
-    if (before.starts_with('-') || is_other_unit(unit) ||
-        contains_word("http status code error", before))
-      continue;
+    // A flag's, or of other things.
+    if (before.starts_with('-') || is_other_unit(unit)) continue;
     const bool counted = is_unit(unit) || words[n].contains("tok") || words[n].contains("ctx");
     bool told = words[n].starts_with('>'), strong = told;
     const std::size_t first = n >= 4 ? n - 4 : 0;
@@ -268,9 +322,17 @@ void read_lengths(Text words, Symptom& out) {
         strong = strong || !contains_word(weak, words[k]);
       }
     constexpr std::int64_t least = 100, most = 20'000'000;
-    if (value < least || value > most) continue;
-    if (!counted && !count->thousands && !(strong && value >= 512)) continue;
-    if (within) continue;
+    if (value < least || value > most || within) continue;
+    if (!counted && !count->thousands) {
+      // "past 4096": the sentence says no other thing, or speaks of texts just there.
+      const std::size_t last = std::min(words.size(), n + 3), near = n >= 3 ? n - 3 : 0;
+      const bool speaks = std::ranges::any_of(words.subspan(near, last - near), [&](auto word) {
+        return begins_with_one(word, of_texts);
+      });
+      const bool alone = unit.empty() || contains_word(little_words, unit) ||
+                         contains_word("vllm sglang ollama llama.cpp", unit);
+      if (!strong || value < 512 || is_no_length(value, before) || !(speaks || alone)) continue;
+    }
     if (told && (strong || out.seen != Seen::nothing)) {
       if (out.from == 0) out.from = value;
     } else if (counted || count->thousands) {
@@ -279,12 +341,29 @@ void read_lengths(Text words, Symptom& out) {
   }
 }
 
+// The length that settings among the words give: "num_ctx=32768", "max-model-len 32768".
+void read_settings(Text words, Symptom& out) {
+  constexpr std::string_view names =
+      "num_ctx n_ctx ctx-size --ctx-size context_length --context-length max-model-len "
+      "--max-model-len max_model_len max_seq_len ollama_context_length";
+  for (std::size_t n = 0; n < words.size(); ++n) {
+    const std::size_t sign = words[n].find_first_of("=:");
+    if (!contains_word(names, words[n].substr(0, sign))) continue;
+    for (const std::string_view value :
+         {sign == words[n].npos ? std::string_view() : words[n].substr(sign + 1),
+          n + 1 < words.size() ? words[n + 1] : std::string_view(),
+          n + 2 < words.size() ? words[n + 2] : std::string_view()})
+      if (const auto count = count_of(value); count && out.set_to == 0) out.set_to = count->value;
+  }
+}
+
 // 2048x6144, 1920*1080
 void read_sizes(Text words, Symptom& out) {
   // "2K resolution"
   for (std::size_t n = 0; n + 1 < words.size(); ++n)
     if (const auto side = count_of(words[n]);
-        side && side->thousands && begins_with_one(words[n + 1], "resolution image picture")) {
+        side && side->thousands && side->value <= 16'384 &&
+        contains_word("resolution image picture", words[n + 1])) {
       out.width = out.height = side->value;
       return;
     }
@@ -316,12 +395,13 @@ void read_makers(Text words, Symptom& out) {
     if (std::ranges::any_of(words, [&](std::string_view word) { return is_one(word, one.words); }))
       out.frames_of_model = one.frames, out.side_of_model = one.side;
   // "loops at 201": the number of what else is spoken of.
-  if (out.frames_of_model > 0 && out.frames == 0)
-    for (const std::string_view word : words)
-      if (const auto count = count_of(word); count && !count->thousands &&
-                                             count->value > out.frames_of_model &&
-                                             count->value < 100 * out.frames_of_model)
-        out.frames = count->value;
+  constexpr std::int64_t most_frames = 1000;
+  for (std::size_t n = 1; n < words.size() && out.frames_of_model > 0 && out.frames == 0; ++n)
+    if (const auto count = count_of(words[n]);
+        count && !count->thousands && count->value > out.frames_of_model &&
+        count->value < most_frames && !(n + 1 < words.size() && is_other_unit(words[n + 1])) &&
+        contains_word("at after beyond past over to of around length than is", words[n - 1]))
+      out.frames = count->value;
 }
 
 // And those whose positions are rows of a learned table.
@@ -331,14 +411,16 @@ void read_tables(Text words, Symptom& out) {
     std::int64_t rows;
   };
   constexpr Table tables[] = {
-      {"clip clip-l openclip", "CLIP's text encoder", 77},
-      {"whisper* faster-whisper whisperx",
-       "Whisper's decoder (half of them kept for what stands before; its encoder has 1,500, "
-       "which are 30 seconds of sound)",
-       448},
-      {"bert *minilm* bge bge-* e5 e5-* sentence-transformer* "
-       "sentencetransformer* fastembed*",
-       "BERT and embedders made of it", 512}};
+      {"clip-l clip-g openclip open_clip", "CLIP's text encoder", 77},
+      {"whisper* faster-whisper whisperx", "Whisper's decoder", 448},
+      {"bert bert-base* bert-large* *minilm* bge-small* bge-base* bge-large* e5-small* e5-base* "
+       "e5-large* sentence-transformer* sentencetransformer* fastembed*",
+       "BERT and what is built like it", 512}};
+  // Embedders of another build.
+  if (std::ranges::any_of(words, [](std::string_view word) {
+        return is_one(word, "modernbert* e5-mistral* bge-m3* nomic* jina*");
+      }))
+    return;
   for (const Table& one : tables)
     if (std::ranges::any_of(words, [&](std::string_view word) { return is_one(word, one.words); }))
       out.rows_of_model = one.rows, out.model = one.model;
@@ -346,58 +428,117 @@ void read_tables(Text words, Symptom& out) {
 
 // "0.6.1" of "v0.6.1" or "0.6.1.post1", "b3015", "3015" behind "build"; "": it is none.
 std::string version_of_word(std::string_view word, bool behind_build) {
-  if (word.size() > 4 && word.front() == 'b' && std::ranges::all_of(word.substr(1), is_digit))
+  constexpr std::size_t most_parts = 3, most_digits = 6;
+  if (word.size() > 4 && word.size() <= most_digits + 1 && word.front() == 'b' &&
+      std::ranges::all_of(word.substr(1), is_digit))
     return std::string(word);
-  if (behind_build && word.size() >= 4 && std::ranges::all_of(word, is_digit))
+  if (behind_build && word.size() >= 4 && word.size() <= most_digits &&
+      std::ranges::all_of(word, is_digit))
     return "b" + std::string(word);
   if (word.starts_with('v')) word.remove_prefix(1);
-  std::size_t end = 0, points = 0;
-  while (end < word.size() && (is_digit(word[end]) || (word[end] == '.' && points < 3)))
-    points += word[end++] == '.';
-  std::string_view version = word.substr(0, end);
-  while (version.ends_with('.')) version.remove_suffix(1);
-  return version.contains('.') && !version.starts_with('.') ? std::string(version) : "";
+  std::size_t end = 0, parts = 0;
+  while (end < word.size() && is_digit(word[end])) {
+    const std::size_t first = end;
+    while (end < word.size() && is_digit(word[end])) ++end;
+    if (++parts > most_parts || end - first > most_digits) return "";
+    if (end + 1 < word.size() && word[end] == '.' && is_digit(word[end + 1])) ++end;
+  }
+  const std::string_view suffix = word.substr(end);
+  const bool ends = suffix.empty() || begins_with_one(suffix, ".post post rc .dev dev .rc + a b");
+  return parts > 1 && ends ? std::string(word.substr(0, end)) : "";
 }
 
-// Engines and programs, each with the version that stands behind its name.
+// What stands behind a name as its version: "vllm 0.6.1", "vllm version 0.6.1", "build 3015".
+std::string version_behind(Text words, std::size_t name) {
+  const std::size_t sign = words[name].find_last_of("@=");
+  if (sign != words[name].npos) return version_of_word(words[name].substr(sign + 1), false);
+  if (name + 1 >= words.size()) return "";
+  const bool announced = contains_word("version v build release", words[name + 1]);
+  const std::size_t at = name + (announced ? 2 : 1);
+  return at < words.size() ? version_of_word(words[at], words[name + 1] == "build") : "";
+}
+
+// Whether the engine that word `n` names is the one that answers rightly.
+bool is_right(Text words, std::size_t n) {
+  constexpr std::string_view right =
+                                 "works work worked working right fine ok correct good well "
+                                 "perfect correctly",
+                             no = "not no never stopped without nor";
+  // "does not work in vllm" praises nothing.
+  const auto says = [&](std::size_t at) {
+    if (at >= words.size() || !contains_word(right, words[at])) return false;
+    const std::size_t first = at >= 4 ? at - 4 : 0;
+    return std::ranges::none_of(words.subspan(first, at - first), [&](std::string_view word) {
+      return contains_word(no, word) || word.ends_with("n't");
+    });
+  };
+  if (n + 1 < words.size() && contains_word("works work worked", words[n + 1]) && says(n + 1))
+    return true;
+  if (n + 2 < words.size() && contains_word("is was are", words[n + 1]) && says(n + 2)) return true;
+  if (n == 0) return false;
+  if (words[n - 1] == "unlike" || words[n - 1] == "than") return true;
+  const bool within = contains_word("in with on under using by", words[n - 1]);
+  return within && ((n >= 2 && says(n - 2)) || (n >= 3 && says(n - 3)));
+}
+
+// Programs by words that sentences have as well, or months, or songs.
+bool is_common_word(std::string_view name) {
+  return contains_word("jan tune swift burn candle dynamo trl mlc", name);
+}
+
+// The name of an engine, as lists have it.
+std::string engine_of_word(Text words, std::size_t n) {
+  std::string name(words[n].substr(0, words[n].find_first_of("@=")));
+  if (name == "lm" && n + 1 < words.size() && words[n + 1] == "studio") return "lmstudio";
+  if (name == "llamacpp") return "llama.cpp";
+  if (name == "mlx") return "mlx-lm";
+  if (name == "trt-llm" || name == "tensorrtllm") return "tensorrt-llm";
+  if (name == "kobold") return "koboldcpp";
+  if (name == "oobabooga") return "text-generation-webui";
+  if (name == "exllama") return "";                      // of 2023, and no version of it is known
+  if (name == "huggingface" || name == "hf") return "";  // where files come from
+  if (const std::string_view within = engine_within(name);
+      !within.empty() && name != "koboldcpp" && name != "lms")
+    name = within;
+  if (is_common_word(name) && n > 0 &&
+      !contains_word("in with by using on of from", words[n - 1]) &&
+      version_behind(words, n).empty())
+    return "";
+  return name;
+}
+
+// Engines and programs, each with the version that stands behind its name. Of several that which
+// answers rightly is what the others are compared with.
 void read_engines(Text words, Symptom& out) {
-  const std::size_t behind_name = 3;  // "vllm version 0.6.1", "llama.cpp (build 3015)"
+  struct Named {
+    std::string name, id;
+    bool right = false;
+  };
+  std::vector<Named> all;
   for (std::size_t n = 0; n < words.size(); ++n) {
-    std::string name(words[n].substr(0, words[n].find_first_of("@=")));
-    if (name == "lm" && n + 1 < words.size() && words[n + 1] == "studio") name = "lmstudio";
-    if (name == "llamacpp") name = "llama.cpp";
-    if (name == "mlx") name = "mlx-lm";
-    if (name == "trt-llm" || name == "tensorrtllm") name = "tensorrt-llm";
-    if (name == "kobold") name = "koboldcpp";
-    if (name == "exllama") continue;                      // of 2023, and no version of it is known
-    if (name == "huggingface" || name == "hf") continue;  // where files come from
-    if (const std::string_view within = engine_within(name);
-        !within.empty() && name != "koboldcpp" && name != "lms")
-      name = within;
+    std::string name = engine_of_word(words, n);
     const bool known = name.size() > 2 && is_letter(name.front()) && find_engine(name);
-    if (!known && program_without_profile(name).empty()) continue;
+    if (!known) name = program_without_profile(name);
+    if (name.empty()) continue;
     std::string id = name;
-    for (std::size_t k = n; k < std::min(words.size(), n + 1 + behind_name); ++k) {
-      const std::string_view word =
-          k == n ? words[n].substr(std::min(words[n].find_last_of("@=") + 1, words[n].size()))
-                 : words[k];
-      if (k == n && word == words[n]) continue;
-      const std::string version = version_of_word(word, k > 0 && words[k - 1] == "build");
-      if (version.empty()) continue;
-      if (known) id += "@" + version;
-      break;
+    if (const std::string version = version_behind(words, n);
+        known && !version.empty() && find_engine(name + "@" + version))
+      id += "@" + version;
+    const bool right = is_right(words, n);
+    const auto same = std::ranges::find(all, name, &Named::name);
+    if (same == all.end()) {
+      all.push_back({name, id, right});
+    } else {
+      if (id.size() > same->id.size()) same->id = id;
+      same->right = same->right && right;
     }
-    const auto same = std::ranges::find_if(
-        out.engines, [&](const std::string& one) { return one.substr(0, one.find('@')) == name; });
-    if (same == out.engines.end())
-      out.engines.push_back(id);
-    else if (id.size() > same->size())
-      *same = id;
   }
-  // "works in transformers, and not in vllm"
-  if (out.engines.size() > 1)
-    std::erase_if(out.engines,
-                  [](const std::string& one) { return one.starts_with("transformers"); });
+  const auto is_wrong = [](const Named& one) { return !one.right; };
+  if (std::ranges::any_of(all, is_wrong))
+    std::erase_if(all, [](const Named& one) { return one.right; });
+  if (all.size() > 1)
+    std::erase_if(all, [](const Named& one) { return one.name == "transformers"; });
+  for (Named& one : all) out.engines.push_back(std::move(one.id));
 }
 
 void read_when(Text words, std::string_view text, Symptom& out) {
@@ -411,29 +552,36 @@ void read_when(Text words, std::string_view text, Symptom& out) {
   constexpr std::string_view right = "fine good well work ok correct normal right perfect";
   const bool short_right = followed_by(words, "short shorter small brief", right, 5);
   const bool even_short = followed_by(words, "even", "short simple hi hello", 4) ||
-                          followed_by(words, "any every all", "prompt input question", 1) ||
-                          followed_by(words, "first", "token word", 1);
+                          followed_by(words, "any every", "prompt input question", 1) ||
+                          text.contains("the first token") || text.contains("the first word");
   if (short_right && !out.is(When::long_texts)) out.when.push_back(When::long_texts);
   if (even_short && !short_right && out.from == 0 && !out.is(When::at_once))
     out.when.push_back(When::at_once);
-  // "v0.6.2 works correctly"
-  for (std::size_t n = 0; n + 1 < words.size(); ++n)
-    if (!version_of_word(words[n], false).empty() &&
-        begins_with_one(words[n + 1], "works worked correct fine still") &&
-        !out.is(When::regressed))
+  // "v0.6.2 works correctly", "worked in 0.11.1"
+  constexpr std::string_view works = "works worked correct fine right";
+  for (std::size_t n = 0; n < words.size(); ++n) {
+    const bool is_version = !version_of_word(words[n], false).empty() &&
+                            (words[n].starts_with('v') || words[n].starts_with('b') ||
+                             std::ranges::count(words[n], '.') > 1);
+    const bool before = n + 1 < words.size() && begins_with_one(words[n + 1], works);
+    const std::size_t first = n >= 3 ? n - 3 : 0;
+    const bool behind = n > first &&
+                        std::ranges::any_of(words.subspan(first, n - first),
+                                            [&](auto w) { return begins_with_one(w, works); }) &&
+                        std::ranges::any_of(words.subspan(first, n - first),
+                                            [](auto w) { return contains_word("in on with", w); });
+    if (is_version && (before || behind) && !out.is(When::regressed))
       out.when.push_back(When::regressed);
+  }
+  const bool of_trl =
+      text.contains("trl") || text.contains("sfttrainer") || text.contains("sftconfig");
+  if (of_trl && text.contains("max_seq_length")) out.when.push_back(When::of_trl);
   if (text.contains("rope_theta") && text.contains("rope_parameters"))
     out.when.push_back(When::moved_keys);
   const bool second = followed_by(words, "second 2nd next third later",
                                   "turn message prompt request question round", 2);
   if (second && !out.is(When::in_turns)) out.when.push_back(When::in_turns);
 }
-
-// Little words that sentences are made of, and names, flags and messages hardly.
-constexpr std::string_view little_words =
-    "the a an is are was it this that these those to of in into on with when but not and for if my "
-    "i we you how why does do can cannot be as at by from or only after then than so any most its "
-    "there no has have";
 
 // A line of a log that a person wrote: words with hardly a sign between.
 bool is_sentence(std::string_view line) {
@@ -458,6 +606,43 @@ std::ptrdiff_t settings_in(std::string_view text) {
   return count;
 }
 
+// Comments of scripts and settings are not what somebody tells.
+std::string without_comments(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = trimmed(text.substr(0, end));
+    if (!line.starts_with('#') && !line.starts_with("//")) out.append(line).append("\n");
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+// Whether a text of a few words complains, and is not what a program prints or a line installs.
+bool is_of_a_complaint(std::string_view text) {
+  constexpr std::ptrdiff_t few = 3;
+  return std::ranges::count(text, ' ') >= few && !text.contains("==") && !text.contains(": 1") &&
+         !text.contains("percent");
+}
+
+// What a text is about where that is no position; "": it may be one. Memory, speed and the like are
+// mentioned beside what is wrong, too.
+std::string_view other_fault(Text words, std::string_view text, std::string_view prose, Seen seen) {
+  const auto* const other = std::ranges::find_if(
+      of_others, [&](const OtherFault& one) { return tells(one, words, text); });
+  if (other == std::end(of_others) || !is_of_a_complaint(prose)) return "";
+  // Outputs that diverge are texts, and a training that does is none.
+  const bool texts = seen == Seen::garbled || seen == Seen::repeats || seen == Seen::forgets ||
+                     (seen == Seen::differs && other->text != "training");
+  const bool says_wrong = std::ranges::any_of(words, [](std::string_view word) {
+    return contains_word("wrong worse incorrect incorrectly shifted inaccurate bad poor", word);
+  });
+  // "speed drops", "throughput is poor": the complaint is about that.
+  const bool of_speed = other->text == "speed" && followed_by(words, "speed latency throughput",
+                                                              "poor bad worse drop low", 3);
+  return !texts && (!says_wrong || of_speed) ? other->text : "";
+}
+
 }  // namespace
 
 bool is_of_a_person(std::string_view text) {
@@ -467,7 +652,7 @@ bool is_of_a_person(std::string_view text) {
   if (text.size() > longest || std::ranges::count(trimmed_text, '\n') > most_lines ||
       trimmed_text.starts_with('{'))
     return false;
-  const std::string small = small_letters(trimmed_text);
+  const std::string small = small_letters(without_comments(trimmed_text));
   // What a line says between quotes is a prompt.
   std::string unquoted;
   bool within = false;
@@ -475,8 +660,7 @@ bool is_of_a_person(std::string_view text) {
     if (c == '"') within = !within;
     if (!within) unquoted += c;
   }
-  // Questions in Chinese have signs of their own.
-  // Settings may have comments in any language.
+  // Settings have a key in front of most lines, and comments in any language.
   std::ptrdiff_t keyed = 0;
   for (std::size_t at = 0; at < unquoted.size();
        at = std::min(unquoted.find('\n', at), unquoted.size() - 1) + 1) {
@@ -539,13 +723,18 @@ std::optional<Symptom> symptom_of(std::string_view prose) {
   const std::vector<std::string_view> words = words_of(text);
   Symptom out;
   for (const SeenRow& row : of_seen)
-    if (out.seen == Seen::nothing && tells(row, words, text)) out.seen = row.seen;
+    if (out.seen == Seen::nothing &&
+        (tells(row, words, text) || (row.seen == Seen::forgets && is_lost(words))))
+      out.seen = row.seen;
   read_lengths(words, out);
   read_sizes(words, out);
   read_tables(words, out);
   read_engines(words, out);
   read_when(words, text, out);
   if (out.is(When::of_pictures)) read_makers(words, out);
+  read_settings(words, out);
+  if (const std::string_view other = other_fault(words, text, prose, out.seen); !other.empty())
+    return Symptom{.engines = std::move(out.engines), .other = other};
   const bool placed = out.from > 0 || out.length > 0 || out.frames > 0 || out.height > 0;
   const std::size_t parts = words.size() + (text.size() > words.size() * 12 ? 4 : 0);
   out.of_embeddings = text.contains("embed");
@@ -566,11 +755,11 @@ std::optional<Symptom> symptom_of(std::string_view prose) {
     return one != When::long_texts && one != When::of_pictures && one != When::at_once &&
            one != When::constant && one != When::in_turns;
   });
-  const bool told = placed || circumstances || out.of_position || !out.engines.empty() ||
-                    out.is(When::one_row) || out.is(When::of_sides) || out.is(When::of_time) ||
-                    out.rows_of_model > 0 || out.is(When::of_answers) || out.is(When::shifted);
+  const bool told =
+      placed || circumstances || out.of_position || !out.engines.empty() || out.rows_of_model > 0;
   if (out.seen == Seen::nothing)
-    return told && is_of_a_person(prose) ? std::optional(out) : std::nullopt;
+    return told && (is_of_a_person(prose) || is_sentence(prose)) ? std::optional(out)
+                                                                 : std::nullopt;
   return told || !out.when.empty() || out.seen != Seen::worse ? std::optional(out) : std::nullopt;
 }
 
@@ -579,7 +768,7 @@ std::optional<Symptom> symptom_alone(std::string_view text) {
   if (is_of_a_person(text)) return symptom_of(text);
   // Columns, code and flags; what a model wrote may stand among the words.
   constexpr std::ptrdiff_t most_bars = 4;
-  if (text.size() > longest || text.contains(" --") || text.find_first_of("{}$") != text.npos ||
+  if (text.size() > longest || text.contains(" -") || text.find_first_of("{}$") != text.npos ||
       std::ranges::count(text, '|') > most_bars)
     return std::nullopt;
   // A log has the hour in front, settings a word or two in each line.
@@ -606,6 +795,11 @@ std::optional<Symptom> symptom_in_log(std::string_view log) {
 }
 
 std::string symptom_text(const Symptom& symptom) {
+  if (!symptom.other.empty()) {
+    std::string out = "trouble with " + std::string(symptom.other);
+    for (const std::string& engine : symptom.engines) out += ", by " + engine;
+    return out;
+  }
   const auto* const seen = std::ranges::find(of_seen, symptom.seen, &SeenRow::seen);
   std::string out(seen == std::end(of_seen) ? "a question" : seen->text);
   if (symptom.from > 0) out += " from " + grouped(symptom.from) + " tokens on";

@@ -1,5 +1,5 @@
 // What somebody saw of a model that answers badly, as people write it: "gibberish after 4k tokens
-// in ollama", "right alone, wrong in a batch". Words convict nothing: they say where to look first.
+// in ollama", "right alone, wrong in a batch". They say where to look first.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,8 @@ enum class When {
   among_ranks,   // where a text is shared out
   regressed,     // and another version was right
   pairs,         // by which channels are paired
+  of_trl,        // by the length at which TRL cuts the texts of a training
+  compiled,      // for an NPU, with fixed lengths
   moved_keys,    // rope_theta and rope_parameters, old keys and new ones
 };
 
@@ -40,14 +42,17 @@ struct Symptom {
   std::vector<When> when = {};
   std::int64_t from = 0;    // tokens: where it begins; 0: nobody says
   std::int64_t length = 0;  // tokens that the text has or is to have; 0: nobody says
+  std::int64_t set_to = 0;  // tokens that a setting among the words allows (num_ctx); 0: none is
   std::int64_t frames = 0, height = 0, width = 0;  // of a video or picture; 0: nobody says
-  // That a kind of model which is named was trained on, and rows of its learned table; 0: none is.
+  // Of the kind of model that the words name: frames it was trained on, rows of its table, pixels
+  // of a side; 0: none is named.
   std::int64_t frames_of_model = 0, rows_of_model = 0, side_of_model = 0;
   std::string_view model = {};            // whose rows these are
   std::vector<std::string> engines = {};  // "vllm@0.6.1", "ollama"
   bool of_embeddings = false, seconds_per_grid = false;
-  bool of_table = false;     // it speaks of a table or cache that was made for so many positions
-  bool of_position = false;  // it speaks of position at all
+  bool of_table = false;        // it speaks of a table or cache that was made for so many positions
+  bool of_position = false;     // it speaks of position at all
+  std::string_view other = {};  // what it is about where that is no position: "memory", "speed"
 
   bool is(When one) const;
 };

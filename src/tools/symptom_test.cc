@@ -103,6 +103,64 @@ TEST(Symptom, WhoAsksNamesAnEngineOrALength) {
       symptom("It turns out that vllm gives a worse answer, as I see it").is(When::in_turns));
 }
 
+TEST(Symptom, AnAddressOrANumberOfAnotherThingIsNoVersion) {
+  const auto engine = [](const char* words) { return symptom(words).engines.at(0); };
+  EXPECT_EQ(engine("vllm on 192.168.0.1 gives garbage"), "vllm");
+  EXPECT_EQ(engine("ollama 127.0.0.1:11434 is garbage"), "ollama");
+  EXPECT_EQ(engine("llama.cpp b99999999999999999999 garbage"), "llama.cpp");
+  EXPECT_EQ(engine("gibberish in vllm temperature 0.6"), "vllm");
+  EXPECT_EQ(engine("vllm with Llama 3.1 8B gives gibberish"), "vllm");
+  EXPECT_EQ(engine("vllm at 4.5k tokens gives garbage"), "vllm");
+}
+
+TEST(Symptom, OfSeveralEnginesTheOneThatFailsCounts) {
+  const auto engines = [](const char* words) { return symptom(words).engines; };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(engines("garbage in transformers, right in vllm"), Names{"transformers"});
+  EXPECT_EQ(engines("it works in ollama, and is garbage in vllm"), Names{"vllm"});
+  EXPECT_EQ(engines("it does not work in vllm past 40960 tokens, garbage; I compare with sglang"),
+            (Names{"vllm", "sglang"}));
+}
+
+TEST(Symptom, AWordThatOthersUseIsAProgramBehindWithOrIn) {
+  EXPECT_TRUE(symptom("Since Jan my model gives garbage in long texts").engines.empty());
+  EXPECT_EQ(symptom("gibberish in Jan after some messages").engines.at(0), "jan");
+}
+
+TEST(Symptom, GroupedDigitsAreOneNumber) {
+  EXPECT_EQ(symptom("garbage after 1,000,000 tokens").from, 1'000'000);
+  EXPECT_EQ(symptom("garbage with batch 8, 512 tokens").length, 512);
+}
+
+TEST(Symptom, ABareNumberIsNoLengthBehindOtherThings) {
+  for (const char* words :
+       {"gibberish after build 3015 of llama.cpp", "gibberish since the 2024 update of ollama",
+        "gibberish after upgrading from 3090 to 4090 in ollama", "garbage after pull request 8192",
+        "garbage over port 8192", "garbage after step 4000"})
+    EXPECT_EQ(symptom(words).from, 0) << words;
+}
+
+TEST(Symptom, MemoryAndSpeedAreNoFaultOfPositions) {
+  EXPECT_EQ(symptom("qwen3-8b OOM crash beyond 32k tokens").other, "memory");
+  EXPECT_EQ(symptom("llama-2-7b: speed drops after 4096 tokens").other, "speed");
+  EXPECT_EQ(symptom("training of llama-2-7b diverges after step 4000").other, "training");
+  EXPECT_FALSE(symptom("I cannot download a model in ollama, disk full").other.empty());
+  EXPECT_EQ(symptom("it is slow, and it is wrong after 32768 tokens").other, "");
+  EXPECT_EQ(symptom("outputs of sglang and vllm diverge past 32768 tokens").from, 32768);
+  EXPECT_EQ(symptom("out of memory, and gibberish text after 4k tokens").from, 4096);
+}
+
+TEST(Symptom, ASettingAmongTheWordsIsTheLengthThatIsAllowed) {
+  EXPECT_EQ(symptom("I set num_ctx=32768 in ollama, but it forgets the text").set_to, 32768);
+  EXPECT_EQ(symptom("num_ctx 8192 in ollama, it forgets").set_to, 8192);
+}
+
+TEST(Symptom, CommentsOfASettingsFileAreNotTold) {
+  EXPECT_FALSE(
+      is_of_a_person("# my server, I use this to run it with a long context, as it is\n"
+                     "vllm serve M --max-model-len 200000"));
+}
+
 TEST(Symptom, SentencesStandAmongTheLinesOfALog) {
   const auto found = symptom_in_log(
       "llama_context: n_ctx = 4096\nthe answer turns into gibberish after 2000 tokens or so\n");
@@ -128,6 +186,51 @@ TEST(SymptomJudged, AFindingThatBeginsThereComesFirstAndIsSaidToExplain) {
   const Diagnosis found = told("llama-2-7b", "gibberish after 4k tokens in transformers");
   EXPECT_EQ(found.findings.front().finding.code, "beyond_context");
   EXPECT_TRUE(found.verdict.ends_with("It begins where you saw it.")) << found.verdict;
+}
+
+TEST(SymptomJudged, NumbersOfAMessageAreNoPlacesWhereItBegins) {
+  for (const char* words : {"Phi-3.5-mini-instruct in vllm 0.9.1 is garbage beyond 20k tokens",
+                            "llama-3.1-8b gpt-fast garbage after 10k tokens"}) {
+    const auto found = diagnose({text_exhibit("command", words)});
+    ASSERT_TRUE(found);
+    EXPECT_FALSE(found->verdict.contains("where you saw it")) << found->verdict;
+  }
+}
+
+TEST(SymptomJudged, ADefaultContextIsNotNamedOfWhatIsSetOrIsNoText) {
+  for (const char* words : {"I set num_ctx=32768 in ollama, but it forgets the text",
+                            "ollama ignores my GPU", "I do not see the model in ollama list"}) {
+    const auto found = diagnose({text_exhibit("command", words)});
+    ASSERT_TRUE(found);
+    EXPECT_FALSE(finds(*found, "context_defaulted")) << words;
+  }
+}
+
+TEST(SymptomJudged, WhatIsPackedExplainsIdsThatBeginAnew) {
+  const auto found = diagnose({text_exhibit("command", "packing: garbage beyond 100 tokens"),
+                               text_exhibit("ids", "position_ids: [0, 1, 2, 3, 4, 0, 1, 2]")});
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(finds(*found, "seen_packed"));
+}
+
+TEST(SymptomJudged, WordsBesideACommandInOneTextAreRead) {
+  const auto found = diagnose({text_exhibit(
+      "report",
+      "I start my server with\nvllm serve Qwen/Qwen3-8B --max-model-len 32768\nand the output of "
+      "my long prompts is garbage. It doesn't happen with short ones.")});
+  ASSERT_TRUE(found);
+  EXPECT_FALSE(finds(*found, "flag_refused"));
+  EXPECT_TRUE(std::ranges::any_of(
+      found->evidence, [](const Exhibit& one) { return one.kind == ExhibitKind::symptom; }));
+}
+
+TEST(SymptomJudged, AModelfilesSystemPromptComplainsOfNothing) {
+  const auto found = diagnose({text_exhibit(
+      "Modelfile",
+      "FROM llama3.1\nPARAMETER num_ctx 8192\nSYSTEM You are my assistant for the long documents "
+      "that I give to you, and you never repeat yourself.\n")});
+  ASSERT_TRUE(found);
+  EXPECT_FALSE(found->verdict.contains("As you saw it")) << found->verdict;
 }
 
 TEST(SymptomJudged, TheLengthThatItIsJudgedForExplainsNothing) {

@@ -25,8 +25,59 @@ struct Report {
 };
 
 const Report reports[] = {
+    {"taresh18/orpheus-streaming#7", "",
+     "doctor \"vllm serve canopylabs/orpheus-3b-0.1-ft --max-model-len 16384\" "
+     "@doctor/orpheus-left.log \"vllm 0.15.1 claims max_model_len is 0, I have set "
+     "max_tokens=16384 "
+     "and max_model_len=16384\"",
+     1, "(max_tokens) takes all 16,384 tokens, so that 0 are left"},
+    {"modelscope/ms-swift#9287", "",
+     "doctor @doctor/swift-grid.log \"Qwen3.5-9B GRPO training with ms-swift 4.1.3, transformers "
+     "5.3.0, image inputs, crashes after some steps\"",
+     1, "a model that is sampled (GRPO) may have written <|image_pad|> itself"},
+    {"ml-explore/mlx-lm#1776", "", "doctor @doctor/mlx-empty-mask.log", 1,
+     "a mask over no keys stands beside a cache of 3,118"},
+    {"ml-explore/mlx-lm#1914", "",
+     "doctor gemma-3-12b-it \"mlx_lm.server --model mlx-community/gemma-3-12b-it-4bit "
+     "--draft-model "
+     "mlx-community/gemma-3-1b-it-4bit\" \"RotatingKVCache grows past max_size with speculative "
+     "decoding, wrong answers\"",
+     0, "a step of several tokens (a draft, a chunk) must drop as many"},
+    {"hiyouga/LlamaFactory#7723", "",
+     "doctor @doctor/factory-maxlen.yaml @doctor/factory-maxlen.log \"LLaMA-Factory with vllm: I "
+     "set "
+     "cutoff_len and it has no effect, how do I change the 4096?\"",
+     1, "cure: vllm_maxlen in the YAML of LLaMA-Factory"},
+    {"xorbitsai/inference#3785", "",
+     "doctor deepseek-r1-distill-qwen-7b @doctor/xinference-limit.log \"ragflow with xinference, "
+     "Max "
+     "Tokens set to 128000 in ragflow, to what does max_model_len apply and how do I change it?\"",
+     1, "cure: max_model_len where the model is launched (xinference launch"},
+    {"intel/ipex-llm#12736", "",
+     "doctor qwen2.5-7b-instruct \"ipex-llm on NPU with qwen2.5-7B: vpux-compiler error when "
+     "--max-context-len >= 10000, what limits the prompt?\"",
+     0, "a model that is compiled for an NPU has fixed lengths"},
+    {"microsoft/foundry-dev-tools#156", "",
+     "doctor deepseek-r1-distill-qwen-1.5b \"with the NPU optimized DeepSeek R1 in AI Toolkit the "
+     "context length cannot go higher than 3840, if I set max tokens to 4096 it throws an "
+     "exception\"",
+     0, "a model that is compiled for an NPU has fixed lengths"},
+    {"unslothai/unsloth#2904", "",
+     "doctor llama-3.1-8b \"trl 0.19.1 SFTTrainer max_seq_length is ignored, the tokens are "
+     "clipped "
+     "at 1024\"",
+     0, "TRL cuts texts at max_length of SFTConfig, 1,024 where nobody sets it"},
+    {"ollama/ollama#8614", "",
+     "doctor deepseek-r1 @doctor/ollama-k-shift.log \"ollama 0.5.7 crashes on long answers with "
+     "deepseek-r1:671b, num_ctx 4096\"",
+     1, "(Ollama: num_ctx, and num_predict below the rest"},
+    {"QwenLM/Qwen3#1361", "",
+     "doctor qwen3-235b-a22b \"vllm serve Qwen/Qwen3-235B-A22B-FP8 --max-model-len 131072 "
+     "--tensor-parallel-size 4\" \"vllm 0.8.5.post1 says max_model_len is greater than "
+     "max_position=40960, I want 128K context\"",
+     1, "--rope-scaling '{\"rope_type\":\"yarn\",\"factor\":4.0"},
     {"NVIDIA/TensorRT-LLM#3806", "", "doctor qwen2.5-vl-7b @doctor/trtllm-default.log", 1,
-     "TensorRT-LLM before 0.18 has no scaling named default"},
+     "TensorRT-LLM 0.17 and older have no scaling named default"},
     {"ikawrakow/ik_llama.cpp#686", "",
      "doctor deepseek-v3 @doctor/mla-shift.sh @doctor/mla-shift.log", 1,
      "keys of a latent attention (MLA) cannot be moved"},
