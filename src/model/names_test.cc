@@ -83,6 +83,12 @@ TEST(Names, SignsAndOtherScriptsPartANameFromTheSentence) {
   EXPECT_EQ(found("unlike Llama-3.1-8B, Qwen3-8B breaks past 8k tokens"), "Qwen3-8B");
 }
 
+TEST(Names, TheBaseOfQwen25IsNotItsModelForChats) {
+  EXPECT_EQ(known("Qwen/Qwen2.5-14B"), "qwen2.5-14b");
+  EXPECT_EQ(known("Qwen/Qwen2.5-14B-Instruct-AWQ"), "nothing");
+  EXPECT_EQ(known("Qwen/Qwen2.5-7B-Instruct-AWQ"), "qwen2.5-7b-instruct");
+}
+
 TEST(Names, ADraftIsNotTheModel) {
   EXPECT_EQ(named("llama-server -md Qwen3-0.6B-Q8_0.gguf -m Qwen3-32B-Q8_0.gguf"), "qwen3-32b");
   EXPECT_EQ(named("sglang --speculative-draft-model-path lmsys/Qwen3-0.6B"), "nothing");

@@ -10,6 +10,7 @@
 
 #include "src/core/edit_distance.h"
 #include "src/core/try.h"
+#include "src/core/words.h"
 #include "src/tools/dotted.h"
 #include "src/tools/programs.h"
 
@@ -260,6 +261,14 @@ std::string flag_name(std::string_view word) {
   return name;
 }
 
+// Names that the length has in one engine or another.
+bool is_length_elsewhere(std::string_view name) {
+  return contains_word(
+      "--max-seq-len --max-context-len --ctx-size --context-size --context-length --max-model-len "
+      "--num-ctx --n-ctx",
+      name);
+}
+
 // Flags alone, as posenc translate writes them, or behind a program that nobody knows: the engine
 // that knows most of them. One flag of an unknown program tells nothing: many have --rope-scaling.
 std::string_view engine_of_flags(std::span<const std::string> words) {
@@ -321,6 +330,7 @@ class Flags {
     if (!word.starts_with('-')) return {};
     if (word.starts_with(dotted_override) && owner_ == "vllm") return dotted(word);
     const KnownFlag* flag = known(owner_, flag_name(word));
+    if (!flag && is_length_elsewhere(flag_name(word))) line_.foreign_lengths.emplace_back(word);
     if (!flag) return check_spelling(owner_, word);
     if (flag->is_switch) {
       put(flag->name, "true");

@@ -22,6 +22,7 @@ struct CommandLine {
   std::string program;  // that the line starts: "llama-server", "lms"; "" where flags alone tell
   std::string version = {};  // of the engine, where the tag of an image says it: "0.11.0"
   std::vector<CommandFlag> flags = {};
+  std::vector<std::string> foreign_lengths = {};  // flags by which others are told the length
 
   // The last one of a name, which is the one that counts; null if there is none.
   const CommandFlag* find(std::string_view name) const;

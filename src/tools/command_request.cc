@@ -22,6 +22,7 @@ class Request {
       : file_(file), told_(told), line_(line), asked_(asked), findings_(findings) {}
 
   Expected<std::int64_t> tokens() {
+    for (const std::string& word : line_.foreign_lengths) length_of_another(word);
     POSENC_CHECK(share_among_slots());
     POSENC_TRY(reached, made_for());
     POSENC_CHECK(draft());
@@ -55,6 +56,17 @@ class Request {
                          .found = std::move(found),
                          .message = std::move(message),
                          .cure = std::move(cure)});
+  }
+
+  // A flag by which another engine is told the length.
+  void length_of_another(const std::string& word) {
+    const std::string_view own = line_.engine == "vllm"        ? "--max-model-len"
+                                 : line_.engine == "sglang"    ? "--context-length"
+                                 : line_.engine == "llama.cpp" ? "-c"
+                                                               : "";
+    if (own.empty()) return;
+    say("flag_refused", Severity::error, "", word,
+        word + " is no flag of " + line_.engine + " for the length", std::string(own) + " TOKENS");
   }
 
   // A length that the file does not promise, and no angle that training has not shown.

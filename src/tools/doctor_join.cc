@@ -236,7 +236,8 @@ class Joined {
     for (Diagnosed& one : out_.findings) {
       Finding& finding = one.finding;
       const auto most = number_after(finding.expected, "");
-      if (finding.code != "request_too_long" || finding.expected != finding.found || !most)
+      if (finding.code != "request_too_long" || finding.expected != finding.found || !most ||
+          finding.message.contains("max_length counts"))
         continue;
       finding.message =
           "the prompt fills the context and leaves no token to the answer, of which "

@@ -366,8 +366,9 @@ class Judge {
             std::string(symptom_.model) +
             ", special tokens counted, cannot be scaled to more: what is longer is cut off without "
             "a word, or refused",
-        "texts in pieces that fit (a prompt and its answer share Whisper's), or a model that is "
-        "made for longer ones");
+        "texts in pieces that fit (Whisper: a prompt and its answer share them, and its encoder "
+        "takes 30 "
+        "seconds of sound), or a model that is made for longer ones");
   }
 
   // Qwen2.5-VL and its kin place frames by seconds.
@@ -561,16 +562,23 @@ class Judge {
   }
 
   void of_circumstances() {
-    // Somebody who asks about a batch has seen nothing of it go wrong.
-    if (symptom_.seen == Seen::nothing && !symptom_.of_position && !symptom_.is(When::compiled) &&
-        !symptom_.is(When::of_trl))
-      return;
+    // Somebody who asks about a batch or a conversion has seen nothing of it go wrong.
+    constexpr std::array<When, 6> not_asked = {When::in_batch, When::in_turns,  When::converted,
+                                               When::constant, When::regressed, When::at_once};
+    const bool complains = symptom_.seen != Seen::nothing || symptom_.of_position;
+    const auto counts = [&](When when) {
+      return symptom_.is(when) &&
+             (complains || std::ranges::find(not_asked, when) == not_asked.end());
+    };
     const bool of_llama_cpp =
         engines_.empty() || runs("llama.cpp") || runs("mlx-lm") || runs("ollama");
-    for (const Circumstance& row : circumstances)
-      if (symptom_.is(row.when) && (row.when != When::window_cache || of_llama_cpp))
-        return say(row.code, Severity::note, std::string(row.message),
-                   cure_of_engine(row.code, row.cure));
+    for (const Circumstance& row : circumstances) {
+      if (!counts(row.when) || (row.when == When::window_cache && !of_llama_cpp)) continue;
+      // Just where the first chunk of a prompt ends.
+      const bool there = row.when == When::chunked && at_edge();
+      return say(row.code, there ? Severity::warning : Severity::note, std::string(row.message),
+                 cure_of_engine(row.code, row.cure));
+    }
   }
 
   const Symptom& symptom_;

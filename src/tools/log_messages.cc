@@ -534,7 +534,40 @@ constexpr Message messages[] = {
      "further",
      "maximum context length is "},
     {"is longer than the maximum model length of", "length |ength of ", "request_too_long", warning,
-     "a request was longer than what vLLM was started for", longer, "maximum model length of "},
+     "a request was longer than what vLLM was started for",
+     "--max-model-len LENGTH where vLLM is started (max_model_len, vllm_maxlen of what starts it), "
+     "as "
+     "far as the model reaches; or a shorter request",
+     "maximum model length of "},
+    {"is too large: ", "is too large: ", "request_too_long", warning,
+     "the answer that the client asks for and its prompt are longer together than what the server "
+     "takes",
+     "a smaller max_tokens of the request (max_completion_tokens, the client's longest answer): "
+     "the "
+     "context less the prompt; or a server that is started for more",
+     "maximum context length is "},
+    {"However, your messages resulted in ", "your messages resulted in ", "request_too_long",
+     warning,
+     "the messages are longer than the model that answers takes: of a provider it may be another "
+     "one "
+     "than was chosen (one for titles, summaries or a fallback), if the number is not that of "
+     "yours",
+     "fewer messages; look at which model the request names; a server of your own can be started "
+     "for "
+     "more tokens, one of a provider cannot",
+     "maximum context length is "},
+    {"exceed the configured limit of ", "", "request_too_long", warning,
+     "prompt and answer share the provider's window, so that the prompt alone is limited to less: "
+     "272,000 of 400,000 in GPT-5's",
+     "a prompt below the limit (the client's own setting of its longest input as well)",
+     "configured limit of "},
+    {"Input length of input_ids is ", "input_ids is ", "request_too_long", warning,
+     "transformers' max_length counts prompt and answer together, and the prompt has used it up: "
+     "nothing is left to be generated",
+     "max_new_tokens in its place (generation_max_length of a trainer, above its cutoff_len)",
+     "`max_length` is set to |max_length is set to "},
+    {"find_slot: non-consecutive token position ", "", "positions_not_consecutive", warning,
+     not_consecutive, ""},
     {"forcing full prompt re-processing due to lack of cache data", "n_past = ", "prompt_again",
      warning,
      "the whole prompt is computed anew: layers with a window keep the last tokens alone, and a "
@@ -789,6 +822,7 @@ constexpr Message messages[] = {
      "more GPUs (--tp)"},
     {"argument: 'mm_token_type_ids'", "", "mrope_index", warning, tokens_of_pictures, hand_them_on},
     {"argument 'mm_token_type_ids'", "", "mrope_index", warning, tokens_of_pictures, hand_them_on},
+    {"missing mm_token_type_ids", "", "mrope_index", warning, tokens_of_pictures, hand_them_on},
     {"KeyError: 'mm_token_type_ids'", "", "mrope_index", warning, tokens_of_pictures, hand_them_on},
     {"without `mm_token_type_ids`", "", "mrope_index", warning, tokens_of_pictures, hand_them_on},
     {"Maximum decoding length", "", "request_too_long", warning,

@@ -35,7 +35,8 @@ constexpr SeenRow of_seen[] = {
      "repeat* repeti* looping loops loop endless* infinit* ping-pong* pingpong*",
      "重复|复读|回到第一帧"},
     {Seen::forgets, "forgets, or is cut off", "forget* forgot* remember* amnesia truncat* blind",
-     "not taking|no longer taking|cut off|cuts off|context is full|context full|context "
+     "not taking|no longer taking|no system prompt|no internal system prompt|cut off|cuts "
+     "off|context is full|context full|context "
      "overflow|忘记|遗忘|忘了|截断"},
     {Seen::worse, "worse",
      "worse broken broke degrad* drop drops dropped lower poor poorly declin* bad badly wrong "
@@ -67,7 +68,9 @@ constexpr WhenRow of_when[] = {
     {When::shifted, "after a context shift", "k-shift",
      "context shift|context-shift|kv shift|cache shift|slot shift|shifts the slot"},
     {When::converted, "after a conversion", "convert* conversion", "转换"},
-    {When::of_answers, "by the tokens kept for the answer", "max_new_tokens max_tokens n_predict",
+    {When::of_answers, "by the tokens kept for the answer",
+     "max_new_tokens max_tokens n_predict num_predict max_output_tokens max_completion_tokens "
+     "maxtokens",
      "max new tokens|generated tokens|response length"},
     {When::of_pictures, "with pictures",
      "image images picture pictures photo vision video videos frame frames resolution resolutions "
@@ -84,7 +87,7 @@ constexpr WhenRow of_when[] = {
     {When::of_time, "when things happen in videos",
      "fps second_per_grid_ts tokens_per_second timestamp*", "time stamp|temporal position|时间"},
     {When::packed, "with packed texts",
-     "packing pack packed multipack* padding-free padding_free cu_seqlens sample_packing "
+     "packing packed multipack* padding-free padding_free cu_seqlens sample_packing "
      "neat_packing",
      "打包"},
     {When::unscaled, "without the scaling", "",
@@ -555,7 +558,10 @@ void read_when(Text words, std::string_view text, Symptom& out) {
                           followed_by(words, "any every", "prompt input question", 1) ||
                           text.contains("the first token") || text.contains("the first word");
   if (short_right && !out.is(When::long_texts)) out.when.push_back(When::long_texts);
-  if (even_short && !short_right && out.from == 0 && !out.is(When::at_once))
+  // A refusal of a short text is none of its angles.
+  const bool refused =
+      text.contains("exceed") || text.contains("refuse") || text.contains("reject");
+  if (even_short && !refused && !short_right && out.from == 0 && !out.is(When::at_once))
     out.when.push_back(When::at_once);
   // "v0.6.2 works correctly", "worked in 0.11.1"
   constexpr std::string_view works = "works worked correct fine right";

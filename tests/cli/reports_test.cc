@@ -25,6 +25,31 @@ struct Report {
 };
 
 const Report reports[] = {
+    {"cline/cline#9651", "",
+     "doctor \"Cline requests the full context window of MiniMax M2.5 on OpenRouter as "
+     "max_output_tokens, so even 'hi' exceeds the maximum context by a small margin\"",
+     0, "tokens kept for the answer (max_new_tokens) are taken off the context"},
+    {"danny-avila/LibreChat#9917", "",
+     "doctor @doctor/other-model-answers.log \"LibreChat with gpt-5-mini, which has a 400,000 "
+     "context "
+     "window\"",
+     1, "of a provider it may be another one than was chosen"},
+    {"hiyouga/LlamaFactory#6599", "",
+     "doctor @doctor/max-length-filled.yaml @doctor/max-length-filled.log", 1,
+     "transformers' max_length counts prompt and answer together"},
+    {"BerriAI/litellm#18927", "",
+     "doctor @doctor/configured-limit.log \"litellm with gpt-5.1 which has a documented context "
+     "window "
+     "of 400k\"",
+     1, "prompt and answer share the provider's window"},
+    {"JamePeng/llama-cpp-python#75", "", "doctor @doctor/find-slot.log", 1,
+     "the caller counts n_past otherwise than the cache"},
+    {"BytedTsinghua-SIA/MemAgent#5", "",
+     "doctor \"vllm serve Qwen/Qwen2.5-14B --tensor_parallel_size 4 --max_seq_len 400000\"", 1,
+     "write --max-model-len TOKENS"},
+    {"stepfun-ai/Step-Audio-R1#3", "", "doctor @doctor/answer-too-large.log", 1, "16,384 → 32,000"},
+    {"xming521/WeClone#77", "", "doctor @doctor/prompt-length.log", 1,
+     "--max-model-len LENGTH where vLLM is started"},
     {"taresh18/orpheus-streaming#7", "",
      "doctor \"vllm serve canopylabs/orpheus-3b-0.1-ft --max-model-len 16384\" "
      "@doctor/orpheus-left.log \"vllm 0.15.1 claims max_model_len is 0, I have set "
@@ -799,7 +824,7 @@ const Report reports[] = {
     {"Blaizzy/mlx-vlm#1755", "",
      "doctor qwen2.5-vl-3b-instruct 'any prompt longer than prefill_step_size (default 2048) "
      "degenerates in my tests, with endless repetition beyond 2048 tokens'",
-     1, "seen_at_edge"},
+     1, "seen_by_chunks"},
     {"keras-team/keras-hub#2729", "",
      "doctor 'rope_theta extraction is inconsistent under transformers 5. It moved rope_theta into "
      "a nested rope_parameters dict, and my converter fails.'",
