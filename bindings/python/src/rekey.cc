@@ -65,7 +65,7 @@ struct Going {
 };
 
 // A block table, row by row, and the tokens of each sequence.
-struct Table {
+struct BlockTable {
   std::vector<std::int32_t> pages;
   std::vector<std::int64_t> tokens;
   std::int64_t longest() const { return tokens.empty() ? 0 : *std::ranges::max_element(tokens); }
@@ -76,7 +76,7 @@ void rekey_pages_in_place(nb::handle keys, const std::vector<std::int32_t>& page
                           nb::handle from_ids, const CompiledPlan* to, nb::handle to_ids,
                           std::string_view side, std::string_view layout, int threads) {
   constexpr const char* where = "rekey_";
-  const Table table{pages, tokens};
+  const BlockTable table{pages, tokens};
   const Array pool = array_of(keys, where, "keys", Access::write);
   const Tensor in = in_layout(pool.tensor, layout, where);
   const Positions stood = positions_of(from_ids, table.longest(), where),
@@ -110,7 +110,7 @@ Codes codes_of(nb::handle object, std::string_view layout, const char* where) {
   return made;
 }
 
-void move_coded(const CodedKeys& keys, const std::optional<Table>& table, const Going& going,
+void move_coded(const CodedKeys& keys, const std::optional<BlockTable>& table, const Going& going,
                 std::string_view side, int threads, const char* where) {
   const std::int64_t count = table ? table->longest() : keys.shape[2];
   const Positions stood = positions_of(going.from_ids, count, where),
@@ -147,8 +147,8 @@ void rekey_coded_in_place(nb::handle codes, nb::handle scales, std::string_view 
     keys.scales = numbers.tensor.rank == 4 ? in_layout(numbers.tensor, layout, where)
                                            : numbers.tensor.with_rank(4);
   }
-  std::optional<Table> table;
-  if (pages && tokens) table = Table{*pages, *tokens};
+  std::optional<BlockTable> table;
+  if (pages && tokens) table = BlockTable{*pages, *tokens};
   move_coded(keys, table, {from, from_ids, to, to_ids}, side, threads, where);
 }
 
