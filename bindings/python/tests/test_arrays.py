@@ -219,7 +219,7 @@ def test_a_table_of_a_grid_is_resampled(np, rng):
     back = posenc.resample_grid_gradient(weight, (2, 3), (2, 5), align_corners=True, kept_rows=1)
     assert back.shape == table.shape
     np.testing.assert_allclose((out * weight).sum(), (table * back).sum())
-    with pytest.raises(posenc.Error, match="bilinear or bicubic"):
+    with pytest.raises(posenc.Error, match="bilinear, bicubic or repeated"):
         posenc.resample_grid(table, (2, 3), (2, 5), interpolation="nearest")
 
 
