@@ -114,8 +114,8 @@ void fill(const ConvolutionJob& job, std::int64_t b, std::int64_t first, std::in
 // --- weights and sums ----------------------------------------------------------------------------
 
 // As the loops read them. Of channels alone: [tap][step]. Of groups, one behind the other:
-// [tap][from][to], both padded. `flipped`, for what goes back: taps reversed, and the parts of `from`
-// and `to` exchanged.
+// [tap][from][to], both padded. `flipped`, for what goes back: taps reversed, and the parts of
+// `from` and `to` exchanged.
 template <class C>
 std::vector<C> packed_weights(const ConvolutionJob& job, bool flipped) {
   const std::int64_t step = padded(job.in), taps = job.taps();
@@ -143,8 +143,9 @@ std::vector<C> packed_weights(const ConvolutionJob& job, bool flipped) {
   return all;
 }
 
-// Σ W x of rows [y, y + rows) of the frame, from channel `first` on, on top of what `sum` [row][column][sum_step] holds,
-// of `count` channels alone, whole vectors; weights are those channels' [tap][weight_step].
+// Σ W x of rows [y, y + rows) of the frame, from channel `first` on, on top of what `sum`
+// [row][column][sum_step] holds, of `count` channels alone, whole vectors; weights are those
+// channels' [tap][weight_step].
 template <class C>
 void add_alone(Framed<C>& in, const C* weights, std::int64_t weight_step, std::int64_t y,
                std::int64_t rows, std::int64_t first, std::int64_t count, C* sum,

@@ -1,5 +1,5 @@
-// Positions by convolution, one thread: 3 x 3 taps on 64 x 64 patches, each channel by itself, beside
-// a copy of the same tokens; and wav2vec 2.0's 128 taps in 16 groups, in products a second.
+// Positions by convolution, one thread: 3 x 3 taps on 64 x 64 patches, each channel by itself,
+// beside a copy of the same tokens; and wav2vec 2.0's 128 taps in 16 groups, in products a second.
 #include "posenc/convolution.h"
 
 #include <benchmark/benchmark.h>
