@@ -87,15 +87,16 @@ void convolve_alone(const ConvolutionJob& job, const std::vector<C>& weights,
                                                       std::min(job.tall, job.rows), job.rows);
   const std::int64_t blocks = (job.rows + block - 1) / block;
   share_out(job.batch * blocks, job.threads, [&](std::int64_t begin, std::int64_t end) {
-    Framed<C> in(job, block, step, false);
-    std::vector<C> sums(static_cast<std::size_t>(block * job.columns * step));
+    Scratch scratch;
+    Framed<C> in(job, block, step, false, scratch);
+    C* const sums = scratch.take<C>(block * job.columns * step);
     for (std::int64_t piece = begin; piece < end; ++piece) {
       const std::int64_t b = piece / blocks, y = piece % blocks * block,
                          rows = std::min(block, job.rows - y);
       const auto each_token = [&](const auto& act) {
         for (std::int64_t i = 0; i < rows; ++i)
           for (std::int64_t x = 0; x < job.columns; ++x)
-            act(sums.data() + (i * job.columns + x) * step, in.patch(i, x));
+            act(sums + (i * job.columns + x) * step, in.patch(i, x));
       };
       const auto add_own = [&](C* sum, const C* own) {
         for (std::int64_t c = 0; c < job.width; ++c) sum[c] += own[c];
@@ -103,12 +104,12 @@ void convolve_alone(const ConvolutionJob& job, const std::vector<C>& weights,
       fill(job, b, 0, job.width, y, in, piece > begin && y > 0 ? job.tall - 1 : 0);
       each_token([&](C* sum, const C*) { std::ranges::copy(bias, sum); });
       if (job.adds && job.after == AfterConvolution::none) each_token(add_own);
-      add_alone(in, weights.data(), job.step(), 0, rows, 0, job.step(), sums.data(), step);
+      add_alone(in, weights.data(), job.step(), 0, rows, 0, job.step(), sums, step);
       if (job.after != AfterConvolution::none) {
         each_token([&](C* sum, const C*) { apply_after(job.after, sum, job.width); });
         if (job.adds) each_token(add_own);
       }
-      store_rows(sums.data(), step, rows * job.columns, C{1}, out,
+      store_rows(sums, step, rows * job.columns, C{1}, out,
                  out.offset(b, 0, job.kept + y * job.columns));
     }
   });

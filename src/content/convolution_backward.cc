@@ -78,7 +78,9 @@ struct Back {
   // Of channels alone, from the slopes of a sequence to its tokens' gradient.
   void alone(std::int64_t b, const std::vector<C>& slope, std::vector<C>& to_x) {
     const std::int64_t step = job.step(), patches = job.patches();
-    Framed<C> back(job, job.rows, job.width, true), in(job, job.rows, job.width, false);
+    Scratch scratch;
+    Framed<C> back(job, job.rows, job.width, true, scratch),
+        in(job, job.rows, job.width, false, scratch);
     for (std::int64_t t = 0; t < patches; ++t)
       std::copy_n(slope.data() + t * step, step, back.patch(t / job.columns, t % job.columns));
     if (wants_weight) fill(job, b, 0, job.width, 0, in);
@@ -102,9 +104,10 @@ struct Back {
 
   void of_group(std::int64_t b, std::int64_t group, const std::vector<C>& slope,
                 std::vector<C>& to_x) {
+    Scratch scratch;
     const std::int64_t step = job.step(), own = padded(job.in), first = group * job.in;
     if (wants_x) {
-      Framed<C> back(job, job.rows, job.in, true);
+      Framed<C> back(job, job.rows, job.in, true, scratch);
       for (std::int64_t t = 0; t < job.patches(); ++t)
         std::copy_n(slope.data() + t * step + first, job.in,
                     back.patch(t / job.columns, t % job.columns));
@@ -112,7 +115,7 @@ struct Back {
                      to_x.data() + first, step);
     }
     if (!wants_weight) return;
-    Framed<C> in(job, job.rows, job.in, false);
+    Framed<C> in(job, job.rows, job.in, false, scratch);
     fill(job, b, first, job.in, 0, in);
     // [across][from][to], of one row of taps: token by token, what a tap read times the slope.
     std::vector<C> sums(static_cast<std::size_t>(job.wide * own * job.in));

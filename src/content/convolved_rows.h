@@ -14,6 +14,7 @@
 #include "posenc/convolution.h"
 #include "src/kernels/gemm.h"
 #include "src/kernels/rows.h"
+#include "src/kernels/scratch.h"
 #include "src/kernels/taps.h"
 #include "src/kernels/threads.h"
 
@@ -67,9 +68,10 @@ C normalise(C* row, std::int64_t width);
 template <class C>
 struct Framed {
   std::int64_t rows, columns, tall, wide, up, left, step;
-  std::vector<C> numbers;
+  C* numbers;
 
-  Framed(const ConvolutionJob& job, std::int64_t of_grid, std::int64_t channels, bool flipped)
+  Framed(const ConvolutionJob& job, std::int64_t of_grid, std::int64_t channels, bool flipped,
+         Scratch& scratch)
       : rows(of_grid),
         columns(job.columns),
         tall(job.tall),
@@ -77,10 +79,10 @@ struct Framed {
         up(flipped ? job.tall - 1 - job.up() : job.up()),
         left(flipped ? job.wide - 1 - job.left() : job.left()),
         step(padded(channels)),
-        numbers(static_cast<std::size_t>((of_grid + job.tall - 1) * across() * step)) {}
+        numbers(scratch.take_zeros<C>((of_grid + job.tall - 1) * across() * step)) {}
   std::int64_t across() const { return columns + wide - 1; }
   // A place of the frame, whose own patches begin at (up, left).
-  C* at(std::int64_t y, std::int64_t x) { return numbers.data() + (y * across() + x) * step; }
+  C* at(std::int64_t y, std::int64_t x) { return numbers + (y * across() + x) * step; }
   C* patch(std::int64_t y, std::int64_t x) { return at(y + up, x + left); }
 };
 
@@ -208,7 +210,8 @@ std::vector<C> sums_of(const ConvolutionJob& job, std::int64_t b, const std::vec
   std::vector<C> sums(static_cast<std::size_t>(job.patches() * step));
   const auto row = [&](std::int64_t t) { return sums.data() + t * step; };
   if (job.alone()) {
-    Framed<C> in(job, job.rows, job.width, false);
+    Scratch scratch;
+    Framed<C> in(job, job.rows, job.width, false, scratch);
     fill(job, b, 0, job.width, 0, in);
     for (std::int64_t t = 0; t < job.patches(); ++t) std::ranges::copy(bias, row(t));
     share_out(job.rows, job.threads, [&](std::int64_t first, std::int64_t last) {
@@ -219,7 +222,8 @@ std::vector<C> sums_of(const ConvolutionJob& job, std::int64_t b, const std::vec
   }
   const std::int64_t size = std::ssize(weights) / job.groups;
   share_out(job.groups, job.threads, [&](std::int64_t first, std::int64_t last) {
-    Framed<C> in(job, job.rows, job.in, false);
+    Scratch scratch;
+    Framed<C> in(job, job.rows, job.in, false, scratch);
     for (std::int64_t group = first; group < last; ++group) {
       fill(job, b, group * job.in, job.in, 0, in);
       multiply_group(in, weights.data() + group * size, job.in, sums.data() + group * job.in, step);
