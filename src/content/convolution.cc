@@ -103,7 +103,6 @@ void convolve_alone(const ConvolutionJob& job, const std::vector<C>& weights,
       };
       fill(job, b, 0, job.width, y, in, piece > begin && y > 0 ? job.tall - 1 : 0);
       each_token([&](C* sum, const C*) { std::ranges::copy(bias, sum); });
-      if (job.adds && job.after == AfterConvolution::none) each_token(add_own);
       add_alone(in, weights.data(), job.step(), 0, rows, 0, job.step(), sums, step);
       if (job.after != AfterConvolution::none) {
         each_token([&](C* sum, const C*) { apply_after(job.after, sum, job.width); });
@@ -119,9 +118,16 @@ template <class C>
 void convolve(const ConvolutionJob& job, const Tensor& out) {
   for (std::int64_t b = 0; b < job.batch; ++b) copy_kept<C>(job, b, job.x, out);
   if (job.batch == 0 || job.patches() == 0) return;
-  const std::vector<C> weights = packed_weights<C>(job, false), bias = bias_row<C>(job);
+  std::vector<C> weights = packed_weights<C>(job, false);
+  const std::vector<C> bias = bias_row<C>(job);
   // Where x is overwritten, rows that a later block reads must still be x's.
-  if (job.alone() && job.x.data != out.data) return convolve_alone(job, weights, bias, out);
+  if (job.alone() && job.x.data != out.data) {
+    // x is what a weight of 1 more at the token itself adds.
+    if (job.adds && job.after == AfterConvolution::none)
+      for (std::int64_t c = 0; c < job.width; ++c)
+        weights[static_cast<std::size_t>((job.up() * job.wide + job.left()) * job.step() + c)] += 1;
+    return convolve_alone(job, weights, bias, out);
+  }
   for (std::int64_t b = 0; b < job.batch; ++b) {
     std::vector<C> sums = sums_of(job, b, weights, bias);
     share_out(job.patches(), job.threads, [&](std::int64_t first, std::int64_t last) {
