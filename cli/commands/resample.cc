@@ -20,8 +20,7 @@ Expected<void> add_table(const std::string& file, const std::string& dtype, cons
   if (table.rank != 2 || table.shape[0] != rows || table.shape[1] != width)
     return fail("--onto " + file,
                 "must be [" + std::to_string(rows) + ", " + std::to_string(width) + "]",
-                shape_text(table),
-                "give a table that was made for --to");
+                shape_text(table), "give a table that was made for --to");
   for (std::int64_t r = 0; r < rows; ++r)
     for (std::int64_t c = 0; c < width; ++c)
       out.set(out.offset(r, c), out.get(out.offset(r, c)) + table.get(table.offset(r, c)));

@@ -29,8 +29,8 @@ std::optional<Interpolation> find_interpolation(std::string_view name);
 struct Resampling {
   Interpolation interpolation = Interpolation::bilinear;
   // New patch i of n stands in the old grid of m at i·(m − 1)/(n − 1), else at (i + ½)·m/n − ½;
-  // where it is repeated, at i mod m, and nothing of this struct but blocks and kept rows goes with
-  // it.
+  // where it is repeated, at i mod m, and only blocks and kept rows go with it, and nothing that
+  // stretches.
   bool align_corners = false;
   // Where an axis shrinks, its taps are as many more, so that every old patch counts. Not with
   // align_corners.

@@ -415,7 +415,7 @@ std::string old_vllm_flags(const std::vector<SpelledRope>& ropes, std::int64_t l
   using Kind = EngineNote::Kind;
   const SpelledRope& one = ropes.front();
   say(notes, Kind::approximated,
-      "vLLM before 0.11.1, in flags that it has dropped: read back as 0.33.0 reads "
+      "vLLM before 0.11.1, in flags that it has dropped: read back as newer ones read "
       "rope_parameters");
   if (is_nested(*one.group))
     say(notes, Kind::lost, "text_config: these flags reach the top of the file alone");

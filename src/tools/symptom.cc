@@ -624,19 +624,13 @@ std::string without_comments(std::string_view text) {
   return out;
 }
 
-// Whether a text of a few words complains, and is not what a program prints or a line installs.
-bool is_of_a_complaint(std::string_view text) {
-  constexpr std::ptrdiff_t few = 3;
-  return std::ranges::count(text, ' ') >= few && !text.contains("==") && !text.contains(": 1") &&
-         !text.contains("percent");
-}
-
 // What a text is about where that is no position; "": it may be one. Memory, speed and the like are
 // mentioned beside what is wrong, too.
-std::string_view other_fault(Text words, std::string_view text, std::string_view prose, Seen seen) {
+std::string_view other_fault(Text words, std::string_view text, Seen seen) {
   const auto* const other = std::ranges::find_if(
       of_others, [&](const OtherFault& one) { return tells(one, words, text); });
-  if (other == std::end(of_others) || !is_of_a_complaint(prose)) return "";
+  // A line that installs a version complains of nothing.
+  if (other == std::end(of_others) || text.contains("==")) return "";
   // Outputs that diverge are texts, and a training that does is none.
   const bool texts = seen == Seen::garbled || seen == Seen::repeats || seen == Seen::forgets ||
                      (seen == Seen::differs && other->text != "training");
@@ -739,7 +733,7 @@ std::optional<Symptom> symptom_of(std::string_view prose) {
   read_when(words, text, out);
   if (out.is(When::of_pictures)) read_makers(words, out);
   read_settings(words, out);
-  if (const std::string_view other = other_fault(words, text, prose, out.seen); !other.empty())
+  if (const std::string_view other = other_fault(words, text, out.seen); !other.empty())
     return Symptom{.engines = std::move(out.engines), .other = other};
   const bool placed = out.from > 0 || out.length > 0 || out.frames > 0 || out.height > 0;
   const std::size_t parts = words.size() + (text.size() > words.size() * 12 ? 4 : 0);
