@@ -30,6 +30,7 @@ constexpr auto words_of(AfterConvolution) {
   return std::array<std::string_view, 3>{"none", "gelu", "normalised_gelu"};
 }
 
+// The convolution of a layer: its weights, and what becomes of its sums.
 struct PositionConvolution {
   // W as PyTorch stores it: [width][width/groups][taps] of a line (Conv1d),
   // [width][width/groups][rows][columns] of a picture (Conv2d). With one channel in a group, all
