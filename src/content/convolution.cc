@@ -5,7 +5,7 @@
 #include <numbers>
 #include <string>
 
-#include "src/content/convolved_rows.h"
+#include "src/content/convolved_alone.h"
 #include "src/core/saturating.h"
 #include "src/core/try.h"
 #include "src/kernels/check.h"
@@ -74,62 +74,59 @@ void finish(const ConvolutionJob& job, std::int64_t b, std::int64_t t, std::int6
   store_rows(sums, step, count, C{1}, out, out.offset(b, 0, t));
 }
 
-// Channels alone: some rows of the grid at a time, those of the frame that the next ones need as
-// well handed on, so that each number crosses from memory once.
+// Channels alone, into rows that whole vectors may be written to, or through a few of ours.
 template <class C>
-void convolve_alone(const ConvolutionJob& job, const std::vector<C>& weights,
-                    const std::vector<C>& bias, const Tensor& out) {
-  constexpr std::int64_t block_numbers = 128 * 1024;
-  // Of an odd number of cache lines, so that tokens of a row do not all meet in a few sets of a
-  // cache.
-  const std::int64_t step = job.step() + row_lanes, row = (job.columns + job.wide - 1) * step;
-  const std::int64_t block = std::clamp<std::int64_t>(block_numbers / row - job.tall + 1,
-                                                      std::min(job.tall, job.rows), job.rows);
-  const std::int64_t blocks = (job.rows + block - 1) / block;
-  share_out(job.batch * blocks, job.threads, [&](std::int64_t begin, std::int64_t end) {
-    Scratch scratch;
-    Framed<C> in(job, block, step, false, scratch);
-    C* const sums = scratch.take<C>(block * job.columns * step);
-    for (std::int64_t piece = begin; piece < end; ++piece) {
-      const std::int64_t b = piece / blocks, y = piece % blocks * block,
-                         rows = std::min(block, job.rows - y);
-      const auto each_token = [&](const auto& act) {
-        for (std::int64_t i = 0; i < rows; ++i)
-          for (std::int64_t x = 0; x < job.columns; ++x)
-            act(sums + (i * job.columns + x) * step, in.patch(i, x));
-      };
-      const auto add_own = [&](C* sum, const C* own) {
-        for (std::int64_t c = 0; c < job.width; ++c) sum[c] += own[c];
-      };
-      fill(job, b, 0, job.width, y, in, piece > begin && y > 0 ? job.tall - 1 : 0);
-      each_token([&](C* sum, const C*) { std::ranges::copy(bias, sum); });
-      add_alone(in, weights.data(), job.step(), 0, rows, 0, job.step(), sums, step);
-      if (job.after != AfterConvolution::none) {
-        each_token([&](C* sum, const C*) { apply_after(job.after, sum, job.width); });
-        if (job.adds) each_token(add_own);
-      }
-      store_rows(sums, step, rows * job.columns, C{1}, out,
-                 out.offset(b, 0, job.kept + y * job.columns));
-    }
-  });
+void convolve_alone(const ConvolutionJob& job, const Tensor& out) {
+  std::vector<C> weights = packed_weights<C>(job, false);
+  const bool nothing_after = job.after == AfterConvolution::none;
+  // x is what a weight of 1 more at the token itself adds.
+  if (job.adds && nothing_after)
+    for (std::int64_t c = 0; c < job.width; ++c)
+      weights[static_cast<std::size_t>((job.up() * job.wide + job.left()) * job.step() + c)] += 1;
+  const bool straight = lies_as_numbers<C>(out);
+  const auto place = [&](std::int64_t b, std::int64_t patch) {
+    return out.offset(b, 0, job.kept + patch);
+  };
+  convolve_alone(
+      job, false, weights, bias_row<C>(job),
+      [&](std::int64_t b, std::int64_t patch, C* ours, std::int64_t step) {
+        return straight ? TokenSums<C>{static_cast<C*>(out.data) + place(b, patch), out.stride[2]}
+                        : TokenSums<C>{ours, step};
+      },
+      [&](std::int64_t b, std::int64_t patch, std::int64_t count, TokenSums<C> made,
+          const auto& own) {
+        for (std::int64_t i = 0; i < count && !nothing_after; ++i) {
+          C* const row = made.numbers + i * made.step;
+          apply_after(job.after, row, job.width);
+          if (job.adds)
+            for (std::int64_t c = 0; c < job.width; ++c) row[c] += own(i)[c];
+        }
+        if (!straight) store_rows(made.numbers, made.step, count, C{1}, out, place(b, patch));
+      });
+}
+
+// x as numbers of its own, for where y goes to x's memory: its neighbours read it later.
+template <class C>
+std::vector<C> set_apart(ConvolutionJob& job) {
+  const std::int64_t step = job.step();
+  std::vector<C> copy(static_cast<std::size_t>(job.batch * job.tokens * step));
+  for (std::int64_t b = 0; b < job.batch; ++b)
+    load_rows(job.x, job.x.offset(b, 0, 0), job.tokens, copy.data() + b * job.tokens * step, step);
+  job.x = Tensor::dense(copy.data(), {job.batch, 1, job.tokens, step});
+  return copy;
 }
 
 template <class C>
-void convolve(const ConvolutionJob& job, const Tensor& out) {
+void convolve(ConvolutionJob job, const Tensor& out) {
   for (std::int64_t b = 0; b < job.batch; ++b) copy_kept<C>(job, b, job.x, out);
   if (job.batch == 0 || job.patches() == 0) return;
-  std::vector<C> weights = packed_weights<C>(job, false);
-  const std::vector<C> bias = bias_row<C>(job);
-  // Where x is overwritten, rows that a later block reads must still be x's.
-  if (job.alone() && job.x.data != out.data) {
-    // x is what a weight of 1 more at the token itself adds.
-    if (job.adds && job.after == AfterConvolution::none)
-      for (std::int64_t c = 0; c < job.width; ++c)
-        weights[static_cast<std::size_t>((job.up() * job.wide + job.left()) * job.step() + c)] += 1;
-    return convolve_alone(job, weights, bias, out);
+  if (job.alone()) {
+    const std::vector<C> apart = job.x.data == out.data ? set_apart<C>(job) : std::vector<C>{};
+    return convolve_alone<C>(job, out);
   }
+  const std::vector<C> weights = packed_weights<C>(job, false), bias = bias_row<C>(job);
   for (std::int64_t b = 0; b < job.batch; ++b) {
-    std::vector<C> sums = sums_of(job, b, weights, bias);
+    std::vector<C> sums = sums_of_groups(job, b, weights, bias);
     share_out(job.patches(), job.threads, [&](std::int64_t first, std::int64_t last) {
       std::vector<C> own;
       finish(job, b, job.kept + first, last - first, sums.data() + first * job.step(), own, out);
@@ -200,13 +197,6 @@ Expected<ConvolutionJob> convolution_job(const PositionConvolution& of,
     POSENC_TRY(bias, viewed(convolves, "bias", of.bias.values, 1));
     POSENC_CHECK(check_shape(convolves, "bias", bias, Tensor::dense(nullptr, bias.dtype, {width})));
     job.bias = bias;
-  }
-  // Channels by themselves go through a line token by token, as through a picture one column wide.
-  if (!picture && job.alone()) {
-    std::swap(job.rows, job.columns);
-    std::swap(job.tall, job.wide);
-    std::swap(job.weight.shape[2], job.weight.shape[3]);
-    std::swap(job.weight.stride[2], job.weight.stride[3]);
   }
   job.threads = thread_count(given.threads, product(bytes_of(x), job.in * job.taps()));
   return job;

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "src/content/convolved_rows.h"
+#include "src/content/convolved_alone.h"
 #include "src/core/try.h"
 #include "src/kernels/check.h"
 
@@ -60,10 +60,27 @@ struct Back {
     if (wants_x) flipped = packed_weights<C>(job, true);
   }
 
+  // Sums of a sequence whose channels stand alone, [patch][step], on top of which `begin` is.
+  static void sums_alone(const ConvolutionJob& of, bool flipped, const std::vector<C>& by,
+                         const std::vector<C>& begin, std::vector<C>& sums) {
+    convolve_alone(
+        of, flipped, by, begin,
+        [&](std::int64_t, std::int64_t patch, C*, std::int64_t) {
+          return TokenSums<C>{sums.data() + patch * of.step(), of.step()};
+        },
+        [](auto&&...) {});
+  }
+  std::vector<C> sums_of(std::int64_t b) const {
+    if (!job.alone()) return sums_of_groups(job, b, weights, bias);
+    std::vector<C> sums(static_cast<std::size_t>(job.patches() * job.step()));
+    sums_alone(job.sequence(b), false, weights, bias, sums);
+    return sums;
+  }
+
   // The gradient by the sums of a sequence, [patch][step], of that by f.
   std::vector<C> slopes(std::int64_t b, const std::vector<C>& arriving) const {
     if (job.after == AfterConvolution::none) return arriving;
-    std::vector<C> slope = sums_of(job, b, weights, bias);
+    std::vector<C> slope = sums_of(b);
     for (std::int64_t t = 0; t < job.patches(); ++t)
       through_after(job.after, slope.data() + t * job.step(), arriving.data() + t * job.step(),
                     job.width);
@@ -76,28 +93,31 @@ struct Back {
   }
 
   // Of channels alone, from the slopes of a sequence to its tokens' gradient.
-  void alone(std::int64_t b, const std::vector<C>& slope, std::vector<C>& to_x) {
-    const std::int64_t step = job.step(), patches = job.patches();
+  void alone(std::int64_t b, std::vector<C>& slope, std::vector<C>& to_x) {
+    if (wants_x) {
+      ConvolutionJob back = job.sequence(b);
+      back.tokens = job.patches(), back.kept = 0, back.keep = nullptr;
+      back.x = Tensor::dense(slope.data(), {1, 1, back.tokens, job.step()});
+      sums_alone(back, true, flipped, std::vector<C>(static_cast<std::size_t>(job.step())), to_x);
+    }
+    if (wants_weight) weights_alone(b, slope);
+  }
+  void weights_alone(std::int64_t b, const std::vector<C>& slope) {
+    const std::int64_t step = job.step();
     Scratch scratch;
-    Framed<C> back(job, job.rows, job.width, true, scratch),
-        in(job, job.rows, job.width, false, scratch);
-    for (std::int64_t t = 0; t < patches; ++t)
-      std::copy_n(slope.data() + t * step, step, back.patch(t / job.columns, t % job.columns));
-    if (wants_weight) fill(job, b, 0, job.width, 0, in);
-    std::vector<C> sums(wants_weight ? static_cast<std::size_t>(job.taps() * step) : 0);
+    Framed<C> in(job, job.width, false, scratch);
+    fill(job, b, 0, job.width, in);
+    std::vector<C> sums(static_cast<std::size_t>(job.taps() * step));
     share_out(step / row_lanes, job.threads, [&](std::int64_t begin, std::int64_t end) {
-      const std::int64_t first = begin * row_lanes, last = end * row_lanes;
-      if (wants_x)
-        add_alone(back, flipped.data() + first, step, 0, job.rows, first, last - first,
-                  to_x.data() + first, step);
-      for (std::int64_t t = 0; wants_weight && t < patches; ++t)
+      const std::int64_t first = begin * row_lanes, count = end * row_lanes - first;
+      for (std::int64_t t = 0; t < job.patches(); ++t)
         for (std::int64_t tap = 0; tap < job.taps(); ++tap)
           add_products(
               slope.data() + t * step + first,
               in.at(t / job.columns + tap / job.wide, t % job.columns + tap % job.wide) + first,
-              last - first, sums.data() + tap * step + first);
+              count, sums.data() + tap * step + first);
     });
-    for (std::int64_t c = 0; wants_weight && c < job.width; ++c)
+    for (std::int64_t c = 0; c < job.width; ++c)
       for (std::int64_t tap = 0; tap < job.taps(); ++tap)
         add_to_weight(c, 0, tap, sums[static_cast<std::size_t>(tap * step + c)]);
   }
@@ -107,7 +127,7 @@ struct Back {
     Scratch scratch;
     const std::int64_t step = job.step(), own = padded(job.in), first = group * job.in;
     if (wants_x) {
-      Framed<C> back(job, job.rows, job.in, true, scratch);
+      Framed<C> back(job, job.in, true, scratch);
       for (std::int64_t t = 0; t < job.patches(); ++t)
         std::copy_n(slope.data() + t * step + first, job.in,
                     back.patch(t / job.columns, t % job.columns));
@@ -115,8 +135,8 @@ struct Back {
                      to_x.data() + first, step);
     }
     if (!wants_weight) return;
-    Framed<C> in(job, job.rows, job.in, false, scratch);
-    fill(job, b, first, job.in, 0, in);
+    Framed<C> in(job, job.in, false, scratch);
+    fill(job, b, first, job.in, in);
     // [across][from][to], of one row of taps: token by token, what a tap read times the slope.
     std::vector<C> sums(static_cast<std::size_t>(job.wide * own * job.in));
     for (std::int64_t down = 0; down < job.tall; ++down) {
@@ -163,7 +183,7 @@ struct Back {
       if (job.patches() > 0) {
         load_rows(out_gradient, out_gradient.offset(b, 0, job.kept), job.patches(), arriving.data(),
                   job.step());
-        const std::vector<C> slope = slopes(b, arriving);
+        std::vector<C> slope = slopes(b, arriving);
         for (std::int64_t t = 0; t < job.patches(); ++t)
           for (std::int64_t c = 0; c < job.width; ++c)
             to_bias[static_cast<std::size_t>(c)] +=

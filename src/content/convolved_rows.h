@@ -1,12 +1,13 @@
 // What convolutions over neighbours and their gradients share: the checked call, rows with zeros
 // around them, and the sums b + Σ W x of a sequence.
 //
-// Where each channel stands alone, a token is a sum of rows times rows of weights. Where channels
-// come in groups, a group is copied with zeros around it, so that the taps of a token lie side by
-// side in memory and one matrix product makes all tokens of a row.
+// Where channels come in groups, a group is copied with zeros around it, so that the taps of a token
+// lie side by side in memory and one matrix product makes all tokens of a row. Where each channel
+// stands alone: convolved_alone.h.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -15,7 +16,6 @@
 #include "src/kernels/gemm.h"
 #include "src/kernels/rows.h"
 #include "src/kernels/scratch.h"
-#include "src/kernels/taps.h"
 #include "src/kernels/threads.h"
 
 namespace posenc::detail {
@@ -45,6 +45,15 @@ struct ConvolutionJob {
   bool hides(std::int64_t b, std::int64_t t) const {
     return keep != nullptr && keep[b * tokens + t] == 0;
   }
+  // One of the batch.
+  ConvolutionJob sequence(std::int64_t b) const {
+    ConvolutionJob one = *this;
+    one.batch = 1;
+    one.x.data =
+        static_cast<std::byte*>(x.data) + x.offset(b) * static_cast<std::int64_t>(size_of(x.dtype));
+    if (keep != nullptr) one.keep = keep + b * tokens;
+    return one;
+  }
   double w(std::int64_t to, std::int64_t from, std::int64_t tap) const {
     return weight.get(weight.offset(to, from, tap / wide, tap % wide));
   }
@@ -63,53 +72,40 @@ C normalise(C* row, std::int64_t width);
 
 // --- rows with zeros around them -----------------------------------------------------------------
 
-// A grid of rows `step` numbers wide, framed by tall − 1 rows and wide − 1 columns of zeros in all,
-// `up` and `left` of them before it. `flipped`: for what goes back.
+// A sequence's grid of rows `step` numbers wide, framed by tall − 1 rows and wide − 1 columns of
+// zeros in all, `up` and `left` of them before it. `flipped`: for what goes back.
 template <class C>
 struct Framed {
   std::int64_t rows, columns, tall, wide, up, left, step;
   C* numbers;
 
-  Framed(const ConvolutionJob& job, std::int64_t of_grid, std::int64_t channels, bool flipped,
-         Scratch& scratch)
-      : rows(of_grid),
+  Framed(const ConvolutionJob& job, std::int64_t channels, bool flipped, Scratch& scratch)
+      : rows(job.rows),
         columns(job.columns),
         tall(job.tall),
         wide(job.wide),
         up(flipped ? job.tall - 1 - job.up() : job.up()),
         left(flipped ? job.wide - 1 - job.left() : job.left()),
         step(padded(channels)),
-        numbers(scratch.take_zeros<C>((of_grid + job.tall - 1) * across() * step)) {}
+        numbers(scratch.take_zeros<C>((rows + tall - 1) * across() * step)) {}
   std::int64_t across() const { return columns + wide - 1; }
   // A place of the frame, whose own patches begin at (up, left).
   C* at(std::int64_t y, std::int64_t x) { return numbers + (y * across() + x) * step; }
   C* patch(std::int64_t y, std::int64_t x) { return at(y + up, x + left); }
 };
 
-// Channels [first, first + count) of a sequence's rows [y, …) of the grid, as many as the frame has
-// and those around them that the picture has; padding is zeros. What stands left and right of them
-// is never written. `known`: as many rows of the frame are the last ones that it had.
+// Channels [first, first + count) of a sequence; padding is zeros. What stands around them is never
+// written.
 template <class C>
 void fill(const ConvolutionJob& job, std::int64_t b, std::int64_t first, std::int64_t count,
-          std::int64_t y, Framed<C>& to, std::int64_t known = 0) {
+          Framed<C>& to) {
   Tensor part = job.x;
   part.shape[3] = count;
-  const std::int64_t framed = to.rows + to.tall - 1;
-  if (known > 0) std::copy_n(to.at(to.rows, 0), known * to.across() * to.step, to.at(0, 0));
-  const std::int64_t begin = std::clamp<std::int64_t>(to.up - y, known, framed),
-                     end = std::clamp<std::int64_t>(job.rows - y + to.up, begin, framed);
-  const std::int64_t row_numbers = to.across() * to.step;
-  if (known == 0) std::fill_n(to.at(0, 0), begin * row_numbers, C{0});
-  std::fill_n(to.at(0, 0) + end * row_numbers, (framed - end) * row_numbers, C{0});
-  // Rows without zeros between them are one piece.
-  const std::int64_t at_once = to.wide == 1 ? std::max<std::int64_t>(end - begin, 1) : 1;
-  for (std::int64_t row = begin; row < end; row += at_once) {
-    const std::int64_t t = job.kept + (y - to.up + row) * job.columns,
-                       tokens = at_once * job.columns;
-    C* const patch = to.at(row, to.left);
-    load_rows(part, job.x.offset(b, 0, t, first), tokens, patch, to.step);
-    for (std::int64_t i = 0; job.keep != nullptr && i < tokens; ++i)
-      if (job.hides(b, t + i)) std::fill_n(patch + i * to.step, to.step, C{0});
+  for (std::int64_t y = 0; y < job.rows; ++y) {
+    const std::int64_t t = job.kept + y * job.columns;
+    load_rows(part, job.x.offset(b, 0, t, first), job.columns, to.patch(y, 0), to.step);
+    for (std::int64_t i = 0; job.keep != nullptr && i < job.columns; ++i)
+      if (job.hides(b, t + i)) std::fill_n(to.patch(y, i), to.step, C{0});
   }
 }
 
@@ -145,36 +141,7 @@ std::vector<C> packed_weights(const ConvolutionJob& job, bool flipped) {
   return all;
 }
 
-// Σ W x of rows [y, y + rows) of the frame, from channel `first` on, on top of what `sum`
-// [row][column][sum_step] holds, of `count` channels alone, whole vectors; weights are those
-// channels' [tap][weight_step].
-template <class C>
-void add_alone(Framed<C>& in, const C* weights, std::int64_t weight_step, std::int64_t y,
-               std::int64_t rows, std::int64_t first, std::int64_t count, C* sum,
-               std::int64_t sum_step) {
-  // Rows without zeros between them are one.
-  const bool one = in.wide == 1;
-  const std::int64_t columns = one ? rows * in.columns : in.columns, taps = in.tall * in.wide;
-  for (std::int64_t row = 0; row < (one ? 1 : rows); ++row) {
-    C* const to = sum + row * in.columns * sum_step;
-    const auto weight = [&](std::int64_t tap) { return weights + tap * weight_step; };
-    const auto read = [&](std::int64_t tap) {
-      return in.at(y + row + tap / in.wide, tap % in.wide) + first;
-    };
-    std::int64_t tap = 0;
-    for (const int some : {most_taps, fewer_taps})
-      for (; tap + some <= taps; tap += some) {
-        const C *w[most_taps], *x[most_taps];
-        for (int n = 0; n < some; ++n) w[n] = weight(tap + n), x[n] = read(tap + n);
-        add_taps(w, x, some, in.step, columns, count, to, sum_step);
-      }
-    for (; tap < taps; ++tap)
-      for (std::int64_t column = 0; column < columns; ++column)
-        add_products(weight(tap), read(tap) + column * in.step, count, to + column * sum_step);
-  }
-}
-
-// The same of a group, whose sums begin at `sum`; they replace what it holds.
+// Σ W x of a group's rows of the frame; the sums, [row][column][sum_step], replace what is there.
 template <class C>
 void multiply_group(Framed<C>& in, const C* weights, std::int64_t channels, C* sum,
                     std::int64_t sum_step) {
@@ -202,30 +169,19 @@ std::vector<C> bias_row(const ConvolutionJob& job) {
   return row;
 }
 
-// b + Σ W x of a sequence, [patch][step].
+// b + Σ W x of a sequence whose channels come in groups, [patch][step].
 template <class C>
-std::vector<C> sums_of(const ConvolutionJob& job, std::int64_t b, const std::vector<C>& weights,
-                       const std::vector<C>& bias) {
+std::vector<C> sums_of_groups(const ConvolutionJob& job, std::int64_t b,
+                              const std::vector<C>& weights, const std::vector<C>& bias) {
   const std::int64_t step = job.step();
   std::vector<C> sums(static_cast<std::size_t>(job.patches() * step));
   const auto row = [&](std::int64_t t) { return sums.data() + t * step; };
-  if (job.alone()) {
-    Scratch scratch;
-    Framed<C> in(job, job.rows, job.width, false, scratch);
-    fill(job, b, 0, job.width, 0, in);
-    for (std::int64_t t = 0; t < job.patches(); ++t) std::ranges::copy(bias, row(t));
-    share_out(job.rows, job.threads, [&](std::int64_t first, std::int64_t last) {
-      add_alone(in, weights.data(), step, first, last - first, 0, step, row(first * job.columns),
-                step);
-    });
-    return sums;
-  }
   const std::int64_t size = std::ssize(weights) / job.groups;
   share_out(job.groups, job.threads, [&](std::int64_t first, std::int64_t last) {
     Scratch scratch;
-    Framed<C> in(job, job.rows, job.in, false, scratch);
+    Framed<C> in(job, job.in, false, scratch);
     for (std::int64_t group = first; group < last; ++group) {
-      fill(job, b, group * job.in, job.in, 0, in);
+      fill(job, b, group * job.in, job.in, in);
       multiply_group(in, weights.data() + group * size, job.in, sums.data() + group * job.in, step);
     }
   });

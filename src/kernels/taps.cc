@@ -1,5 +1,5 @@
-// A vector of channels after the other, so that its weights stay in registers while the row of
-// tokens goes by, and the few rows that it reads stay in the first cache.
+// A vector of channels after the other: its sums stay in registers while its taps go by, and so do
+// the tokens that the next tap reads again.
 #include "src/kernels/taps.h"
 
 #if POSENC_SIMD
@@ -14,41 +14,47 @@ namespace posenc::detail::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-template <int taps, class T>
-HWY_INLINE void AddSome(const T* const* weight, const T* const* x, std::int64_t x_step,
-                        std::int64_t columns, std::int64_t count, T* to, std::int64_t to_step) {
+template <int tokens, class T>
+HWY_INLINE void SumOf(const Taps<T>& by, const T* const* x, T* to, std::int64_t to_step) {
   const hn::CappedTag<T, 16> d;
+  using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  for (std::int64_t i = 0; i < count; i += lanes) {
-    hn::Vec<decltype(d)> w[taps];
-    for (int tap = 0; tap < taps; ++tap) w[tap] = hn::LoadU(d, weight[tap] + i);
-    for (std::int64_t column = 0; column < columns; ++column) {
-      T* const sum = to + column * to_step + i;
-      auto s = hn::LoadU(d, sum);
-      for (int tap = 0; tap < taps; ++tap)
-        s = hn::MulAdd(w[tap], hn::LoadU(d, x[tap] + column * x_step + i), s);
-      hn::StoreU(s, d, sum);
+  const std::int64_t across = by.wide + tokens - 1;
+  for (std::int64_t i = 0; i < by.step; i += lanes) {
+    V sum[tokens], seen[tokens];
+    for (int t = 0; t < tokens; ++t) sum[t] = hn::LoadU(d, by.bias + i);
+    const T* weight = by.weights + i;
+    for (std::int64_t row = 0; row < by.tall; ++row) {
+      const T* const* const reads = x + row * across;
+      for (int t = 0; t + 1 < tokens; ++t) seen[t] = hn::LoadU(d, reads[t] + i);
+      for (std::int64_t tap = 0; tap < by.wide; ++tap, weight += by.step) {
+        seen[tokens - 1] = hn::LoadU(d, reads[tap + tokens - 1] + i);
+        const V w = hn::LoadU(d, weight);
+        for (int t = 0; t < tokens; ++t) sum[t] = hn::MulAdd(w, seen[t], sum[t]);
+        for (int t = 0; t + 1 < tokens; ++t) seen[t] = seen[t + 1];
+      }
     }
+    for (int t = 0; t < tokens; ++t) hn::StoreU(sum[t], d, to + t * to_step + i);
   }
 }
 
 template <class T>
-HWY_INLINE void AddTaps(const T* const* weight, const T* const* x, int taps, std::int64_t x_step,
-                        std::int64_t columns, std::int64_t count, T* to, std::int64_t to_step) {
-  if (taps == most_taps)
-    AddSome<most_taps>(weight, x, x_step, columns, count, to, to_step);
-  else
-    AddSome<fewer_taps>(weight, x, x_step, columns, count, to, to_step);
+HWY_INLINE void SumTaps(const Taps<T>& taps, const T* const* x, int tokens, T* to,
+                        std::int64_t to_step) {
+  static_assert(tile_tokens == 4);
+  if (tokens == 4) return SumOf<4>(taps, x, to, to_step);
+  if (tokens == 3) return SumOf<3>(taps, x, to, to_step);
+  if (tokens == 2) return SumOf<2>(taps, x, to, to_step);
+  SumOf<1>(taps, x, to, to_step);
 }
 
-void AddTapsFloats(const float* const* weight, const float* const* x, int taps, std::int64_t x_step,
-                   std::int64_t columns, std::int64_t count, float* to, std::int64_t to_step) {
-  AddTaps(weight, x, taps, x_step, columns, count, to, to_step);
+void SumTapsFloats(const Taps<float>& taps, const float* const* x, int tokens, float* to,
+                   std::int64_t to_step) {
+  SumTaps(taps, x, tokens, to, to_step);
 }
-void AddTapsDoubles(const double* const* weight, const double* const* x, int taps,
-                    std::int64_t x_step, std::int64_t columns, std::int64_t count, double* to,
+void SumTapsDoubles(const Taps<double>& taps, const double* const* x, int tokens, double* to,
                     std::int64_t to_step) {
-  AddTaps(weight, x, taps, x_step, columns, count, to, to_step);
+  SumTaps(taps, x, tokens, to, to_step);
 }
 
 }  // namespace
@@ -61,38 +67,42 @@ HWY_AFTER_NAMESPACE();
 namespace posenc::detail {
 
 #if POSENC_SIMD
-HWY_EXPORT(AddTapsFloats);
-HWY_EXPORT(AddTapsDoubles);
+HWY_EXPORT(SumTapsFloats);
+HWY_EXPORT(SumTapsDoubles);
 
-void add_taps(const float* const* weight, const float* const* x, int taps, std::int64_t x_step,
-              std::int64_t columns, std::int64_t count, float* to, std::int64_t to_step) {
-  HWY_DYNAMIC_DISPATCH(AddTapsFloats)(weight, x, taps, x_step, columns, count, to, to_step);
+void sum_taps(const Taps<float>& taps, const float* const* x, int tokens, float* to,
+              std::int64_t to_step) {
+  HWY_DYNAMIC_DISPATCH(SumTapsFloats)(taps, x, tokens, to, to_step);
 }
-void add_taps(const double* const* weight, const double* const* x, int taps, std::int64_t x_step,
-              std::int64_t columns, std::int64_t count, double* to, std::int64_t to_step) {
-  HWY_DYNAMIC_DISPATCH(AddTapsDoubles)(weight, x, taps, x_step, columns, count, to, to_step);
+void sum_taps(const Taps<double>& taps, const double* const* x, int tokens, double* to,
+              std::int64_t to_step) {
+  HWY_DYNAMIC_DISPATCH(SumTapsDoubles)(taps, x, tokens, to, to_step);
 }
 #else
 namespace {
 
 template <class T>
-void by_numbers(const T* const* weight, const T* const* x, int taps, std::int64_t x_step,
-                std::int64_t columns, std::int64_t count, T* to, std::int64_t to_step) {
-  for (std::int64_t column = 0; column < columns; ++column)
-    for (std::int64_t i = 0; i < count; ++i)
-      for (int tap = 0; tap < taps; ++tap)
-        to[column * to_step + i] += weight[tap][i] * x[tap][column * x_step + i];
+void by_numbers(const Taps<T>& by, const T* const* x, int tokens, T* to, std::int64_t to_step) {
+  const std::int64_t across = by.wide + tokens - 1;
+  for (int t = 0; t < tokens; ++t)
+    for (std::int64_t i = 0; i < by.step; ++i) {
+      T sum = by.bias[i];
+      for (std::int64_t row = 0; row < by.tall; ++row)
+        for (std::int64_t tap = 0; tap < by.wide; ++tap)
+          sum += by.weights[(row * by.wide + tap) * by.step + i] * x[row * across + t + tap][i];
+      to[t * to_step + i] = sum;
+    }
 }
 
 }  // namespace
 
-void add_taps(const float* const* weight, const float* const* x, int taps, std::int64_t x_step,
-              std::int64_t columns, std::int64_t count, float* to, std::int64_t to_step) {
-  by_numbers(weight, x, taps, x_step, columns, count, to, to_step);
+void sum_taps(const Taps<float>& taps, const float* const* x, int tokens, float* to,
+              std::int64_t to_step) {
+  by_numbers(taps, x, tokens, to, to_step);
 }
-void add_taps(const double* const* weight, const double* const* x, int taps, std::int64_t x_step,
-              std::int64_t columns, std::int64_t count, double* to, std::int64_t to_step) {
-  by_numbers(weight, x, taps, x_step, columns, count, to, to_step);
+void sum_taps(const Taps<double>& taps, const double* const* x, int tokens, double* to,
+              std::int64_t to_step) {
+  by_numbers(taps, x, tokens, to, to_step);
 }
 #endif
 

@@ -5,14 +5,23 @@
 
 namespace posenc::detail {
 
-// How many taps add_taps() takes in one go: their weights stay in registers.
-constexpr int most_taps = 9, fewer_taps = 3;
+// How many neighbouring tokens sum_taps() makes in one go: what one reads, the next reads as well.
+constexpr int tile_tokens = 4;
 
-// to[column][i] += Σ_tap weight[tap][i] · x[tap][column][i], i < count, a multiple of row_lanes
-// (rows.h); steps are in numbers from column to column. `taps` is one of the above.
-void add_taps(const float* const* weight, const float* const* x, int taps, std::int64_t x_step,
-              std::int64_t columns, std::int64_t count, float* to, std::int64_t to_step);
-void add_taps(const double* const* weight, const double* const* x, int taps, std::int64_t x_step,
-              std::int64_t columns, std::int64_t count, double* to, std::int64_t to_step);
+// Weights [tall · wide][step] and what a sum begins with, [step]; step is a multiple of row_lanes
+// (rows.h).
+template <class T>
+struct Taps {
+  const T* weights;
+  const T* bias;
+  std::int64_t tall, wide, step;
+};
+
+// to[token][i] = bias[i] + Σ_row Σ_tap weights[row][tap][i] · x[row][token + tap][i] for
+// 1 to tile_tokens tokens and i < step. x is [tall][tokens + wide − 1] places of `step` numbers.
+void sum_taps(const Taps<float>& taps, const float* const* x, int tokens, float* to,
+              std::int64_t to_step);
+void sum_taps(const Taps<double>& taps, const double* const* x, int tokens, double* to,
+              std::int64_t to_step);
 
 }  // namespace posenc::detail
