@@ -192,6 +192,7 @@ constexpr KnownFlag known_flags[] = {
     {"vllm", "--max-model-len"},
     {"vllm", "--allow-longer", "VLLM_ALLOW_LONG_MAX_MODEL_LEN"},  // a variable
     {"vllm", "--speculative-config"},
+    {"vllm", "--speculative-model"},
     {"vllm", "--rope-scaling"},
     {"vllm", "--rope-theta"},
     {"sglang", "--json-model-override-args"},
@@ -395,11 +396,21 @@ class Flags {
   std::size_t at_ = 0;
 };
 
-// "0.11.0" of vllm/vllm-openai:v0.11.0; "" where a tag is no version.
-std::string version_of_image(std::string_view word) {
+// What stands behind the colon of an image's name.
+std::string_view tag_of_image(std::string_view word) {
   const std::size_t colon = word.rfind(':');
-  if (colon == word.npos || !word.contains('/')) return {};
-  std::string_view tag = word.substr(colon + 1);
+  return colon == word.npos || !word.contains('/') ? std::string_view() : word.substr(colon + 1);
+}
+
+// "0.11.0" of vllm/vllm-openai:v0.11.0, "b6200" of llama.cpp:server-cuda-b6200; "" where a tag is
+// no version.
+std::string version_of_image(std::string_view word) {
+  std::string_view tag = tag_of_image(word);
+  const std::string_view build = tag.substr(tag.rfind('-') + 1);
+  constexpr std::size_t fewest_digits = 4;
+  if (build.size() > fewest_digits && build.front() == 'b' &&
+      build.find_first_not_of("0123456789", 1) == build.npos)
+    return std::string(build);
   if (tag.starts_with('v')) tag.remove_prefix(1);
   tag = tag.substr(0, std::min(tag.find_first_not_of("0123456789."), tag.size()));
   if (tag.ends_with('.')) tag.remove_suffix(1);
@@ -496,7 +507,11 @@ Expected<CommandLine> read_command_line(std::string_view text) {
     line.program = program.word;
     line.engine = behind.empty() ? std::string(program.engine) : behind;
     owner = behind.empty() ? program.owner() : std::string_view(line.engine);
-    if (first > 0) line.version = version_of_image(words[first - 1]);
+    const std::string_view started_by = words[first - 1];
+    line.version = version_of_image(started_by);
+    // Its images are its server, its command line or both.
+    if (line.program == "llama.cpp" && tag_of_image(started_by).starts_with("server"))
+      line.program = "llama-server";
     read_variables(std::span(words).first(first), owner, line);
     if (owner == "ollama" && first < words.size() && words[first] == "runner")
       owner = "ollama runner";

@@ -117,6 +117,20 @@ class MegatronFlags {
                 "write the number that the model has");
   }
 
+  // What positions are divided by: Megatron's own script keeps the flag for itself.
+  Expected<double> divisor() const {
+    POSENC_TRY(factor, number("--rotary-seq-len-interpolation-factor", 1, 0));
+    if (factor == 1 || line_.program != "pretrain_gpt.py") return factor;
+    findings_.push_back(line_finding(
+        "flag_dropped", Severity::error,
+        "--rotary-seq-len-interpolation-factor " + number_text(factor),
+        "gpt_builders.py of 0.16 does not hand the flag on (Megatron-LM#2902): positions are not "
+        "divided, and the model trains without a scaling",
+        "pass seq_len_interpolation_factor=" + number_text(factor) +
+            " to GPTModel in gpt_builders.py, or a Megatron-LM that does"));
+    return 1;
+  }
+
   Expected<Scaling> scaling_of() const {
     const CommandFlag* type = line_.find("--position-embedding-type");
     if (type && type->value == "yarn") return yarn();
@@ -138,7 +152,7 @@ class MegatronFlags {
               "trains with factor 8",
               "pass rope_scaling_factor=" + printable(flag->value, 20) +
                   " to GPTModel in gpt_builders.py"));
-      POSENC_TRY(divided, number("--rotary-seq-len-interpolation-factor", 1, 0));
+      POSENC_TRY(divided, divisor());
       if (divided != 1)
         findings_.push_back(line_finding(
             "scaled_twice", Severity::error,
@@ -149,7 +163,7 @@ class MegatronFlags {
             "drop one of the two"));
       return Llama3{.factor = 8, .original_max_position_embeddings = 8192};
     }
-    POSENC_TRY(factor, number("--rotary-seq-len-interpolation-factor", 1, 0));
+    POSENC_TRY(factor, divisor());
     return factor == 1 ? Scaling(Unscaled{}) : Scaling(Linear{.factor = factor});
   }
 

@@ -390,6 +390,9 @@ class Request {
   Expected<void> draft() {
     if (const CommandFlag* path = line_.find("--speculative-draft-model-path"))
       say_unseen_draft(path->value);
+    if (const CommandFlag* path = line_.find("--speculative-model");  // vLLM before 0.9
+        path && path->value != "[ngram]")
+      say_unseen_draft(path->value);
     if (line_.find("--model-draft")) {
       POSENC_TRY(tokens, count("--ctx-size-draft", 0));
       const std::int64_t target = asked_ > 0 ? asked_ : told_.context;
@@ -455,7 +458,9 @@ class Request {
 }  // namespace
 
 bool names_a_draft(const CommandLine& line) {
-  if (line.find("--model-draft") || line.find("--speculative-draft-model-path")) return true;
+  for (const char* name :
+       {"--model-draft", "--speculative-draft-model-path", "--speculative-model"})
+    if (line.find(name)) return true;
   const CommandFlag* flag = line.find("--speculative-config");
   if (!flag) return false;
   const auto json = parse_json(flag->value, flag->name);

@@ -444,10 +444,38 @@ TEST(EngineCommand, OneLineOfMegatronMayHaveTwoFaults) {
 }
 
 TEST(EngineCommand, MegatronDividesBesideLlama3) {
-  EXPECT_TRUE(finds(
-      by("llama-3.1-8b", std::string(megatron_llama) + "--use-rope-scaling "
-                                                       "--rotary-seq-len-interpolation-factor 4"),
-      "scaled_twice"));
+  EXPECT_TRUE(finds(by("llama-3.1-8b",
+                       "--position-embedding-type rope --rotary-base 500000 --use-rope-scaling "
+                       "--rotary-seq-len-interpolation-factor 4"),
+                    "scaled_twice"));
+}
+
+// vLLM's _update_nested goes into every dict on the way.
+TEST(EngineCommand, AnOverrideWithinTextConfigKeepsWhatItDoesNotName) {
+  const char* line =
+      "vllm serve M --hf-overrides '{\"text_config\": {\"rope_parameters\": "
+      "{\"full_attention\": {\"factor\": 16.0}}}}'";
+  EXPECT_FALSE(finds(by("gemma-3-4b", line), "type_missing"));
+  const Finding* scaled = found_by("gemma-3-4b", line, "rope_scaling");
+  ASSERT_NE(scaled, nullptr);
+  EXPECT_EQ(scaled->found, "linear factor 16");
+}
+
+TEST(EngineCommand, TheServersImageIsTheServerAndItsTagTheBuild) {
+  const auto line = detail::read_command_line(
+      "docker run -p 8080:8080 ghcr.io/ggml-org/llama.cpp:server-cuda-b6200 -c 65536 "
+      "--rope-scaling linear --rope-scale 2");
+  ASSERT_TRUE(line);
+  EXPECT_EQ(line->program, "llama-server");
+  EXPECT_EQ(line->version, "b6200");
+}
+
+TEST(EngineCommand, MegatronsScriptKeepsTheDivisorForItself) {
+  const auto read = by("llama-2-7b",
+                       "torchrun pretrain_gpt.py --position-embedding-type rope --seq-length 16384 "
+                       "--max-position-embeddings 16384 --rotary-seq-len-interpolation-factor 4");
+  EXPECT_TRUE(finds(read, "flag_dropped"));
+  EXPECT_FALSE(finds(read, "rope_scaling"));
 }
 
 TEST(EngineCommand, MegatronStopsWhereTextsAreLongerThanTheModel) {

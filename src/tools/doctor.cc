@@ -94,6 +94,12 @@ class Doctor {
       else if (!same->contains('@'))
         *same = one;
     }
+    const bool drafts = std::ranges::any_of(commands_, [](const Exhibit* one) {
+      const auto line = detail::read_command_line(one->text);
+      return line && detail::names_a_draft(*line);
+    });
+    if (drafts && !symptom_->is(detail::When::of_draft))
+      symptom_->when.push_back(detail::When::of_draft);
     const bool logged = std::ranges::any_of(
         out_.evidence, [](const Exhibit& one) { return one.kind == ExhibitKind::log; });
     if (options_.length > 0 || runs_ || logged || !intent_) return;
@@ -309,7 +315,8 @@ class Doctor {
           "; Ollama has no setting for a scaling: it reads what the GGUF says, so write "
           "rope_scaling into the config.json, convert it anew, and set num_ctx";
     const detail::Recipe* recipe = detail::recipe_of(intent());
-    if (recipe && (finding.code == "context_refused" || finding.code == "beyond_context"))
+    if (recipe && (finding.code == "context_refused" || finding.code == "beyond_context" ||
+                   finding.code == "asks_longer"))
       if (std::string words = published_words(*recipe, finding.cure); !words.empty()) {
         finding.cure = std::move(words);
         return;

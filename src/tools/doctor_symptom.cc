@@ -14,6 +14,7 @@
 #include "src/tools/doctor_parts.h"
 #include "src/tools/foreign_lines.h"
 #include "src/tools/programs.h"
+#include "src/tools/recipes.h"
 #include "src/tools/symptom.h"
 
 namespace posenc::detail {
@@ -124,12 +125,15 @@ constexpr Circumstance circumstances[] = {
      "write rope_theta (and rope_scaling) at the top of the config.json too, save it by "
      "transformers 4.57, or update what reads it"},
     {When::pairs, "seen_by_pairs",
-     "some tokens that make sense and then repetition, in one program alone, is what a "
-     "wrong pairing does: Llama's GGUF is rotated by neighbours, its q and k being "
-     "permuted, and "
-     "most other architectures (Qwen 2, Phi, Gemma, Falcon) by halves (NEOX)",
-     "the program's own code for this architecture (candle: quantized_qwen2, rope and not "
-     "rope_i); posenc explain FILE says which, posenc identify what ran"},
+     "a wrong pairing writes some tokens that make sense, and then repeats itself. Channels are "
+     "paired as neighbours (interleaved, GPT-J) or as halves (NEOX): a converter permutes rows of "
+     "q "
+     "and k where the two files differ in that, and there alone. Llama's GGUF has neighbours, its "
+     "q "
+     "and k being permuted, most other architectures (Qwen 2, Phi, Gemma, Falcon) halves",
+     "the program's own code for this architecture (candle: quantized_qwen2, and rope for halves, "
+     "rope_i for "
+     "neighbours); posenc explain FILE says which, posenc identify what ran"},
     {When::among_ranks, "seen_among_ranks",
      "a text that is shared out among ranks needs positions that are made of the whole of "
      "it and then cut like it; made of a part, they begin anew, and pictures that are cut "
@@ -146,9 +150,18 @@ constexpr Circumstance circumstances[] = {
      "first, under M-RoPE with its offsets, too",
      "a chunk as long as the prompt (prefill_step_size, --max-num-batched-tokens), or a "
      "newer version"},
+    {When::of_draft, "seen_with_draft",
+     "a draft guesses well only where it stands at its target's positions: its own base, scaling, "
+     "length and window count. Beyond them hardly a guess is taken, and what is written stays "
+     "right; engines have run the window of a draft as full attention, and hand a draft none of "
+     "the overrides of its target",
+     "posenc doctor TARGET DRAFT 'THE LINE' compares the two; fewer guesses a step "
+     "(num_speculative_tokens), and a newer engine"},
     {When::in_batch, "seen_in_batch",
-     "right alone and wrong in a batch: padding moves the positions, where ids are counted "
-     "over it, or tokens see it, where the mask is missing",
+     "padding moves the positions, where ids are counted over it, or tokens see it, where the "
+     "mask is missing: a text is right alone and wrong in a batch. Where padding is masked, a "
+     "shift of all positions by itself changes nothing under RoPE or ALiBi, and shifts the rows "
+     "of a learned table",
      "padding_side='left' for generation, pass attention_mask, and position_ids of the mask "
      "(cumsum - 1); posenc check-positions IDS --mask MASK names the mistake"},
     {When::shifted, "seen_after_shift",
@@ -158,8 +171,8 @@ constexpr Circumstance circumstances[] = {
      "a context of prompt and answer together, so that nothing is moved (llama.cpp: -c, and "
      "--no-context-shift)"},
     {When::in_turns, "seen_in_turns",
-     "right at first and wrong in later messages: the context is full, or cached keys stand "
-     "at other positions than the new text takes for granted",
+     "the context is full, or cached keys stand at other positions than the new text takes for "
+     "granted: the first message is right, and later ones go wrong",
      "switch the reuse of cached prompts off once and compare; posenc check-positions IDS "
      "--first N looks at the ids, posenc identify at the cached keys"},
     {When::of_sides, "seen_on_sides",
@@ -194,6 +207,17 @@ constexpr Circumstance circumstances[] = {
      "tokens kept for the answer (max_new_tokens) are taken off the context: where they are "
      "nearly all of it, nothing is left of the prompt, and its beginning is cut off",
      "an answer of some hundred tokens, or a context of prompt and answer together"},
+    {When::of_offset, "seen_at_offset",
+     "RoBERTa and XLM-R count positions from padding_idx + 1 = 2: a table of 514 rows is for 512 "
+     "tokens, and one of 512 rows (RobertaConfig's default) ends after 510: the index is out of "
+     "range",
+     "max_position_embeddings 514 for a model that is made anew (--config_overrides "
+     "max_position_embeddings=514), or texts of two tokens less than the table has rows"},
+    {When::quantized, "seen_quantized",
+     "the same model with 16 bits is right, so that its positions are: few bits, or a quantizer "
+     "that was told nothing of long texts, spoil it (cached keys of 4 bits do so first in long "
+     "ones)",
+     "more bits, or somebody else's file; for cached keys f16 or q8_0"},
     {When::regressed, "seen_in_one_version",
      "another version was right with the same file, so that the fault is the engine's and "
      "not the file's",
@@ -227,9 +251,13 @@ class Judge {
       of_scaling();
       of_lists();
       of_edge();
+      of_cut();
+      of_old_keys();
       of_base();
       of_three_axes();
       of_unread_scaling();
+      of_learned_rows();
+      of_longer();
     }
     of_circumstances();
     return std::move(found_);
@@ -265,6 +293,9 @@ class Judge {
                  "not",
                  "a shorter context (vLLM: --max-model-len, llama.cpp: -c, Ollama: num_ctx), or "
                  "keys and values of 8 bits; posenc explain MODEL says what a token takes");
+    if (symptom_.other == "the price or a quota")
+      return say("seen_elsewhere", Severity::note,
+                 "it is about a price or a quota, and no position is wrong", "");
     if (symptom_.other != "speed") return;
     if (model_ && has_lists() && runs("onnxruntime-genai"))
       return say("seen_across_lists", Severity::note,
@@ -391,6 +422,7 @@ class Judge {
     for (const LayerGroup& group : model_->groups) {
       const std::int64_t window = is_tower(group.stack) ? 0 : group.window.value_or(0);
       if (!is_near(symptom_.from, window) || is_near(symptom_.from, model_->context)) continue;
+      if (symptom_.of_window) return say_window(window);
       say("seen_at_window", Severity::warning,
           seen_at() + ", and layers have a window of " + grouped(window) +
               ": what runs it keeps no window there (a build or a file from before it knew one), "
@@ -401,6 +433,28 @@ class Judge {
           symptom_.from);
       return;
     }
+  }
+
+  // The window is what they complain of.
+  void say_window(std::int64_t window) {
+    std::int64_t with = 0, all = 0;
+    for (const LayerGroup& group : model_->groups) {
+      if (is_tower(group.stack)) continue;
+      all += std::ssize(group.layers);
+      with += group.window ? std::ssize(group.layers) : 0;
+    }
+    say("seen_at_window", Severity::warning,
+        std::to_string(with) + " of " + std::to_string(all) + " layers see the last " +
+            grouped(window) + " tokens by design" +
+            (with < all ? ", and the other " + std::to_string(all - with) +
+                              " see all of them: what stands farther back is not lost, unless the "
+                              "program gives all layers the window, or keeps no older keys"
+                        : ": what stands farther back reaches a token through layers alone"),
+        with < all
+            ? "leave the window as it is (without it this is another model), and see that the "
+              "program keeps all keys of the other layers; compare with another engine"
+            : "a model without windows, where the beginning of long texts must count",
+        symptom_.from);
   }
 
   void of_scaling() {
@@ -441,21 +495,98 @@ class Judge {
   }
 
   // A round number that is none of the file's.
-  bool at_edge() const {
-    constexpr std::array<std::int64_t, 7> edges = {512, 1024, 2048, 4096, 8192, 16384, 32768};
-    return std::ranges::find(edges, symptom_.from) != edges.end();
-  }
+  static constexpr std::array<std::int64_t, 7> edges = {512, 1024, 2048, 4096, 8192, 16384, 32768};
+  bool at_edge() const { return std::ranges::find(edges, symptom_.from) != edges.end(); }
   void of_edge() {
     if (!at_edge() || symptom_.from >= model_->context || !found_.empty() ||
-        symptom_.is(When::chunked))
+        symptom_.is(When::chunked) || symptom_.is(When::of_draft) || symptom_.asks_longer)
       return;
     say("seen_at_edge", Severity::warning,
         seen_at() + ", a round number, and the model reaches " + grouped(model_->context) +
-            ": the program's own table of cosines, cache or default context ends there, and no "
-            "angle of the model does",
+            ": mostly the program's own table of cosines, cache or default context ends there, and "
+            "no angle of the model",
         "look for that number in its settings and code, and make it " +
             std::to_string(model_->context),
         symptom_.from);
+  }
+
+  // Somewhere within the context, and an engine is named: its cache of a window.
+  void of_old_keys() {
+    const bool lost = symptom_.seen != Seen::nothing && symptom_.seen != Seen::differs;
+    if (!lost || !found_.empty() || engines_.empty() || 2 * symptom_.from > model_->context) return;
+    for (const LayerGroup& group : model_->groups) {
+      const std::int64_t window = is_tower(group.stack) ? 0 : group.window.value_or(0);
+      if (window == 0 || symptom_.from <= window) continue;
+      return say("seen_by_window_cache", Severity::note,
+                 seen_at() + ", behind a window of " + grouped(window) +
+                     " that layers have: keys of a window are kept in a ring, which engines have "
+                     "turned too early, or masked wrongly, where a model without windows stays "
+                     "right",
+                 cure_of_engine("seen_by_window_cache",
+                                "a newer version of the engine; its full cache, where it has one "
+                                "(llama.cpp: --swa-full); and compare with another engine"));
+    }
+  }
+
+  // "512-token default": a cut of the program's own.
+  void of_cut() {
+    if (symptom_.seen != Seen::forgets || !found_.empty() ||
+        std::ranges::find(edges, symptom_.length) == edges.end() ||
+        2 * symptom_.length > model_->context)
+      return;
+    say("seen_at_edge", Severity::warning,
+        "the program cuts texts at " + grouped(symptom_.length) +
+            " tokens of its own, and the model reaches " + grouped(model_->context),
+        "look for that number in its settings (max_length, max_seq_length, n_ctx), and make it " +
+            std::to_string(model_->context));
+  }
+
+  // How a text becomes longer is a question, and no fault.
+  void of_longer() {
+    if (!symptom_.asks_longer || !found_.empty()) return;
+    const Rope* rope = nullptr;
+    for (const LayerGroup& group : model_->groups)
+      if (!rope && !is_tower(group.stack)) rope = rope_of(group);
+    if (!rope) return;
+    if (!std::holds_alternative<Unscaled>(rope->scaling))
+      return say("asks_longer", Severity::note,
+                 "the file has its scaling already (" + scaling_text(rope->scaling) +
+                     "), and an engine that reads it needs no flag: it reaches " +
+                     grouped(model_->context) + " tokens",
+                 "posenc diff MODEL --engines all tells who reads it");
+    const Recipe* recipe = recipe_of(*model_);
+    const auto longest =
+        recipe ? std::llround(recipe->factor * static_cast<double>(recipe->trained)) : 0;
+    if (longest <= model_->context)
+      return say("asks_longer", Severity::note,
+                 "no engine makes texts longer by itself: the file reaches " +
+                     grouped(model_->context) + " tokens, and beyond them it needs a scaling",
+                 "posenc extend MODEL --to LENGTH says what each scaling does, and what is typed");
+    say("asks_longer", Severity::note,
+        "no engine makes texts longer by itself: the file reaches " + grouped(model_->context) +
+            " tokens; for up to " + grouped(longest) + " its authors publish YaRN by " +
+            number_text(recipe->factor) + ", which acts on short texts, too",
+        "posenc extend MODEL --to " + std::to_string(longest) + " writes what is typed");
+  }
+
+  // The rows of the model's own learned table.
+  void of_learned_rows() {
+    const bool learned = std::ranges::any_of(model_->groups, [](const LayerGroup& group) {
+      return !is_tower(group.stack) && std::ranges::any_of(group.schemes, [](const Scheme& scheme) {
+        return std::holds_alternative<Learned>(scheme);
+      });
+    });
+    const bool there =
+        is_near(symptom_.from, model_->context) || is_near(symptom_.length, model_->context);
+    if (!learned || !found_.empty() || model_->context <= 0 ||
+        !(there || symptom_.of_position || symptom_.seen == Seen::forgets))
+      return;
+    say("seen_at_table", there ? Severity::warning : Severity::note,
+        "a learned table of " + grouped(model_->context) +
+            " positions, special tokens counted, cannot be scaled to more: what is longer is cut "
+            "off, refused, or an index out of range",
+        "texts (in training labels, too) of at most " + grouped(model_->context) +
+            " tokens: leave longer ones out, or in pieces that fit");
   }
 
   // The words themselves name a table that ends.

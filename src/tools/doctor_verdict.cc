@@ -49,10 +49,10 @@ std::string nothing_wrong(const Diagnosis& out, const std::string& length) {
   const std::string verdict =
       "Nothing wrong with position" + (length.empty() ? "" : " up to " + length);
   if (const Finding* seen = by_what_was_seen(out))
-    return verdict + " in what was given. As you saw it: " + seen->message + ".";
+    return verdict + " in what was given. By your words: " + seen->message + ".";
   // What shows the fault may be just what could not be read.
   if (const std::string unread = not_used(out); !unread.empty())
-    return verdict + " in what could be read, which is not all: " + unread + " could not.";
+    return verdict + " in what could be read; not read: " + unread + ".";
   if (const Diagnosed* stretched = with(out, "stretched_by_engine"))
     return "Nothing wrong with position: " + stretched->finding.message + ".";
   if (const Diagnosed* unknown = with(out, "engine_not_known"))
@@ -97,7 +97,7 @@ void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine, bool
     out.verdict = "Nothing of this can be used.";
   } else if (const Finding* seen = by_what_was_seen(out);
              !intent && seen && grave == out.findings.end()) {
-    out.verdict = "As you saw it: " + seen->message + ".";
+    out.verdict = "By your words: " + seen->message + ".";
   } else if (const bool compared = std::ranges::any_of(
                  out.findings,
                  [](const Diagnosed& one) { return one.finding.code != "program_unknown"; });

@@ -266,7 +266,10 @@ ForeignLine foreign_line(std::string_view line, const Model* model) {
   const Program& program = *started->program;
   keep(beyond_frames(line, program.word, program.title, out.judged));
   if (!model) return out;
-  const std::vector<RoleTold> roles = roles_in(line);
+  std::vector<RoleTold> roles = roles_in(line);
+  // It shares out memory by this flag, and limits no text.
+  if (program.title == "mistral.rs")
+    std::erase_if(roles, [](const RoleTold& one) { return one.key == "max-seq-len"; });
   out.judged = out.judged || !roles.empty();
   for (Finding& one : judge_roles(model, roles)) keep(std::move(one));
   for (Finding& one : known_of_program(program.word, *model, 0)) keep(std::move(one));

@@ -835,12 +835,18 @@ class LogReader {
       const auto number = number_after(line, before);
       return number ? std::to_string(std::llround(std::min(*number, 0x1p50))) : "LENGTH";
     };
+    // Qwen 1 and others have a key of their own: "derived max_model_len (seq_length=2048".
+    constexpr std::string_view derived = "derived max_model_len (";
+    const std::size_t at = std::min(line.find(derived), line.size());
+    const std::string_view key = line.substr(at, std::min(line.find('=', at), line.size()) - at);
+    const std::string of_file = std::string(key) + "=";  // "(None=8192" where it finds no key
     Finding out{.code = "context_refused",
-                .expected = told("max_position_embeddings="),
+                .expected = key.ends_with("None") ? "" : told(of_file),
                 .found = told("max_model_len ("),
                 .message = "vLLM was asked for more tokens than it derives from the file",
-                .cure = "posenc extend MODEL --to " + in_digits("max_model_len (") +
-                        " --engine vllm writes the scaling for it"};
+                .cure = "--max-model-len " + in_digits(of_file) +
+                        " at most; for more posenc extend MODEL --to " +
+                        in_digits("max_model_len (") + " --engine vllm writes the scaling"};
     const auto of_tokenizer = number_after(line, "model_max_length="),
                of_model = number_after(line, "max_position_embeddings=");
     if (of_tokenizer && (!of_model || *of_tokenizer < *of_model)) {

@@ -459,7 +459,9 @@ constexpr Message messages[] = {
      "YAML of LocalAI's model; -c is shared among slots"},
     {"IndexError: index out of range in self", "", "table_end", error,
      "a position or token is beyond its table: models with learned positions take no longer text",
-     "truncate to max_position_embeddings: posenc explain FILE says which"},
+     "truncate to max_position_embeddings: posenc explain FILE says which; RoBERTa and XLM-R count "
+     "from 2, so that 512 tokens take a table of 514 rows (--config_overrides "
+     "max_position_embeddings=514 where a model is made anew)"},
     {"exceeds the maximum sequence length for this model", "", "request_too_long", warning,
      "a text was longer than what the model was loaded for", longer},
     // vLLM, SGLang, TensorRT-LLM
@@ -479,6 +481,13 @@ constexpr Message messages[] = {
     {"maxInputLen:", "maxInputLen: ", "prompt_limit", warning,
      "TensorRT-LLM takes prompts up to max_num_tokens, which is no limit of the model",
      "trtllm-serve --max_num_tokens LENGTH, or enable_chunked_prefill: true in the extra options"},
+    {"is larger than max_position_embeddings", "max_seq_len ", "beyond_context", warning,
+     "TensorRT-LLM builds an engine for more tokens than max_position_embeddings × rotary scaling "
+     "of its checkpoint: texts are not limited to it, and what is longer is nonsense, unless the "
+     "conversion lost the model's own scaling",
+     "compare the checkpoint's config.json with the model's (max_position_embeddings, "
+     "rotary_scaling), and convert again where they differ; else --max_seq_len up to it",
+     "max_position_embeddings "},
     {"Setting max_tokens:", "max_model_len(", "request_too_long", error,
      "the prompt is longer than what ms-swift takes as the model's length: its own flag of the "
      "scaling does not reach the engine",
@@ -589,7 +598,7 @@ constexpr Message messages[] = {
     {"`max_new_tokens` must be <=", "Given: ", "request_too_long", warning,
      "a request was longer than what TGI was started for", "--max-total-tokens LENGTH",
      "must be <= "},
-    {"`inputs` must have less than", "Given: ", "request_too_long", warning,
+    {"must have less than", "Given: ", "request_too_long", warning,
      "a prompt was longer than what TGI was started for, or than the model of "
      "text-embeddings-inference reaches, which no flag lifts",
      "TGI: --max-input-tokens and --max-total-tokens; text-embeddings-inference: truncate: true in "

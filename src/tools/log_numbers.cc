@@ -121,7 +121,9 @@ std::optional<Finding> compared_lengths(std::string_view line) {
   // A warning that all of the model is not used says the opposite.
   const bool is_shorter = !text.contains("must") && !text.contains("exceed") &&
                           has_one(text, {"smaller than", "shorter than", "less than the", " < "});
-  if (!of_length || !compares || is_shorter || numbers.size() != 2) return std::nullopt;
+  // Tokens of a minute are a quota's.
+  const bool of_quota = has_one(text, {"rate limit", "per minute", "per day", "quota"});
+  if (!of_length || !compares || is_shorter || of_quota || numbers.size() != 2) return std::nullopt;
   return Finding{.code = "request_too_long",
                  .severity = Severity::warning,
                  .expected = told_length(numbers.front()),

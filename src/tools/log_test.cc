@@ -82,6 +82,14 @@ TEST(LogDifferences, AModelThatReachesWhatWasRefusedWantsNoScaling) {
   EXPECT_TRUE(refused.cure.contains("no scaling is wanted")) << refused.cure;
 }
 
+TEST(LogDifferences, AnEngineMayBeBuiltForMoreThanItsCheckpointSays) {
+  const auto found = beside("llama-3.1-8b",
+                            "[TRT-LLM] [W] max_seq_len 131072 is larger than "
+                            "max_position_embeddings 8192 * rotary scaling 1, the model accuracy "
+                            "might be affected");
+  EXPECT_EQ(with(found, "beyond_context").found, "131,072");
+}
+
 TEST(LogDifferences, ATrainersCheckIsJudgedByTheFile) {
   const auto cure = [](const char* model, const char* file, const char* argument) {
     return with(beside(model, std::string("AssertionError: rope_theta in hf config ") + file +

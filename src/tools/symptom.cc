@@ -27,10 +27,11 @@ struct SeenRow {
 constexpr SeenRow of_seen[] = {
     {Seen::garbled, "garbled",
      "gib* jib* garbage garbl* nonsens* incoheren* rubbish corrupt* word-salad salad "
-     "meaningless unreadable degenerate* hallucinat* babbl* scrambled gobbledygook mangl* "
+     "meaningless unreadable unusable degenerate* hallucinat* babbl* scrambled gobbledygook mangl* "
      "unrelated random breaks !!!* ???* @@@* :::* noise static flicker* artifact* "
      "stripe*",
-     "no sense|not make sense|make no sense|乱码|胡言|胡说|崩"},
+     "no sense|not make sense|make no sense|lose coheren|loses coheren|lost "
+     "coheren|乱码|胡言|胡说|崩"},
     {Seen::repeats, "repeats itself",
      "repeat* repeti* looping loops loop endless* infinit* ping-pong* pingpong*",
      "重复|复读|回到第一帧"},
@@ -57,6 +58,9 @@ constexpr WhenRow of_when[] = {
     {When::long_texts, "in long texts", "long longer lengthy", "长文本|长上下文|长度|超过|超长"},
     {When::at_once, "from the first words on", "immediately instantly",
      "every response|every answer|一开始"},
+    {When::of_draft, "with a draft model", "drafter drafters speculative dflash eagle2 eagle3 mtp",
+     "draft model|draft acceptance|acceptance rate|acceptance length|accept length|accept "
+     "rate|投机"},
     {When::in_batch, "in a batch",
      "batch batches batched batching batch_generate padding padded left-pad* left-padded",
      "批量|填充"},
@@ -66,7 +70,8 @@ constexpr WhenRow of_when[] = {
      "messages|previous messages|latest message|subsequent response|subsequent repl|few "
      "rounds|few turns|several turns|more turns|prefix cach|多轮|第二轮"},
     {When::shifted, "after a context shift", "k-shift",
-     "context shift|context-shift|kv shift|cache shift|slot shift|shifts the slot"},
+     "context shift|context-shift|kv shift|cache shift|slot shift|shifts the slot|defragment|kv "
+     "defrag"},
     {When::converted, "after a conversion", "convert* conversion", "转换"},
     {When::of_answers, "by the tokens kept for the answer",
      "max_new_tokens max_tokens n_predict num_predict max_output_tokens max_completion_tokens "
@@ -106,6 +111,8 @@ constexpr WhenRow of_when[] = {
     {When::of_trl, "by TRL's length"},
     {When::compiled, "on an NPU", "npu vpux* qnn npu-optimized"},
     {When::moved_keys, "by keys that transformers 5 has moved"},
+    {When::quantized, "with quantized weights"},
+    {When::of_offset, "by a table that keeps rows for padding"},
 };
 
 // Whether the comma at `at` groups a number's digits: "4,096", and not "8, 512".
@@ -126,6 +133,8 @@ constexpr OtherFault of_others[] = {
     {"memory", "oom ooms vram", "out of memory|memory usage|显存不足|爆显存"},
     {"speed", "slow slower slowly speed latency throughput tps sluggish",
      "tokens/s|tok/s|time to first|变慢"},
+    {"the price or a quota", "cost costs price* pricing expensive cheap* billing quota",
+     "rate limit|tokens per minute|requests per minute|限流"},
     {"training", "",
      "training loss|loss is nan|loss spikes|loss diverges|training diverges|training of"},
     {"the machine, the network or the installation",
@@ -584,6 +593,18 @@ void read_when(Text words, std::string_view text, Symptom& out) {
   if (of_trl && text.contains("max_seq_length")) out.when.push_back(When::of_trl);
   if (text.contains("rope_theta") && text.contains("rope_parameters"))
     out.when.push_back(When::moved_keys);
+  if (followed_by(words, "f16 fp16 bf16 q8_0 unquantized 16-bit original", right, 4) &&
+      std::ranges::any_of(words, [](std::string_view word) {
+        return is_one(
+            word,
+            "quant* 4-bit* 3-bit* 2-bit* 4bit 2bit q4* q2* q3* iq* awq gptq exl2 exl3 nvfp4 fp4");
+      }))
+    out.when.push_back(When::quantized);
+  const bool of_roberta = std::ranges::any_of(
+      words, [](std::string_view word) { return is_one(word, "roberta* xlm-roberta* *_roberta"); });
+  if (of_roberta && (text.contains("512") || text.contains("514") ||
+                     text.contains("index out of range") || text.contains("padding_idx")))
+    out.when.push_back(When::of_offset);
   const bool second = followed_by(words, "second 2nd next third later",
                                   "turn message prompt request question round", 2);
   if (second && !out.is(When::in_turns)) out.when.push_back(When::in_turns);
@@ -629,8 +650,11 @@ std::string without_comments(std::string_view text) {
 std::string_view other_fault(Text words, std::string_view text, Seen seen) {
   const auto* const other = std::ranges::find_if(
       of_others, [&](const OtherFault& one) { return tells(one, words, text); });
-  // A line that installs a version complains of nothing.
-  if (other == std::end(of_others) || text.contains("==")) return "";
+  // A line that installs a version complains of nothing, and one of a draft counts its guesses
+  // beside tokens a second.
+  const bool of_guesses = text.contains("accept");
+  if (other == std::end(of_others) || text.contains("==") || (of_guesses && other->text == "speed"))
+    return "";
   // Outputs that diverge are texts, and a training that does is none.
   const bool texts = seen == Seen::garbled || seen == Seen::repeats || seen == Seen::forgets ||
                      (seen == Seen::differs && other->text != "training");
@@ -751,12 +775,25 @@ std::optional<Symptom> symptom_of(std::string_view prose) {
                                        "yarn", "alibi", "sliding window", "context length",
                                        "context size", "位置"},
       [&](std::string_view word) { return text.contains(word); });
+  out.of_window = text.contains("sliding window") || text.contains("sliding-window") ||
+                  text.contains("attention window");
+  out.asks_longer =
+      out.seen == Seen::nothing && is_of_a_person(prose) &&
+      (text.contains("extrapolat") || text.contains("rope_scaling") ||
+       text.contains("rope scaling") || text.contains("yarn") || text.contains("longer context") ||
+       text.contains("extend the context") || text.contains("context extension"));
   const bool circumstances = std::ranges::any_of(out.when, [](When one) {
     return one != When::long_texts && one != When::of_pictures && one != When::at_once &&
            one != When::constant && one != When::in_turns;
   });
   const bool told =
       placed || circumstances || out.of_position || !out.engines.empty() || out.rows_of_model > 0;
+  // "with the latest mlx-lm v0.22.1"
+  constexpr std::size_t most_words = 8;
+  const bool names_version =
+      words.size() <= most_words && !out.engines.empty() &&
+      std::ranges::any_of(words, [](auto word) { return contains_word("with in on using", word); });
+  if (out.seen == Seen::nothing && names_version) return out;
   if (out.seen == Seen::nothing)
     return told && (is_of_a_person(prose) || is_sentence(prose)) ? std::optional(out)
                                                                  : std::nullopt;

@@ -14,6 +14,7 @@ enum class Seen { nothing, garbled, repeats, forgets, worse, differs };
 enum class When {
   long_texts,  // and short ones are right
   at_once,     // from the first words on, whatever the text
+  of_draft,    // with a draft model, whose guesses are not taken
   in_batch,    // and alone it is right
   in_turns,    // from the second message on, or after cached keys were used again
   shifted,     // after a context shift, which moves cached keys
@@ -35,6 +36,8 @@ enum class When {
   of_trl,        // by the length at which TRL cuts the texts of a training
   compiled,      // for an NPU, with fixed lengths
   moved_keys,    // rope_theta and rope_parameters, old keys and new ones
+  quantized,     // and with weights of 16 bits it is right
+  of_offset,     // by a table whose first rows are for padding (RoBERTa)
 };
 
 struct Symptom {
@@ -52,6 +55,8 @@ struct Symptom {
   bool of_embeddings = false, seconds_per_grid = false;
   bool of_table = false;        // it speaks of a table or cache that was made for so many positions
   bool of_position = false;     // it speaks of position at all
+  bool of_window = false;       // it speaks of a sliding window
+  bool asks_longer = false;     // it asks how texts become longer, and complains of nothing
   std::string_view other = {};  // what it is about where that is no position: "memory", "speed"
 
   bool is(When one) const;

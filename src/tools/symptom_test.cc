@@ -103,6 +103,40 @@ TEST(Symptom, WhoAsksNamesAnEngineOrALength) {
       symptom("It turns out that vllm gives a worse answer, as I see it").is(When::in_turns));
 }
 
+TEST(Symptom, QuantizedIsWhatIsRightWithSixteenBits) {
+  EXPECT_TRUE(symptom("the 4-bit GGUF writes nonsense, the f16 is fine").is(When::quantized));
+  EXPECT_FALSE(symptom("the 4-bit GGUF writes nonsense past 8k tokens").is(When::quantized));
+}
+
+TEST(Symptom, ADraftIsNamedByWhatIsAcceptedOfIt) {
+  const Symptom found = symptom("Accepted throughput: 12 tokens/s, draft acceptance rate: 9.1%");
+  EXPECT_TRUE(found.is(When::of_draft));
+  EXPECT_EQ(found.other, "");
+  EXPECT_FALSE(symptom("gibberish when I ask it to draft a long letter").is(When::of_draft));
+}
+
+TEST(Symptom, WhoAsksForLongerTextsHasSeenNothingWrong) {
+  EXPECT_TRUE(symptom("Does qwen3 extrapolate, or do I need rope_scaling?").asks_longer);
+  EXPECT_FALSE(symptom("I get gibberish although I set rope_scaling").asks_longer);
+}
+
+TEST(Symptom, APriceOrAQuotaIsNoFaultOfPosition) {
+  EXPECT_EQ(symptom("How much does it cost to run 1M tokens a day of Qwen3-8B?").other,
+            "the price or a quota");
+  EXPECT_EQ(symptom("rate limit: 1,000,000 tokens per minute exceeded (429)").other,
+            "the price or a quota");
+}
+
+TEST(Symptom, ATableOfRobertaBeginsBehindItsPadding) {
+  EXPECT_TRUE(symptom("roberta: index out of range at 512 tokens").is(When::of_offset));
+}
+
+TEST(Symptom, AnEngineWithItsVersionIsToldAlone) {
+  const auto found = symptom_alone("with the latest mlx-lm v0.22.1");
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->engines.at(0).starts_with("mlx-lm"));
+}
+
 TEST(Symptom, AnAddressOrANumberOfAnotherThingIsNoVersion) {
   const auto engine = [](const char* words) { return symptom(words).engines.at(0); };
   EXPECT_EQ(engine("vllm on 192.168.0.1 gives garbage"), "vllm");
@@ -230,7 +264,7 @@ TEST(SymptomJudged, AModelfilesSystemPromptComplainsOfNothing) {
       "FROM llama3.1\nPARAMETER num_ctx 8192\nSYSTEM You are my assistant for the long documents "
       "that I give to you, and you never repeat yourself.\n")});
   ASSERT_TRUE(found);
-  EXPECT_FALSE(found->verdict.contains("As you saw it")) << found->verdict;
+  EXPECT_FALSE(found->verdict.contains("By your words")) << found->verdict;
 }
 
 TEST(SymptomJudged, TheLengthThatItIsJudgedForExplainsNothing) {
@@ -273,7 +307,7 @@ TEST(SymptomJudged, WordsAloneConvictNothing) {
   const Diagnosis found = told("llama-3.1-8b", "right alone and wrong in a batch");
   EXPECT_TRUE(std::ranges::all_of(
       found.findings, [](const Diagnosed& one) { return one.finding.severity == Severity::note; }));
-  EXPECT_TRUE(found.verdict.contains("As you saw it: right alone")) << found.verdict;
+  EXPECT_TRUE(found.verdict.contains("By your words: padding moves")) << found.verdict;
 }
 
 TEST(SymptomJudged, NumbersOfAPersonAreNoLimits) {

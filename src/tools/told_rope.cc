@@ -44,6 +44,16 @@ void write_field(JsonWriter& out, const JsonMember& member) {
   }
 }
 
+// Members of the file's own scaling that the dict does not give anew.
+void write_own(JsonWriter& out, const Rope& rope, const Json& dict) {
+  const Expected<Json> own = parse_json(to_json(Scheme(rope)), "scaling");
+  const Json* scaling = own ? own->find("scaling") : nullptr;
+  const auto* members = scaling ? scaling->get<Json::Object>() : nullptr;
+  if (!members) return;
+  for (const JsonMember& member : *members)
+    if (is_told_field(member.key) && !dict.find(member.key)) write_field(out, member);
+}
+
 // Lengths that a configuration may have beside the scaling.
 void write_lengths(JsonWriter& out, std::string_view word, const Json& dict, const Scaling& own,
                    std::int64_t context) {
@@ -83,17 +93,17 @@ std::optional<Rope> told_rope(const Rope& rope, const Json& dict, const ToldHow&
   };
   const Json* type = dict.find("rope_type");
   if (!type) type = dict.find("type");
-  const std::string* word = type ? type->get<std::string>() : nullptr;
+  const std::string* given = type ? type->get<std::string>() : nullptr;
   const auto* members = dict.get<Json::Object>();
-  if (!word) {
-    if (!members || members->empty()) return {};
-    remark("type_missing", "",
-           how.replaces ? "a scaling without rope_type: engines refuse it, or take none"
-                        : "a scaling without rope_type: what is merged keeps that of the file, " +
-                              std::string(info(rope.scaling).name) + ", and the rest is not read",
+  if (!given && (!members || members->empty())) return {};
+  // What is merged keeps the file's own type, and its other members.
+  const bool keeps = !given && !how.replaces && !std::holds_alternative<Unscaled>(rope.scaling);
+  if (!given && !keeps) {
+    remark("type_missing", "", "a scaling without rope_type: engines refuse it, or take none",
            "write rope_type");
     return {};
   }
+  const std::string word(given ? *given : info(rope.scaling).name);
   Rope told = rope;
   told.scaling = Unscaled{};
   if (const Json* theta = dict.find("rope_theta")) {
@@ -105,19 +115,20 @@ std::optional<Rope> told_rope(const Rope& rope, const Json& dict, const ToldHow&
                number_text(how.base_without),
            "write rope_theta " + number_text(rope.rope_theta) + " beside rope_type");
   }
-  if (*word == "default" || *word == "mrope") return told;
+  if (word == "default" || word == "mrope") return told;
   JsonWriter out;
   out.object().member("type", "rope").member("rope_theta", told.rope_theta);
-  out.key("scaling").object().member("type", *word);
+  out.key("scaling").object().member("type", word);
   for (const JsonMember& member : *members)
     if (is_told_field(member.key)) write_field(out, member);
-  write_lengths(out, *word, dict, rope.scaling, how.context);
-  if (const Json* part = dict.find("partial_rotary_factor"); part && *word == "proportional")
+  if (keeps) write_own(out, rope, dict);
+  write_lengths(out, word, dict, rope.scaling, how.context);
+  if (const Json* part = dict.find("partial_rotary_factor"); part && word == "proportional")
     out.member("partial_rotary_factor", real_number(*part).value_or(1));
   out.end().end();
   const Expected<Scheme> scheme = read_scheme(out.text);
   if (!scheme) {
-    remark("scaling_unread", *word, scheme.error().message(), "");
+    remark("scaling_unread", word, scheme.error().message(), "");
     return {};
   }
   told.scaling = std::get<Rope>(*scheme).scaling;

@@ -879,6 +879,44 @@ const Report reports[] = {
      "is "
      "capped at 2560. These prompts frequently exceed 2560 tokens, and it crashes.'",
      1, "rotary_seq_len"},
+    {"AEON-7/Qwen3.6-27B-AEON-Ultimate-Uncensored-DFlash#6", "",
+     "doctor 'why avg draft acceptance rate so low?' 'SpecDecoding metrics: Mean acceptance length: "
+     "2.33, Accepted throughput: 12.30 tokens/s, Avg Draft acceptance rate: 9.1%'",
+     0, "seen_with_draft"},
+    {"Comfy-Org/ComfyUI#13585", "",
+     "doctor gemma-3-4b 'When len of whole prompt over 1024 tokens, gemma forgot start of prompt, "
+     "because it is eliminated by 1024 attention sliding window. ComfyUI'",
+     1, "29 of 34 layers see the last 1,024 tokens by design"},
+    {"xorbitsai/inference#1715", "",
+     "doctor 'ValueError: User-specified max_model_len (4096) is greater than the derived "
+     "max_model_len (seq_length=2048 or model_max_length=None in model config)'",
+     1, "--max-model-len 2048 at most"},
+    {"zircote/rlm-rs#302", "",
+     "doctor bge-m3 'FastEmbedEmbedder initializes BGE-M3 without overriding the 512-token default "
+     "of FastEmbed, so longer inputs are truncated'",
+     1, "the program cuts texts at 512 tokens of its own"},
+    {"huggingface/community-events#178", "",
+     "doctor whisper-small 'decoder positional embedding size(small model case is [448,768]) should "
+     "not bigger than 448'",
+     0, "a learned table of 448 positions"},
+    {"ml-explore/mlx-lm#35", "",
+     "doctor gemma-3-4b 'Gemma 3 and Command A become unusable after 5000 tokens' 'with the latest "
+     "mlx-lm v0.22.1'",
+     0, "seen_by_window_cache"},
+    {"sgl-project/sglang#10145", "",
+     "doctor qwen3-8b 'Does the qwen3 model extrapolate automatically, or do I need to set the "
+     "rope_scaling parameter?' --engine sglang",
+     0, "asks_longer"},
+    {"ggml-org/llama.cpp#12253", "",
+     "doctor phi-4-mini 'I get garbage output (which stays until server restart) as soon as "
+     "KV-cache defragmentation occurs once' 'llama-server -c 4096 --parallel 2 -fa'",
+     1, "seen_across_lists"},
+    {"huggingface/nanotron#241", "", "doctor 'convert_nt_to_hf is broken for non-interleaved RoPE'",
+     0, "a converter permutes rows of q and k where the two files differ in that"},
+    {"huggingface/transformers#22495", "",
+     "doctor 'python run_mlm.py --model_type roberta --max_seq_length 512' 'IndexError: index out "
+     "of range in self'",
+     1, "512 tokens take a table of 514 rows"},
     {"huggingface/candle#3410", "",
      "doctor qwen2.5-coder-32b-instruct 'candle: quantized_llama.rs uses wrong RoPE convention for "
      "NEOX-style models. It generates 30 tokens of coherent text and then degenerates.'",
