@@ -1,6 +1,7 @@
 // Lengths, sizes and settings among a person's words.
 #include <algorithm>
 #include <array>
+#include <ranges>
 #include <string>
 
 #include "src/core/words.h"
@@ -146,6 +147,12 @@ void read_tables(Words words, Symptom& out) {
       {"bert bert-base* bert-large* *minilm* bge-small* bge-base* bge-large* e5-small* e5-base* "
        "e5-large* sentence-transformer* sentencetransformer* fastembed*",
        "BERT and what is built like it", 512}};
+  // "Llama-2-7b-longlora-32k-ft"
+  for (const std::string_view word : words)
+    if (word.contains("longlora") || word.contains("longalpaca"))
+      for (const auto part : std::views::split(word, '-'))
+        if (const auto count = count_of(std::string_view(part)); count && count->thousands)
+          out.trained_by_longlora = count->value;
   // Embedders of another build.
   if (std::ranges::any_of(words, [](std::string_view word) {
         return is_one(word, "modernbert* e5-mistral* bge-m3* nomic* jina*");

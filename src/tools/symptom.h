@@ -50,6 +50,7 @@ struct Symptom {
   // Of the kind of model that the words name: frames it was trained on, rows of its table, pixels
   // of a side; 0: none is named.
   std::int64_t frames_of_model = 0, rows_of_model = 0, side_of_model = 0;
+  std::int64_t trained_by_longlora = 0;   // tokens that a name of LongLoRA's says
   std::string_view model = {};            // whose rows these are
   std::vector<std::string> engines = {};  // "vllm@0.6.1", "ollama"
   bool of_embeddings = false, seconds_per_grid = false;

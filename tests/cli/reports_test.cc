@@ -883,6 +883,10 @@ const Report reports[] = {
      "doctor 'why avg draft acceptance rate so low?' 'SpecDecoding metrics: Mean acceptance length: "
      "2.33, Accepted throughput: 12.30 tokens/s, Avg Draft acceptance rate: 9.1%'",
      0, "seen_with_draft"},
+    {"JIA-Lab-research/LongLoRA#42", "",
+     "doctor llama-2-7b 'Do you have to set rope parameters and rope theta when inferencing sft "
+     "models? Llama-2-7b-longlora-32k-ft has \"rope_scaling\": null'",
+     1, "positions divided by 8 for 32,768 tokens"},
     {"Comfy-Org/ComfyUI#13585", "",
      "doctor gemma-3-4b 'When len of whole prompt over 1024 tokens, gemma forgot start of prompt, "
      "because it is eliminated by 1024 attention sliding window. ComfyUI'",

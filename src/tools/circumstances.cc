@@ -1,0 +1,168 @@
+#include "src/tools/circumstances.h"
+
+namespace posenc::detail {
+namespace {
+
+constexpr DefaultContext of_programs[] = {
+    {"ollama",
+     {2048, 4096},
+     "Ollama runs 4,096 tokens (older versions 2,048) unless it is told more, and drops the oldest "
+     "ones without a word, whatever the model was made for; machines with much memory have larger "
+     "defaults",
+     "ollama ps shows what runs; OLLAMA_CONTEXT_LENGTH for the server, num_ctx in the request's "
+     "options or in a Modelfile"},
+    {"lmstudio lm-studio lms",
+     {4096, 4096},
+     "LM Studio loads a model with 4,096 tokens unless its settings say more; what is longer loses "
+     "its middle or its beginning",
+     "Context Length in the model's settings, or lms load --context-length"},
+    {"llama-cpp-python",
+     {512, 512},
+     "llama-cpp-python runs n_ctx 512 unless it is told more, whatever the model was made for",
+     "Llama(…, n_ctx=8192), LlamaCpp(…, n_ctx=8192): where the model is loaded, not where it is "
+     "called"},
+    {"jan",
+     {4096, 8192},
+     "Jan runs a context that its settings of the model say (ctx_len, 4,096 or 8,192), whatever "
+     "the model was made for; what is longer ends the answer, or is cut off",
+     "Context Size in the model's settings"},
+    {"text-generation-webui textgen",
+     {8192, 2048},
+     "text-generation-webui loads a model with ctx-size 8,192 (older versions 2,048) where nobody "
+     "says it, and cuts prompts at its truncation length, whatever the model was made for",
+     "--ctx-size LENGTH (max_seq_len of ExLlama), and Truncate the prompt up to this length as "
+     "high"},
+    {"gpt4all",
+     {2048, 2048},
+     "GPT4All runs 2,048 tokens unless the model's settings say more; what is longer loses its "
+     "beginning",
+     "Context Length in the model's settings (n_ctx in Python)"},
+};
+
+constexpr Circumstance by_when[] = {
+    {When::packed, "seen_packed",
+     "texts that are packed into one row see each other unless the attention is told where "
+     "each begins: ids that begin anew do not tell it by themselves (flash attention's "
+     "varlen does by cu_seqlens, others need a block mask)",
+     "see that flash attention is really on (model.config._attn_implementation; in TRL by "
+     "model_init_kwargs), one row a batch where cu_seqlens are made of the ids; posenc "
+     "check-positions IDS --cu_seqlens BOUNDS names a slip of the ids"},
+    {When::moved_keys, "seen_moved_keys",
+     "transformers 5 keeps rope_theta and rope_scaling in rope_parameters: code that reads "
+     "the old keys fails, or takes 10000 and no scaling without a word",
+     "write rope_theta (and rope_scaling) at the top of the config.json too, save it by "
+     "transformers 4.57, or update what reads it"},
+    {When::pairs, "seen_by_pairs",
+     "a wrong pairing writes some tokens that make sense, and then repeats itself. Channels are "
+     "paired as neighbours (interleaved, GPT-J) or as halves (NEOX): a converter permutes rows of "
+     "q "
+     "and k where the two files differ in that, and there alone. Llama's GGUF has neighbours, its "
+     "q "
+     "and k being permuted, most other architectures (Qwen 2, Phi, Gemma, Falcon) halves",
+     "the program's own code for this architecture (candle: quantized_qwen2, and rope for halves, "
+     "rope_i for "
+     "neighbours); posenc explain FILE says which, posenc identify what ran"},
+    {When::among_ranks, "seen_among_ranks",
+     "a text that is shared out among ranks needs positions that are made of the whole of "
+     "it and then cut like it; made of a part, they begin anew, and pictures that are cut "
+     "in two have none",
+     "update the trainer, no sequence parallel for texts with pictures; posenc lint FILE "
+     "--cp LAYOUT says what a layout must keep"},
+    {When::window_cache, "seen_by_window_cache",
+     "of layers with a window no more keys are kept than it needs, in a ring: what is "
+     "edited or made anew before that is gone, and must be evaluated again; and a step of "
+     "several tokens (a draft, a chunk) must drop as many",
+     "--swa-full (which takes the memory of all tokens), or more --ctx-checkpoints"},
+    {When::chunked, "seen_by_chunks",
+     "a prompt is read in chunks: the later ones must go on with the positions of the "
+     "first, under M-RoPE with its offsets, too",
+     "a chunk as long as the prompt (prefill_step_size, --max-num-batched-tokens), or a "
+     "newer version"},
+    {When::of_draft, "seen_with_draft",
+     "a draft guesses well only where it stands at its target's positions: its own base, scaling, "
+     "length and window count. Beyond them hardly a guess is taken, and what is written stays "
+     "right; engines have run the window of a draft as full attention, and hand a draft none of "
+     "the overrides of its target",
+     "posenc doctor TARGET DRAFT 'THE LINE' compares the two; fewer guesses a step "
+     "(num_speculative_tokens), and a newer engine"},
+    {When::in_batch, "seen_in_batch",
+     "padding moves the positions, where ids are counted over it, or tokens see it, where the "
+     "mask is missing: a text is right alone and wrong in a batch. Where padding is masked, a "
+     "shift of all positions by itself changes nothing under RoPE or ALiBi, and shifts the rows "
+     "of a learned table",
+     "padding_side='left' for generation, pass attention_mask, and position_ids of the mask "
+     "(cumsum - 1); posenc check-positions IDS --mask MASK names the mistake"},
+    {When::shifted, "seen_after_shift",
+     "when the context is full the engine drops the oldest tokens and moves cached keys; "
+     "layers with a base of their own, latent keys and quantized ones have been moved "
+     "wrongly by several engines",
+     "a context of prompt and answer together, so that nothing is moved (llama.cpp: -c, and "
+     "--no-context-shift)"},
+    {When::in_turns, "seen_in_turns",
+     "the context is full, or cached keys stand at other positions than the new text takes for "
+     "granted: the first message is right, and later ones go wrong",
+     "switch the reuse of cached prompts off once and compare; posenc check-positions IDS "
+     "--first N looks at the ids, posenc identify at the cached keys"},
+    {When::of_sides, "seen_on_sides",
+     "a learned table of positions is stretched as if it were a square (the root of its "
+     "rows) in DINOv2's and many other encoders: of a grid with two sides that fails, or "
+     "places rows where they do not belong",
+     "hand the encoder its grid (timm: dynamic_img_size=True), cut or fill pictures to "
+     "squares, or stretch the table by yourself (posenc.resample)"},
+    {When::constant, "seen_at_one_place",
+     "always at the same place: a table, a window or a cache that turns round ends there "
+     "(4,096 steps are usual), whatever the text",
+     "count the tokens or frames up to it, and compare them with the lengths of the model's "
+     "config.json (posenc explain FILE) and of the program's cache; update the program"},
+    {When::of_trl, "seen_by_trl",
+     "TRL cuts texts at max_length of SFTConfig, 1,024 where nobody sets it: max_seq_length "
+     "was its name before, and reaches nothing where it is handed to SFTTrainer or to "
+     "TrainingArguments",
+     "args=SFTConfig(max_length=LENGTH, …)"},
+    {When::compiled, "seen_compiled",
+     "a model that is compiled for an NPU has fixed lengths: prompt and answer together fit "
+     "into those, however far the model itself reaches",
+     "a shorter answer (prompt + longest answer within what it was compiled for), lengths "
+     "of a few thousand when it is compiled anew (ipex-llm: --max-context-len, "
+     "--max-prompt-len; OpenVINO: MAX_PROMPT_LEN, MIN_RESPONSE_LEN), or the build for CPU "
+     "or "
+     "GPU"},
+    {When::converted, "seen_after_conversion",
+     "a conversion loses what the target's converter does not know: base, scaling, factor "
+     "of the logits, window",
+     "posenc diff config.json CONVERTED says what was lost"},
+    {When::of_answers, "seen_by_answers",
+     "tokens kept for the answer (max_new_tokens) are taken off the context: where they are "
+     "nearly all of it, nothing is left of the prompt, and its beginning is cut off",
+     "an answer of some hundred tokens, or a context of prompt and answer together"},
+    {When::of_offset, "seen_at_offset",
+     "RoBERTa and XLM-R count positions from padding_idx + 1 = 2: a table of 514 rows is for 512 "
+     "tokens, and one of 512 rows (RobertaConfig's default) ends after 510: the index is out of "
+     "range",
+     "max_position_embeddings 514 for a model that is made anew (--config_overrides "
+     "max_position_embeddings=514), or texts of two tokens less than the table has rows"},
+    {When::quantized, "seen_quantized",
+     "the same model with 16 bits is right, so that its positions are: few bits, or a quantizer "
+     "that was told nothing of long texts, spoil it (cached keys of 4 bits do so first in long "
+     "ones)",
+     "more bits, or somebody else's file; for cached keys f16 or q8_0"},
+    {When::regressed, "seen_in_one_version",
+     "another version was right with the same file, so that the fault is the engine's and "
+     "not the file's",
+     "the version that was right, until a newer one is; posenc doctor FILE --engine "
+     "ENGINE@VERSION says what is known of one"},
+    {When::at_once, "seen_at_once",
+     "from the first words on: no length and no scaling does that; the pairing of channels "
+     "(neighbours or halves), rows of the weights that were not permuted for it, another "
+     "base, or no fault of position",
+     "posenc identify on q and k before and after the rotation names pairing and base; try "
+     "a file that somebody else converted"},
+};
+
+}  // namespace
+
+std::span<const DefaultContext> default_contexts() { return of_programs; }
+
+std::span<const Circumstance> circumstances() { return by_when; }
+
+}  // namespace posenc::detail

@@ -1,0 +1,29 @@
+// What is known of words alone: how many tokens programs run by default, and what trouble of a kind
+// mostly means.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "src/tools/symptom.h"
+
+namespace posenc::detail {
+
+// What a program runs where nobody says how many tokens, and what becomes of longer texts.
+struct DefaultContext {
+  std::string_view programs;
+  std::array<std::int64_t, 2> tokens;
+  std::string_view message, cure;
+};
+std::span<const DefaultContext> default_contexts();
+
+// What it mostly means, by when it happens; of several the first.
+struct Circumstance {
+  When when;
+  std::string_view code, message, cure;
+};
+std::span<const Circumstance> circumstances();
+
+}  // namespace posenc::detail
