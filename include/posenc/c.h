@@ -452,6 +452,7 @@ typedef struct posenc_attention {
      any dtype; neither scaled nor masked. NULL: none. */
   const posenc_tensor* sink_logits;
   const posenc_profiles* profiles; /* of a plan with profiles, and only then */
+  int32_t float_products;          /* nonzero: bfloat16 is multiplied in float on every processor */
 } posenc_attention;
 
 /* softmax(logits) v, for any plan, without ever holding all logits at once; out [batch, heads,
@@ -705,6 +706,7 @@ typedef struct posenc_cache_options {
   int64_t max_pages; /* reserved at once, and never more; 0: grows */
   int32_t rotated;   /* nonzero: keys are cached rotated; 0: as they came, and rotated when read */
   int32_t one_plan;  /* nonzero: rotated keys refuse another plan; 0: they are rotated to it */
+  int32_t float_products; /* as in posenc_attention */
 } posenc_cache_options;
 
 /* Errors: sizes below 1 (value_dim: below 0), more than 2^28 pages, or pages that do not fit in

@@ -36,6 +36,7 @@ struct KvCacheOptions {
   std::int64_t max_pages = 0;   // reserved at once, and never more; 0: grows, moving what there is
   CachedKeys keys = CachedKeys::unrotated;
   NewPlan new_plan = NewPlan::rerotate;
+  AttendOptions attend = {};
 };
 
 // A batch of sequences of any lengths. A call that fails leaves the sequences as they were, except

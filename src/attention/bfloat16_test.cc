@@ -6,10 +6,12 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "posenc/attention.h"
+#include "posenc/cache.h"
 #include "posenc/gradients.h"
 #include "posenc/schemes.h"
 #include "src/attention/softmax.h"
@@ -224,6 +226,24 @@ TEST_P(AttendBFloat16, RefusedIsAttentionInFloat) {
   detail::use_products16(Products16::none);
   problem.options.allow_bfloat16_products = true;
   EXPECT_EQ(problem.run_exactly(), refused);
+}
+
+TEST_P(AttendBFloat16, RefusedByACacheIsAttentionInFloat) {
+  BFloat16Problem problem(40, 200);
+  problem.options.allow_bfloat16_products = false;
+  const std::vector<double> in_float = problem.run();
+  KvCache cache = *KvCache::make({.kv_heads = problem.kv_heads,
+                                  .head_dim = problem.dim,
+                                  .dtype = DType::bf16,
+                                  .attend = problem.options});
+  const KvCache::Sequence sequence = cache.add();
+  ASSERT_TRUE(cache.append(std::span(&sequence, 1), problem.view(problem.k, problem.kv_heads, 200),
+                           problem.view(problem.v, problem.kv_heads, 200), {}));
+  std::ranges::fill(problem.out, 0);
+  ASSERT_TRUE(cache.attend(std::span(&sequence, 1), problem.view(problem.q, problem.heads, 40), {},
+                           problem.mask, problem.view(problem.out, problem.heads, 40)));
+  for (std::size_t i = 0; i < in_float.size(); ++i)
+    ASSERT_EQ(BFloat16Problem::number(problem.out[i]), in_float[i]) << i;
 }
 
 TEST_P(AttendBFloat16, GivesTheSameBitsForAnyNumberOfThreads) {

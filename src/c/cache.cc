@@ -28,6 +28,7 @@ posenc_status posenc_cache_make(const posenc_cache_options* options, posenc_cach
       .max_pages = options->max_pages,
       .keys = options->rotated ? CachedKeys::rotated : CachedKeys::unrotated,
       .new_plan = options->one_plan ? NewPlan::refuse : NewPlan::rerotate,
+      .attend = {.allow_bfloat16_products = options->float_products == 0},
   };
   if (options->page_size != 0) made.page_size = options->page_size;
   return hand_out(KvCache::make(made), out);

@@ -138,9 +138,16 @@ ReadAttention read_attention(std::string_view function, const posenc_attention* 
   const ReadProfiles profiles = read_profiles(function, in->profiles);
   if (profiles.status) return {profiles.status};
   return {POSENC_OK,
-          AttentionInputs{views[0].tensor, views[1].tensor, views[2].tensor, in->queries->value,
-                          in->keys->value, sees.mask, Threads{in->threads}, sinks.tensor,
-                          profiles.tensors},
+          AttentionInputs{.q = views[0].tensor,
+                          .k = views[1].tensor,
+                          .v = views[2].tensor,
+                          .queries = in->queries->value,
+                          .keys = in->keys->value,
+                          .mask = sees.mask,
+                          .threads = Threads{in->threads},
+                          .sink_logits = sinks.tensor,
+                          .profiles = profiles.tensors,
+                          .options = {.allow_bfloat16_products = in->float_products == 0}},
           views[3].tensor};
 }
 

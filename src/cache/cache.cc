@@ -175,7 +175,8 @@ struct KvCache::State {
                                      .keys = &all,
                                      .mask = listed ? listed.get() : &mask,
                                      .threads = threads,
-                                     .keys_rotated = static_cast<bool>(rotation_of_keys(plan))};
+                                     .keys_rotated = static_cast<bool>(rotation_of_keys(plan)),
+                                     .options = options.attend};
     POSENC_CHECK(detail::check_reach(plan, in));
     detail::attend_by_plan(in, plan);
     return {};

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 #include <string>
+#include <type_traits>
 
 #include "src/content/convolved_alone.h"
 #include "src/core/saturating.h"
@@ -75,6 +76,36 @@ void finish(const ConvolutionJob& job, std::int64_t b, std::int64_t t, std::int6
 }
 
 // Channels alone, into rows that whole vectors may be written to, or through a few of ours.
+template <class Element>
+void convolve_alone(const ConvolutionJob& job, const std::vector<Compute<Element>>& weights,
+                    const Tensor& out) {
+  using C = Compute<Element>;
+  const bool straight = lies_as<Element>(out);
+  const auto place = [&](std::int64_t b, std::int64_t patch) {
+    return out.offset(b, 0, job.kept + patch);
+  };
+  convolve_alone<Element>(
+      job, false, weights, bias_row<C>(job),
+      [&](std::int64_t b, std::int64_t patch, Element* ours, std::int64_t step) {
+        return straight ? TokenSums<Element>{static_cast<Element*>(out.data) + place(b, patch),
+                                             out.stride[2]}
+                        : TokenSums<Element>{ours, step};
+      },
+      [&](std::int64_t b, std::int64_t patch, std::int64_t count, TokenSums<Element> made,
+          const auto& own) {
+        if constexpr (std::is_same_v<Element, C>) {
+          for (std::int64_t i = 0; i < count && job.after != AfterConvolution::none; ++i) {
+            C* const row = made.numbers + i * made.step;
+            apply_after(job.after, row, job.width);
+            if (job.adds)
+              for (std::int64_t c = 0; c < job.width; ++c) row[c] += own(i)[c];
+          }
+          if (!straight) store_rows(made.numbers, made.step, count, C{1}, out, place(b, patch));
+        }
+      });
+}
+
+// By the elements that x and y have, where nothing else is done with sums than to round them.
 template <class C>
 void convolve_alone(const ConvolutionJob& job, const Tensor& out) {
   std::vector<C> weights = packed_weights<C>(job, false);
@@ -83,26 +114,15 @@ void convolve_alone(const ConvolutionJob& job, const Tensor& out) {
   if (job.adds && nothing_after)
     for (std::int64_t c = 0; c < job.width; ++c)
       weights[static_cast<std::size_t>((job.up() * job.wide + job.left()) * job.step() + c)] += 1;
-  const bool straight = lies_as_numbers<C>(out);
-  const auto place = [&](std::int64_t b, std::int64_t patch) {
-    return out.offset(b, 0, job.kept + patch);
-  };
-  convolve_alone(
-      job, false, weights, bias_row<C>(job),
-      [&](std::int64_t b, std::int64_t patch, C* ours, std::int64_t step) {
-        return straight ? TokenSums<C>{static_cast<C*>(out.data) + place(b, patch), out.stride[2]}
-                        : TokenSums<C>{ours, step};
-      },
-      [&](std::int64_t b, std::int64_t patch, std::int64_t count, TokenSums<C> made,
-          const auto& own) {
-        for (std::int64_t i = 0; i < count && !nothing_after; ++i) {
-          C* const row = made.numbers + i * made.step;
-          apply_after(job.after, row, job.width);
-          if (job.adds)
-            for (std::int64_t c = 0; c < job.width; ++c) row[c] += own(i)[c];
-        }
-        if (!straight) store_rows(made.numbers, made.step, count, C{1}, out, place(b, patch));
-      });
+#if POSENC_SIMD
+  if constexpr (std::is_same_v<C, float>) {
+    if (nothing_after && lies_as<BFloat16>(job.x) && lies_as<BFloat16>(out))
+      return convolve_alone<BFloat16>(job, weights, out);
+    if (nothing_after && lies_as<Half>(job.x) && lies_as<Half>(out))
+      return convolve_alone<Half>(job, weights, out);
+  }
+#endif
+  convolve_alone<C>(job, weights, out);
 }
 
 // x as numbers of its own, for where y goes to x's memory: its neighbours read it later.

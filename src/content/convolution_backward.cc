@@ -63,7 +63,7 @@ struct Back {
   // Sums of a sequence whose channels stand alone, [patch][step], on top of which `begin` is.
   static void sums_alone(const ConvolutionJob& of, bool flipped, const std::vector<C>& by,
                          const std::vector<C>& begin, std::vector<C>& sums) {
-    convolve_alone(
+    convolve_alone<C>(
         of, flipped, by, begin,
         [&](std::int64_t, std::int64_t patch, C*, std::int64_t) {
           return TokenSums<C>{sums.data() + patch * of.step(), of.step()};

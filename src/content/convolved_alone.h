@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "src/content/convolved_rows.h"
@@ -15,40 +16,42 @@
 
 namespace posenc::detail {
 
-// A tensor's rows can be read, or written, in whole vectors of C.
-template <class C>
-bool lies_as_numbers(const Tensor& x) {
-  return x.dtype == (sizeof(C) == sizeof(double) ? DType::f64 : DType::f32) && x.stride[3] == 1 &&
-         x.shape[3] % row_lanes == 0;
+// A tensor's rows can be read, or written, in whole vectors of such elements.
+template <class Element>
+bool lies_as(const Tensor& x) {
+  const bool same =
+      with_element(x.dtype, []<class Own>(Own*) { return std::is_same_v<Own, Element>; });
+  return same && x.stride[3] == 1 && x.shape[3] % row_lanes == 0;
 }
 
 // The patches of sequences, row after row of the grid.
-template <class C>
+template <class Element>
 class Patches {
  public:
-  // The last `held` that were asked for are there.
+  // The last `held` that were asked for are there. 16 bits must lie as such.
   Patches(const ConvolutionJob& job, std::int64_t held, Scratch& scratch)
       : job_(job),
-        lie_(lies_as_numbers<C>(job.x)),
+        lie_(lies_as<Element>(job.x)),
         held_(held),
         // Of an odd number of cache lines, so that neighbours do not all meet in a few sets of a
         // cache.
         step_(job.step() + row_lanes),
-        copies_(lie_ ? nullptr : scratch.take<C>(held * step_)) {}
+        copies_(lie_ ? nullptr : scratch.take<Element>(held * step_)) {}
 
   // Patches [begin, end) of sequence b, `held` at most, can be had from now on.
   void reach(std::int64_t b, std::int64_t begin, std::int64_t end) {
     if (b != b_ || begin > end_ || begin < begin_) begin_ = end_ = begin;
     b_ = b;
-    for (; !lie_ && end_ < end;) {
-      const std::int64_t at = end_ % held_, count = std::min(end - end_, held_ - at);
-      load_rows(job_.x, place(end_), count, copies_ + at * step_, step_);
-      end_ += count;
-    }
+    if constexpr (std::is_same_v<Element, Compute<Element>>)
+      for (; !lie_ && end_ < end;) {
+        const std::int64_t at = end_ % held_, count = std::min(end - end_, held_ - at);
+        load_rows(job_.x, place(end_), count, copies_ + at * step_, step_);
+        end_ += count;
+      }
     begin_ = std::max(begin_, end_ - held_);
   }
-  const C* operator[](std::int64_t patch) const {
-    return lie_ ? static_cast<const C*>(job_.x.data) + place(patch)
+  const Element* operator[](std::int64_t patch) const {
+    return lie_ ? static_cast<const Element*>(job_.x.data) + place(patch)
                 : copies_ + patch % held_ * step_;
   }
 
@@ -58,24 +61,26 @@ class Patches {
   const ConvolutionJob& job_;
   bool lie_;
   std::int64_t held_, step_;
-  C* copies_;
+  Element* copies_;
   std::int64_t b_ = -1, begin_ = 0, end_ = 0;  // what is there
 };
 
 // Where sums of tokens go, `step` numbers from one to the next.
-template <class C>
+template <class Element>
 struct TokenSums {
-  C* numbers;
+  Element* numbers;
   std::int64_t step;
 };
 
 // Sums b + Σ w x of all patches, a few at a time: they go to room(b, patch, ours, step), which may
 // be those rows of ours, and are then handed to done(b, patch, count, made, own), whose own(i) are
 // x's numbers. `flipped`: weights that go back, by packed_weights of that name.
-template <class C, class MakeRoom, class Done>
-void convolve_alone(const ConvolutionJob& job, bool flipped, const std::vector<C>& weights,
-                    const std::vector<C>& bias, const MakeRoom& room, const Done& done) {
-  const Taps<C> taps{weights.data(), bias.data(), job.tall, job.wide, job.step()};
+template <class Element, class MakeRoom, class Done>
+void convolve_alone(const ConvolutionJob& job, bool flipped,
+                    const std::vector<Compute<Element>>& weights,
+                    const std::vector<Compute<Element>>& bias, const MakeRoom& room,
+                    const Done& done) {
+  const Taps<Compute<Element>> taps{weights.data(), bias.data(), job.tall, job.wide, job.step()};
   const std::int64_t up = flipped ? job.tall - 1 - job.up() : job.up(),
                      left = flipped ? job.wide - 1 - job.left() : job.left();
   // A piece is a row of the grid, or some of the one that there is.
@@ -84,12 +89,13 @@ void convolve_alone(const ConvolutionJob& job, bool flipped, const std::vector<C
                      across = (job.columns + piece - 1) / piece, pieces = job.rows * across,
                      held = line ? std::min(job.columns, piece + job.wide - 1)
                                  : std::min(job.rows, job.tall) * job.columns;
-  const std::vector<C> zeros(static_cast<std::size_t>(job.step()));
+  const std::vector<Element> zeros(static_cast<std::size_t>(job.step()));
   share_out(job.batch * pieces, job.threads, [&](std::int64_t begin, std::int64_t end) {
     Scratch scratch;
-    Patches<C> patches(job, held, scratch);
-    C* const ours = scratch.take<C>(tile_tokens * job.step());
-    std::vector<const C*> reads(static_cast<std::size_t>(job.tall * (job.wide + tile_tokens - 1)));
+    Patches<Element> patches(job, held, scratch);
+    Element* const ours = scratch.take<Element>(tile_tokens * job.step());
+    std::vector<const Element*> reads(
+        static_cast<std::size_t>(job.tall * (job.wide + tile_tokens - 1)));
     for (std::int64_t at = begin; at < end; ++at) {
       const std::int64_t b = at / pieces, y = at % pieces / across, first = at % across * piece,
                          last = std::min(first + piece, job.columns),
@@ -106,12 +112,12 @@ void convolve_alone(const ConvolutionJob& job, bool flipped, const std::vector<C
       };
       for (std::int64_t x = first; x < last; x += tile_tokens) {
         const auto count = static_cast<int>(std::min<std::int64_t>(last - x, tile_tokens));
-        const C** read = reads.data();
+        const Element** read = reads.data();
         for (std::int64_t row = y - up; row < y - up + job.tall; ++row)
           for (std::int64_t column = x - left; column < x - left + job.wide + count - 1; ++column)
             *read++ = numbers(row, column);
         const std::int64_t patch = y * job.columns + x;
-        const TokenSums<C> to = room(b, patch, ours, job.step());
+        const TokenSums<Element> to = room(b, patch, ours, job.step());
         sum_taps(taps, reads.data(), count, to.numbers, to.step);
         done(b, patch, count, to, [&](std::int64_t i) { return numbers(y, x + i); });
       }

@@ -8,14 +8,16 @@
 #include "hwy/foreach_target.h"
 // foreach_target comes first.
 #include "hwy/highway.h"
+#include "src/kernels/elements-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace posenc::detail::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-template <int tokens, class T>
-HWY_INLINE void SumOf(const Taps<T>& by, const T* const* x, T* to, std::int64_t to_step) {
+template <int tokens, class Element, class T>
+HWY_INLINE void SumOf(const Taps<T>& by, const Element* const* x, Element* to,
+                      std::int64_t to_step) {
   const hn::CappedTag<T, 16> d;
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -25,21 +27,21 @@ HWY_INLINE void SumOf(const Taps<T>& by, const T* const* x, T* to, std::int64_t 
     for (int t = 0; t < tokens; ++t) sum[t] = hn::LoadU(d, by.bias + i);
     const T* weight = by.weights + i;
     for (std::int64_t row = 0; row < by.tall; ++row) {
-      const T* const* const reads = x + row * across;
-      for (int t = 0; t + 1 < tokens; ++t) seen[t] = hn::LoadU(d, reads[t] + i);
+      const Element* const* const reads = x + row * across;
+      for (int t = 0; t + 1 < tokens; ++t) seen[t] = LoadElements(d, reads[t] + i);
       for (std::int64_t tap = 0; tap < by.wide; ++tap, weight += by.step) {
-        seen[tokens - 1] = hn::LoadU(d, reads[tap + tokens - 1] + i);
+        seen[tokens - 1] = LoadElements(d, reads[tap + tokens - 1] + i);
         const V w = hn::LoadU(d, weight);
         for (int t = 0; t < tokens; ++t) sum[t] = hn::MulAdd(w, seen[t], sum[t]);
         for (int t = 0; t + 1 < tokens; ++t) seen[t] = seen[t + 1];
       }
     }
-    for (int t = 0; t < tokens; ++t) hn::StoreU(sum[t], d, to + t * to_step + i);
+    for (int t = 0; t < tokens; ++t) StoreElements(sum[t], d, to + t * to_step + i);
   }
 }
 
-template <class T>
-HWY_INLINE void SumTaps(const Taps<T>& taps, const T* const* x, int tokens, T* to,
+template <class Element, class T>
+HWY_INLINE void SumTaps(const Taps<T>& taps, const Element* const* x, int tokens, Element* to,
                         std::int64_t to_step) {
   static_assert(tile_tokens == 4);
   if (tokens == 4) return SumOf<4>(taps, x, to, to_step);
@@ -56,6 +58,14 @@ void SumTapsDoubles(const Taps<double>& taps, const double* const* x, int tokens
                     std::int64_t to_step) {
   SumTaps(taps, x, tokens, to, to_step);
 }
+void SumTapsHalves(const Taps<float>& taps, const Half* const* x, int tokens, Half* to,
+                   std::int64_t to_step) {
+  SumTaps(taps, x, tokens, to, to_step);
+}
+void SumTapsBFloat16s(const Taps<float>& taps, const BFloat16* const* x, int tokens, BFloat16* to,
+                      std::int64_t to_step) {
+  SumTaps(taps, x, tokens, to, to_step);
+}
 
 }  // namespace
 }  // namespace posenc::detail::HWY_NAMESPACE
@@ -69,6 +79,8 @@ namespace posenc::detail {
 #if POSENC_SIMD
 HWY_EXPORT(SumTapsFloats);
 HWY_EXPORT(SumTapsDoubles);
+HWY_EXPORT(SumTapsHalves);
+HWY_EXPORT(SumTapsBFloat16s);
 
 void sum_taps(const Taps<float>& taps, const float* const* x, int tokens, float* to,
               std::int64_t to_step) {
@@ -77,6 +89,14 @@ void sum_taps(const Taps<float>& taps, const float* const* x, int tokens, float*
 void sum_taps(const Taps<double>& taps, const double* const* x, int tokens, double* to,
               std::int64_t to_step) {
   HWY_DYNAMIC_DISPATCH(SumTapsDoubles)(taps, x, tokens, to, to_step);
+}
+void sum_taps(const Taps<float>& taps, const Half* const* x, int tokens, Half* to,
+              std::int64_t to_step) {
+  HWY_DYNAMIC_DISPATCH(SumTapsHalves)(taps, x, tokens, to, to_step);
+}
+void sum_taps(const Taps<float>& taps, const BFloat16* const* x, int tokens, BFloat16* to,
+              std::int64_t to_step) {
+  HWY_DYNAMIC_DISPATCH(SumTapsBFloat16s)(taps, x, tokens, to, to_step);
 }
 #else
 namespace {

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "src/kernels/elements.h"
+
 namespace posenc::detail {
 
 // How many neighbouring tokens sum_taps() makes in one go: what one reads, the next reads as well.
@@ -23,5 +25,12 @@ void sum_taps(const Taps<float>& taps, const float* const* x, int tokens, float*
               std::int64_t to_step);
 void sum_taps(const Taps<double>& taps, const double* const* x, int tokens, double* to,
               std::int64_t to_step);
+#if POSENC_SIMD
+// The same of numbers of 16 bits, which become float on the way, each sum rounded once.
+void sum_taps(const Taps<float>& taps, const Half* const* x, int tokens, Half* to,
+              std::int64_t to_step);
+void sum_taps(const Taps<float>& taps, const BFloat16* const* x, int tokens, BFloat16* to,
+              std::int64_t to_step);
+#endif
 
 }  // namespace posenc::detail

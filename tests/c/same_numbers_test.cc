@@ -191,6 +191,14 @@ TEST(CInterface, AttendsInEveryTypeAsTheCppInterfaceForAnyNumberOfThreads) {
       for (std::int64_t at = 0; at < out.shape[1] * 9 * 16; at++)
         ASSERT_EQ(x[3].get(at), x[4].get(at)) << name(dtype) << " " << threads;
     }
+    AttentionInputs cpp_in{x[0], x[1], x[2], rows, rows, mask, Threads{1}, cpp_sinks};
+    cpp_in.options.allow_bfloat16_products = false;
+    ASSERT_TRUE(attend(cpp_in, plan, x[3]));
+    posenc_attention in{sizeof in, 1, &q, &k, &v, range.get(), range.get(), &c_mask, &sinks};
+    in.float_products = 1;
+    ASSERT_EQ(posenc_attend(c.get(), &in, &out), POSENC_OK) << posenc_last_error();
+    for (std::int64_t at = 0; at < out.shape[1] * 9 * 16; at++)
+      ASSERT_EQ(x[3].get(at), x[4].get(at)) << name(dtype) << " in float";
   }
 }
 

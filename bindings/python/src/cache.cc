@@ -30,7 +30,7 @@ struct Cached {
 
 KvCache made(std::int64_t kv_heads, std::int64_t head_dim, std::int64_t value_dim,
              std::string_view dtype, std::int64_t page_size, std::int64_t max_pages, bool rotated,
-             bool one_plan) {
+             bool one_plan, bool allow_bfloat16_products) {
   return unwrap(KvCache::make({.kv_heads = kv_heads,
                                .head_dim = head_dim,
                                .value_dim = value_dim,
@@ -38,7 +38,8 @@ KvCache made(std::int64_t kv_heads, std::int64_t head_dim, std::int64_t value_di
                                .page_size = page_size,
                                .max_pages = max_pages,
                                .keys = rotated ? CachedKeys::rotated : CachedKeys::unrotated,
-                               .new_plan = one_plan ? NewPlan::refuse : NewPlan::rerotate}));
+                               .new_plan = one_plan ? NewPlan::refuse : NewPlan::rerotate,
+                               .attend = {.allow_bfloat16_products = allow_bfloat16_products}}));
 }
 
 void append(Cached& cached, const Sequences& sequences, nb::handle k, nb::handle v,
@@ -127,14 +128,15 @@ void bind_cache(nb::module_& m) {
           "__init__",
           [](Cached* self, std::int64_t kv_heads, std::int64_t head_dim, std::int64_t value_dim,
              std::string_view dtype, std::int64_t page_size, std::int64_t max_pages, bool rotated,
-             bool one_plan) {
-            new (self) Cached{
-                made(kv_heads, head_dim, value_dim, dtype, page_size, max_pages, rotated, one_plan),
-                value_dim > 0 ? value_dim : head_dim};
+             bool one_plan, bool allow_bfloat16_products) {
+            new (self) Cached{made(kv_heads, head_dim, value_dim, dtype, page_size, max_pages,
+                                   rotated, one_plan, allow_bfloat16_products),
+                              value_dim > 0 ? value_dim : head_dim};
           },
           nb::kw_only(), nb::arg("kv_heads"), nb::arg("head_dim"), nb::arg("value_dim") = 0,
           nb::arg("dtype") = "float32", nb::arg("page_size") = 16, nb::arg("max_pages") = 0,
-          nb::arg("rotated") = false, nb::arg("one_plan") = false)
+          nb::arg("rotated") = false, nb::arg("one_plan") = false,
+          nb::arg("allow_bfloat16_products") = true)
       .def(
           "add", [](Cached& c) { return c.cache.add(); },
           "An empty sequence; its number is never used twice.")

@@ -52,52 +52,52 @@ export class Text {
   }
 
   // While a text plays, each frame asks for the same later lengths as the one before.
-  private readonly rows = new Map<string, Row>()
+  private readonly rows = new Map<number, Record<Policy, Row>>()
   // The newest token's query against the cache of `length` tokens, in logits.
   row(policy: Policy, length: number): Row {
-    const key = `${policy} ${length}`
-    const known = this.rows.get(key) ?? this.made_row(policy, length)
-    if (this.rows.size > 300) this.rows.clear()
-    this.rows.set(key, known)
-    return known
+    const known = this.rows.get(length) ?? this.made_rows(length)
+    if (this.rows.size > 100) this.rows.clear()
+    this.rows.set(length, known)
+    return known[policy]
   }
-  private made_row(policy: Policy, length: number): Row {
+  // Of all policies, which meet one query and are held to the same keys.
+  private made_rows(length: number): Record<Policy, Row> {
     const { d } = this.at
     const plan = this.plan(length)
     const where = this.positions.filter(p => p < length)
     const count = where.length
     const query = plan.rotate(this.q, d, [length - 1])
-    const anew = plan.rotate(
-      Float64Array.from({ length: count * d }, (_, i) => this.k[i % d]),
-      d,
-      where,
-      'key',
-    )
-    const cached =
-      policy === 'rotated'
-        ? this.kept
-        : policy === 'turned'
-          ? plan.rotate(this.recovered.subarray(0, count * d), d, where, 'key')
-          : anew
+    const words = new Float64Array(count * d)
+    for (let i = 0; i < count; i++) words.set(this.k, i * d)
+    const anew = plan.rotate(words, d, where, 'key')
     const score = (keys: Float64Array, i: number) => {
       let sum = 0
       for (let c = 0; c < d; c++) sum += query[c] * keys[i * d + c]
       return sum / Math.sqrt(d)
     }
-    const scores = Float64Array.from(where, (_, i) => score(cached, i))
-    const off = scores.map((s, i) => Math.abs(s - score(anew, i)))
-    const size = (Math.hypot(...query) * Math.hypot(...anew.subarray(0, d))) / Math.sqrt(d)
-    const moved = off.map((_, i) => {
-      let sum = 0
-      for (let c = i * d; c < (i + 1) * d; c++) sum += (cached[c] - anew[c]) ** 2
-      return Math.sqrt(sum) / Math.hypot(...anew.subarray(i * d, (i + 1) * d))
-    })
+    const right = Float64Array.from(where, (_, i) => score(anew, i))
+    const lengths = Float64Array.from(where, (_, i) => Math.hypot(...anew.subarray(i * d, (i + 1) * d)))
+    const size = count ? (Math.hypot(...query) * lengths[0]) / Math.sqrt(d) : 1
+    const of = (cached: Float64Array): Row => {
+      const scores = cached === anew ? right : Float64Array.from(where, (_, i) => score(cached, i))
+      const off = scores.map((s, i) => Math.abs(s - right[i]))
+      const moved = lengths.map((length, i) => {
+        let sum = 0
+        for (let c = i * d; c < (i + 1) * d; c++) sum += (cached[c] - anew[c]) ** 2
+        return Math.sqrt(sum) / length
+      })
+      return {
+        scores,
+        errors: off.map(x => x / size),
+        moved,
+        worst: off.reduce((a, b) => Math.max(a, b), 0),
+        typical: Math.sqrt(off.reduce((a, b) => a + b * b, 0) / Math.max(1, count)),
+      }
+    }
     return {
-      scores,
-      errors: off.map(x => x / size),
-      moved,
-      worst: off.reduce((a, b) => Math.max(a, b), 0),
-      typical: Math.sqrt(off.reduce((a, b) => a + b * b, 0) / Math.max(1, count)),
+      rotated: of(this.kept),
+      turned: of(plan.rotate(this.recovered.subarray(0, count * d), d, where, 'key')),
+      unrotated: of(anew),
     }
   }
 
