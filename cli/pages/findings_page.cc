@@ -51,9 +51,8 @@ std::string findings_page(std::span<const Finding> findings, const Terminal& ter
     const std::string head = std::string(name(finding.severity)) + " " + finding.code;
     std::string label = head.size() < margin ? padded(head, margin) : head + "\n" + indent;
     label.replace(0, head.size(), painted(term, finding.severity, head));
-    std::string values;
-    if (!finding.expected.empty()) values = finding.expected + " → ";
-    values += finding.found;
+    std::string values = finding.expected;
+    if (!finding.found.empty()) values += (values.empty() ? "" : " → ") + finding.found;
     if (const std::string at = where(finding); !at.empty())
       values += (values.empty() ? "" : "; ") + at;
     if (finding.line) values += fmt::format("{}line {}", values.empty() ? "" : "; ", *finding.line);

@@ -235,11 +235,17 @@ std::optional<Named> model_in_prose(std::string_view text) {
         parted = parted || words[first + n].text.contains('/') || !words[first + n].joins;
       }
       if (parted) continue;
-      const bool sized = first + count < words.size() && is_size(words[first + count].text);
-      if (sized || name.size() < 5 || name.size() > 80 || !std::ranges::any_of(name, is_digit))
+      const std::string_view next =
+          first + count < words.size() ? std::string_view(words[first + count].text) : "";
+      // "llama3 rope scaling" is a scaling.
+      const bool of_scaling = contains_word("rope RoPE rope_scaling scaling style", next);
+      if (of_scaling || is_size(next) || name.size() < 5 || name.size() > 80 ||
+          !std::ranges::any_of(name, is_digit))
         continue;
       const auto known = name_like(name);
-      if (const auto found = known ? known : shared_name(name))
+      // Releases of one name that reach 40,960 and 262,144 tokens.
+      const bool of_several = plain(name, false) == "qwen3";
+      if (const auto found = known || of_several ? known : shared_name(name))
         return Named{
             count > 1 || name.find_first_of("/-") == name.npos ? std::string(*found) : name,
             std::string(*found)};

@@ -40,6 +40,11 @@ constexpr DefaultContext of_programs[] = {
 };
 
 constexpr Circumstance by_when[] = {
+    {When::axes_as_packed, "seen_axes_as_packed",
+     "position_ids of three rows (M-RoPE) that go where one row is looked for are taken for texts "
+     "packed into one row: lengths are made of them, and flash attention reads other memory",
+     "a transformers that tells the two apart (early 2026 or later, #44911), or "
+     "attn_implementation='sdpa' until then"},
     {When::packed, "seen_packed",
      "texts that are packed into one row see each other unless the attention is told where "
      "each begins: ids that begin anew do not tell it by themselves (flash attention's "
@@ -80,9 +85,9 @@ constexpr Circumstance by_when[] = {
      "newer version"},
     {When::of_draft, "seen_with_draft",
      "a draft guesses well only where it stands at its target's positions: its own base, scaling, "
-     "length and window count. Beyond them hardly a guess is taken, and what is written stays "
-     "right; engines have run the window of a draft as full attention, and hand a draft none of "
-     "the overrides of its target",
+     "length and window count. Beyond them hardly a guess is taken, or the engine stops where a "
+     "table of the draft ends; engines have run the window of a draft as full attention, and hand "
+     "a draft none of the overrides of its target",
      "posenc doctor TARGET DRAFT 'THE LINE' compares the two; fewer guesses a step "
      "(num_speculative_tokens), and a newer engine"},
     {When::in_batch, "seen_in_batch",
@@ -146,6 +151,23 @@ constexpr Circumstance by_when[] = {
      "that was told nothing of long texts, spoil it (cached keys of 4 bits do so first in long "
      "ones)",
      "more bits, or somebody else's file; for cached keys f16 or q8_0"},
+    {When::read_again, "prompt_again",
+     "the prompt is read anew, which costs time and changes no text: what stands in the cache ends "
+     "before it is needed again, or cannot go back (a window's ring, a recurrent state), or the "
+     "context was full and began anew",
+     "llama.cpp: more --ctx-checkpoints, --swa-full, a -c that holds the whole conversation; and "
+     "prompts whose beginning stays the same, to the letter"},
+    {When::of_prompt_limit, "seen_by_trl",
+     "the limit is a trainer's own, and none of the model: max_prompt_length of TRL's GRPOConfig "
+     "is "
+     "512 where nobody sets it (newer versions: none), and notebooks set 256",
+     "max_prompt_length and max_completion_length, together within max_seq_length of what loads "
+     "the "
+     "model"},
+    {When::times_slots, "seen_by_slots",
+     "a server of several slots reserves their sum: Ollama runs num_ctx × OLLAMA_NUM_PARALLEL, and "
+     "llama-server shares -c among its slots; a text has one slot's tokens",
+     "OLLAMA_NUM_PARALLEL=1, or llama-server -np 1"},
     {When::regressed, "seen_in_one_version",
      "another version was right with the same file, so that the fault is the engine's and "
      "not the file's",

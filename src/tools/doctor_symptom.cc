@@ -91,6 +91,7 @@ class Judge {
       of_three_axes();
       of_unread_scaling();
       of_longlora();
+      of_two_rotations();
       of_learned_rows();
       of_longer();
     }
@@ -153,11 +154,12 @@ class Judge {
       if (std::ranges::none_of(split(one.programs),
                                [&](std::string_view name) { return runs(name); }))
         continue;
-      const bool near = std::ranges::any_of(
-          one.tokens, [&](std::int64_t tokens) { return is_near(symptom_.from, tokens); });
+      const bool near = std::ranges::any_of(one.tokens, [&](std::int64_t tokens) {
+        return is_near(symptom_.from, tokens) || is_near(symptom_.length, tokens);
+      });
       // It was told more: the number is in the words.
       const std::int64_t most = *std::ranges::max_element(one.tokens);
-      if (symptom_.set_to > most) return;
+      if (symptom_.set_to > most) return of_cap();
       if (!near && symptom_.from > 2 * most) return of_two_lengths();
       // Of anything that fails a short context is no more likely than the rest.
       const bool may_be = symptom_.seen == Seen::garbled || symptom_.seen == Seen::repeats ||
@@ -167,6 +169,18 @@ class Judge {
           std::string(one.message), std::string(one.cure));
       return;
     }
+  }
+
+  // Ollama runs no more than the file says, whatever num_ctx asks for.
+  void of_cap() {
+    if (!runs("ollama") || !model_ || model_->context <= 0 || symptom_.set_to <= model_->context)
+      return;
+    say("context_capped", Severity::warning,
+        "Ollama caps num_ctx at what the model's file promises: " + grouped(model_->context) +
+            " of the " + grouped(symptom_.set_to) + " asked for",
+        "num_ctx up to " + std::to_string(model_->context) +
+            "; for more a GGUF whose own scaling and context say so (posenc extend MODEL --to " +
+            std::to_string(symptom_.set_to) + " --engine ollama)");
   }
 
   // A limit and a longer text, both in the words.
@@ -469,6 +483,26 @@ class Judge {
     }
   }
 
+  // Layers that rotate otherwise than others are asked about.
+  void of_two_rotations() {
+    if (!symptom_.of_rotation || !found_.empty()) return;
+    const LayerGroup *with = nullptr, *without = nullptr;
+    for (const LayerGroup& group : model_->groups)
+      if (!is_tower(group.stack) && rope_of(group)) (group.window ? with : without) = &group;
+    if (!with || !without || *rope_of(*with) == *rope_of(*without)) return;
+    const auto told = [](const LayerGroup& group) {
+      const Rope& rope = *rope_of(group);
+      return number_text(rope.rope_theta) + (std::holds_alternative<Unscaled>(rope.scaling)
+                                                 ? ""
+                                                 : " with " + scaling_text(rope.scaling));
+    };
+    say("asks_rotation", Severity::note,
+        "layers with a window rotate by base " + told(*with) + ", the others by " + told(*without) +
+            ": two sets of angles by design, which a log or a GGUF that names one number does not "
+            "show (llama.cpp keeps those of windows in keys of their own, ending in _swa)",
+        "posenc explain MODEL shows both; posenc diff config.json FILE.gguf compares them");
+  }
+
   // Tokens of pictures stand in three rows of positions.
   void of_three_axes() {
     const bool has_axes = std::ranges::any_of(model_->groups, [](const LayerGroup& group) {
@@ -484,8 +518,9 @@ class Judge {
           "not by M-RoPE: frames that are sent as pictures without it are a pile of pictures",
           "send a video (video_url, or the processor's videos=) with its fps, or write the "
           "timestamps as the processor does");
-    if (!has_axes || !(symptom_.is(When::one_row) || of_pictures)) return;
-    say("seen_on_axes", symptom_.is(When::one_row) ? Severity::warning : Severity::note,
+    const bool packed = symptom_.is(When::packed) && !symptom_.is(When::axes_as_packed);
+    if (!has_axes || !(symptom_.is(When::one_row) || of_pictures || packed)) return;
+    say("seen_on_axes", symptom_.is(When::one_row) || packed ? Severity::warning : Severity::note,
         "this model's positions have three rows (M-RoPE: time, height, width): where tokens of "
         "pictures, or those behind them, are rotated by one row, text stays right, and answers "
         "about places and pictures go wrong",

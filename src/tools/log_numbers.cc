@@ -44,8 +44,15 @@ std::vector<double> lengths_in(std::string_view line) {
         std::string_view(" =([{'\"`><,|").contains(before) ||
         (before == ':' && start > 1 && line[start - 2] != 'y' && !is_digit(line[start - 2]));
     const bool ends = std::string_view(" )]}'\"`,;<>|").contains(behind) ||
-                      ((behind == '.' || behind == ':') && (next == ' ' || i + 1 == line.size()));
-    if (alone && ends && number >= least && number <= most) numbers.push_back(number);
+                      ((behind == '.' || behind == ':') &&
+                       (std::string_view(" '\"").contains(next) || i + 1 == line.size()));
+    // "Error code: 400", "status 429"
+    const std::string_view in_front = line.substr(0, start);
+    const bool is_status = number >= 400 && number < 600 &&
+                           (in_front.ends_with("code: ") || in_front.ends_with("status ") ||
+                            in_front.ends_with("status: ") || in_front.ends_with("code\": ") ||
+                            in_front.ends_with("http "));
+    if (alone && ends && !is_status && number >= least && number <= most) numbers.push_back(number);
   }
   return numbers;
 }

@@ -558,6 +558,10 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
     out.message =
         "two tensors of one text have different lengths: where the smaller is a context "
         "or a cache, the text is longer than that; else position has no part in it";
+    constexpr double round = 50;
+    if (most - least == 1 && std::fmod(least, round) == 0)
+      out.message = "a cache or table of " + told(least) +
+                    " steps is full, and one more was asked for: the text, or the sound, is longer";
     if (const int ranks = times(least, most); ranks > 0)
       out.message += "; " + told(most) + " is just " + std::to_string(ranks) + " times " +
                      told(least) +

@@ -24,7 +24,8 @@ struct SeenRow {
 };
 constexpr SeenRow of_seen[] = {
     {Seen::garbled, "garbled",
-     "gib* jib* garbage garbl* nonsens* incoheren* rubbish corrupt* word-salad salad "
+     "gibb* giber* jibb* jiber* garbage garbl* nonsens* incoheren* rubbish corrupt* word-salad "
+     "salad "
      "meaningless unreadable unusable degenerate* hallucinat* babbl* scrambled gobbledygook mangl* "
      "unrelated random breaks !!!* ???* @@@* :::* noise static flicker* artifact* "
      "stripe*",
@@ -60,7 +61,8 @@ constexpr WhenRow of_when[] = {
      "draft model|draft acceptance|acceptance rate|acceptance length|accept length|accept "
      "rate|投机"},
     {When::in_batch, "in a batch",
-     "batch batches batched batching batch_generate padding padded left-pad* left-padded",
+     "batch batches batched batching batch_generate padding padding-* padding_side padded "
+     "left-pad* left-padded",
      "批量|填充"},
     {When::in_turns, "from the second message on",
      "multi-turn multiturn follow-up prefix-cach* prefix_cach*",
@@ -110,6 +112,15 @@ constexpr WhenRow of_when[] = {
     {When::compiled, "on an NPU", "npu vpux* qnn npu-optimized"},
     {When::moved_keys, "by keys that transformers 5 has moved"},
     {When::quantized, "with quantized weights"},
+    {When::read_again, "with prompts that are read again", "",
+     "full prompt re-processing|full prompt reprocess|full prompt always gets reprocess|prompt "
+     "gets "
+     "reprocess|re-process the|reprocesses the|reprocessing the|re-reads the"},
+    {When::of_prompt_limit, "by a trainer's limit of prompts", "max_prompt_length",
+     "max prompt length|maximum prompt length"},
+    {When::times_slots, "with several times the context", "",
+     "num_parallel|times num_ctx|4x num_ctx|4x the context|four times the|around 4x|4 times the"},
+    {When::axes_as_packed, "with ids of three rows"},
     {When::of_offset, "by a table that keeps rows for padding"},
 };
 
@@ -118,7 +129,7 @@ struct OtherFault {
   std::string_view text, words = {}, phrases = {};
 };
 constexpr OtherFault of_others[] = {
-    {"memory", "oom ooms vram", "out of memory|memory usage|显存不足|爆显存"},
+    {"memory", "oom ooms vram", "out of memory|outofmemory|memory usage|显存不足|爆显存"},
     {"speed", "slow slower slowly speed latency throughput tps sluggish",
      "tokens/s|tok/s|time to first|变慢"},
     {"the price or a quota", "cost costs price* pricing expensive cheap* billing quota",
@@ -193,6 +204,9 @@ void read_when(Words words, std::string_view text, Symptom& out) {
   const bool of_trl =
       text.contains("trl") || text.contains("sfttrainer") || text.contains("sftconfig");
   if (of_trl && text.contains("max_seq_length")) out.when.push_back(When::of_trl);
+  if (out.is(When::packed) && text.contains("position_ids") &&
+      (text.contains("3d") || text.contains("three")))
+    out.when.push_back(When::axes_as_packed);
   if (text.contains("rope_theta") && text.contains("rope_parameters"))
     out.when.push_back(When::moved_keys);
   if (followed_by(words, "f16 fp16 bf16 q8_0 unquantized 16-bit original", right, 4) &&
@@ -255,7 +269,12 @@ std::string_view other_fault(Words words, std::string_view text, Seen seen) {
   // A line that installs a version complains of nothing, and one of a draft counts its guesses
   // beside tokens a second.
   const bool of_guesses = text.contains("accept");
-  if (other == std::end(of_others) || text.contains("==") || (of_guesses && other->text == "speed"))
+  // Of a draft, or of ids, an illegal access is a table's end.
+  const bool of_table_end = text.contains("draft") || text.contains("speculative") ||
+                            text.contains("position_ids") || text.contains("max_position");
+  if (other == std::end(of_others) || text.contains("==") ||
+      (of_guesses && other->text == "speed") ||
+      (of_table_end && other->text.starts_with("the machine")))
     return "";
   // Outputs that diverge are texts, and a training that does is none.
   const bool texts = seen == Seen::garbled || seen == Seen::repeats || seen == Seen::forgets ||
@@ -380,6 +399,10 @@ std::optional<Symptom> symptom_of(std::string_view prose) {
       [&](std::string_view word) { return text.contains(word); });
   out.of_window = text.contains("sliding window") || text.contains("sliding-window") ||
                   text.contains("attention window");
+  out.of_rotation = text.contains("rope factor") || text.contains("rope_freq") ||
+                    text.contains("freq_base") || text.contains("freq_scale") ||
+                    text.contains("rope_theta") || text.contains("rope scal") ||
+                    text.contains("local base") || text.contains("rope base");
   out.asks_longer =
       out.seen == Seen::nothing && is_of_a_person(prose) &&
       (text.contains("extrapolat") || text.contains("rope_scaling") ||

@@ -21,23 +21,27 @@ enum class When {
   converted,   // after another file was made of it
   of_answers,  // by how many tokens are kept for the answer
   of_pictures,
-  of_places,     // in pictures: where things are
-  one_row,       // a model of three axes that is told to be rotated by one
-  constant,      // always at the same place
-  of_sides,      // of pictures that are no squares
-  of_time,       // of videos: when things happen
-  packed,        // where several texts stand in one row
-  unscaled,      // a scaling that is said not to be read
-  chunked,       // by the chunks in which a prompt is read
-  window_cache,  // by how much of a window's keys is kept
-  among_ranks,   // where a text is shared out
-  regressed,     // and another version was right
-  pairs,         // by which channels are paired
-  of_trl,        // by the length at which TRL cuts the texts of a training
-  compiled,      // for an NPU, with fixed lengths
-  moved_keys,    // rope_theta and rope_parameters, old keys and new ones
-  quantized,     // and with weights of 16 bits it is right
-  of_offset,     // by a table whose first rows are for padding (RoBERTa)
+  of_places,        // in pictures: where things are
+  one_row,          // a model of three axes that is told to be rotated by one
+  constant,         // always at the same place
+  of_sides,         // of pictures that are no squares
+  of_time,          // of videos: when things happen
+  packed,           // where several texts stand in one row
+  unscaled,         // a scaling that is said not to be read
+  chunked,          // by the chunks in which a prompt is read
+  window_cache,     // by how much of a window's keys is kept
+  among_ranks,      // where a text is shared out
+  regressed,        // and another version was right
+  pairs,            // by which channels are paired
+  of_trl,           // by the length at which TRL cuts the texts of a training
+  compiled,         // for an NPU, with fixed lengths
+  moved_keys,       // rope_theta and rope_parameters, old keys and new ones
+  quantized,        // and with weights of 16 bits it is right
+  of_offset,        // by a table whose first rows are for padding (RoBERTa)
+  read_again,       // prompts whose cached keys are not used again
+  of_prompt_limit,  // by a trainer's limit of prompts
+  times_slots,      // a context of several times what was asked for
+  axes_as_packed,   // ids of three rows, taken for texts that are packed
 };
 
 struct Symptom {
@@ -57,6 +61,7 @@ struct Symptom {
   bool of_table = false;        // it speaks of a table or cache that was made for so many positions
   bool of_position = false;     // it speaks of position at all
   bool of_window = false;       // it speaks of a sliding window
+  bool of_rotation = false;     // it speaks of a factor, base or frequency of RoPE
   bool asks_longer = false;     // it asks how texts become longer, and complains of nothing
   std::string_view other = {};  // what it is about where that is no position: "memory", "speed"
 

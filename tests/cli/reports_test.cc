@@ -887,6 +887,43 @@ const Report reports[] = {
      "doctor llama-2-7b 'Do you have to set rope parameters and rope theta when inferencing sft "
      "models? Llama-2-7b-longlora-32k-ft has \"rope_scaling\": null'",
      1, "positions divided by 8 for 32,768 tokens"},
+    {"thinking-machines-lab/tinker-feedback#81", "",
+     "doctor \"BadRequestError: Error code: 400 - {'error': '33000 prompt tokens + 1 max_tokens > "
+     "32768.'}\"",
+     1, "against a limit of 32,768"},
+    {"QwenLM/Qwen3.8#104", "",
+     "doctor '[Bug] Flash Attention crashes with illegal memory access on Qwen3.5 due to 3D "
+     "position_ids being misinterpreted as packed sequence'",
+     0, "seen_axes_as_packed"},
+    {"areal-project/AReaL#217", "",
+     "doctor qwen2.5-vl-7b-instruct 'Qwen2.5 VL uses different position IDs for t, w, h. The native "
+     "packed format does not handle them'",
+     1, "seen_on_axes"},
+    {"ollama/ollama#16828", "",
+     "doctor qwen3-32b 'num_ctx cannot be overridden in ollama, I create it with PARAMETER num_ctx "
+     "131072'",
+     1, "40,960 of the 131,072 asked for"},
+    {"huggingface/trl#5785", "",
+     "doctor 'GRPOTrainer: padding-direction mismatch silently corrupts multimodal context in VLM "
+     "training'",
+     0, "seen_in_batch"},
+    {"unslothai/unsloth#2215", "",
+     "doctor qwen2.5-7b-instruct 'Max prompt length of 256 unsloth GRPO Finetuned Qwen 2.5 7B'", 0,
+     "max_prompt_length of TRL"},
+    {"ggml-org/llama.cpp#14367", "",
+     "doctor gemma-3-4b 'Inconsistent Gemma3 implementation in rope factor'", 0,
+     "two sets of angles by design"},
+    {"vllm-project/vllm#57941", "",
+     "doctor 'the max_position_embeddings of the draft model is smaller, and vLLM 0.29.0 crashes "
+     "with an illegal memory access, CUDA error'",
+     0, "the engine stops where a table of the draft ends"},
+    {"ikawrakow/ik_llama.cpp#960", "",
+     "doctor 'once my context limit is exceeded, the full prompt always gets reprocessed'", 0,
+     "prompt_again"},
+    {"kyutai-labs/pocket-tts#18", "",
+     "doctor 'The size of tensor a (1000) must match the size of tensor b (1001) at non-singleton "
+     "dimension 2'",
+     1, "a cache or table of 1,000 steps is full"},
     {"Comfy-Org/ComfyUI#13585", "",
      "doctor gemma-3-4b 'When len of whole prompt over 1024 tokens, gemma forgot start of prompt, "
      "because it is eliminated by 1024 attention sliding window. ComfyUI'",
