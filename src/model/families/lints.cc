@@ -31,6 +31,19 @@ bool is_computed_anyway(const Scaling& scaling, double given) {
   return std::abs(given - (0.1 * std::log(*yarn->factor) + 1)) < printed;
 }
 
+// A GGUF holds what multiplies YaRN's own factor, and a converter may have written the whole of it.
+std::string given_in_gguf(const Scaling& scaling, double given, std::string_view where) {
+  constexpr double digits = 1e4, printed = 1e-5;
+  const auto round = [](double value) { return number_text(std::round(value * digits) / digits); };
+  const double factor = number_of(scaling, "factor").value_or(1),
+               own = factor > 1 ? 0.1 * std::log(factor) + 1 : 1, times = given / own;
+  return std::string(where) + ".attn_factor " + round(times) + " multiplies YaRN's own " +
+         round(own) + ": cos and sin × " + round(given) +
+         (factor > 1 && std::abs(times - own) < printed
+              ? ", as where a converter wrote attention_factor, which is the whole"
+              : "");
+}
+
 // What needs no length.
 void lint_factors(Reading& reading, const Family& family, const Scaling& scaling,
                   std::string_view where) {
@@ -53,9 +66,12 @@ void lint_factors(Reading& reading, const Family& family, const Scaling& scaling
   }
   const auto given = value("attention_factor");
   if (given && !family.rope.flatter_yarn && !is_computed_anyway(scaling, *given)) {
-    warn("attention_factor_given", "attention_factor " + number_text(*given) +
-                                       " replaces the one " + type +
-                                       " would compute; some engines ignore the key");
+    reading.warn("attention_factor_given",
+                 (where.ends_with("rope.scaling")
+                      ? given_in_gguf(scaling, *given, where)
+                      : std::string(where) + ": attention_factor " + number_text(*given) +
+                            " replaces the one " + type + " would compute") +
+                     "; some engines ignore the key");
   }
   const bool mscale = value("mscale").value_or(0) != 0,
              all_dim = value("mscale_all_dim").value_or(0) != 0;
