@@ -476,7 +476,16 @@ bool engines_have(const Scaling& scaling) {
 }
 
 void lose_scaling(EngineRope& rope, std::string_view why) {
-  rope.lost(std::string(info(rope.rope.scaling).name) + " scaling: " + std::string(why));
+  rope.lost(rope.scaling_name() + " scaling: " + std::string(why));
+  rope.rope.scaling = Unscaled{};
+}
+
+void take_ratio_for_base(EngineRope& rope) {
+  const auto* linear = rope.model_is("chatglm") ? rope.scaling<Linear>() : nullptr;
+  if (!linear || rope.key("factor") != "rope_ratio") return;
+  rope.lost(
+      "rope_ratio multiplies the base, as in ChatGLM3: ChatGLM2's own code divides positions");
+  rope.rope.rope_theta *= linear->factor;
   rope.rope.scaling = Unscaled{};
 }
 

@@ -112,6 +112,8 @@ extern const EngineProfile transformers_profile, transformers5_12_profile, trans
 void lose_growth_of_qwen(EngineRope& rope);
 // What transformers 5 refuses when it reads a configuration, and with it all who read by it.
 void refuse_with_transformers(EngineRope& rope);
+// rope_ratio multiplies the base, as in ChatGLM3, where ChatGLM2's own code divides positions.
+void take_ratio_for_base(EngineRope& rope);
 // A scaling that depends on the length of each text, as one that is made for the longest: dynamic
 // NTK's base grown for s·M positions; longrope's long list, where it serves more than the trained
 // length, or its short one.
