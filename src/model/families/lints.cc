@@ -182,6 +182,7 @@ bool has_part(std::string_view key, std::initializer_list<std::string_view> part
 // Whether a key's name says that it changes a rotation, by its words alone.
 bool speaks_of_rotation(std::string_view name) {
   const std::string key = small_letters(name);
+  if (key == "compress_pos_emb" || key == "alpha_value") return true;
   const bool rotates =
       has_part(key, {"rope", "rotary", "yarn", "ntk", "longrope"}) ||
       (key.contains("position") && has_part(key, {"interpol", "scale", "scaling", "factor"}));
@@ -210,6 +211,16 @@ std::string cure_of(std::string_view key, const Json& value) {
   const std::int64_t* whole = value.get<std::int64_t>();
   const double* real = value.get<double>();
   const double ratio = whole ? static_cast<double>(*whole) : real ? *real : 0;
+  if (key == "compress_pos_emb")
+    return " (exllama and text-generation-webui divide positions by it); drop the key, and where "
+           "the model was trained so write \"rope_scaling\": {\"rope_type\": \"linear\", "
+           "\"factor\": " +
+           number_text(ratio) + "}";
+  if (key == "alpha_value")
+    return " (exllama and text-generation-webui multiply the base by its power d/(d − 2), d being "
+           "a "
+           "head's channels); drop the key, and where the model is to run so write that base as "
+           "rope_theta";
   if (key != "rope_ratio" || !(ratio > 1)) return {};
   return "; drop the key, and where the model was made of a GLM write rope_theta " +
          number_text(10000 * ratio) + ", which is what rope_ratio means there";
@@ -226,6 +237,25 @@ std::string_view name_here(std::string_view key) {
       {"rotary_pct", "partial_rotary_factor"}};
   const auto* const at = std::ranges::find(names, key, [](const auto& each) { return each.first; });
   return at == std::end(names) ? std::string_view() : at->second;
+}
+
+// Where the family's published files have no code beside them, one that names some has another
+// class.
+void warn_of_own_class(const Section& config, const Family& family) {
+  if (!family.plain_files) return;
+  const Section map = config.section("auto_map");
+  if (!map) return;
+  for (const char* key : {"AutoModelForCausalLM", "AutoModel"}) {
+    const auto named = map.word(key);
+    if (!named) continue;
+    config.reading.warn("family_remark",
+                        named->key + " is " + printable(named->value, 80) +
+                            ": with trust_remote_code that class runs in place of transformers' "
+                            "own for " +
+                            config.reading.family +
+                            ", and may rotate otherwise; posenc has not read it");
+    return;
+  }
 }
 
 void lint_unasked(const Section& config, bool own_code) {
