@@ -164,7 +164,8 @@ constexpr Row rows[] = {
     {{"vllm", "0.11.0", "0.22.0",
       "its class of Ling 2 reads rotary_dim and not partial_rotary_factor: whole heads rotate "
       "where the file says a part",
-      "pip install -U vllm (0.22 or later), or write rotary_dim into the config.json",
+      "write rotary_dim into the config.json and rope_theta into its rope_parameters: a newer vLLM "
+      "reads the part, and loses a base that stands at the top (vllm-project/vllm#56066)",
       "vllm-project/vllm#43770"},
      [](const Model& model) {
        return is_ling2(model) && says(model, "partial_rotary_factor") && !says(model, "rotary_dim");
@@ -173,8 +174,7 @@ constexpr Row rows[] = {
       "its class of Ling 2 hands rope_parameters on without the file's rope_theta, which "
       "transformers 5 leaves at the top: the base is 10000, and the text repeats itself from the "
       "first token on",
-      "pip install -U vllm, or write rope_theta into rope_parameters of the config.json",
-      "vllm-project/vllm#56066"},
+      "write rope_theta into rope_parameters of the config.json", "vllm-project/vllm#56066"},
      [](const Model& model) {
        return is_ling2(model) && !says(model, "rope_theta", "rope_parameters");
      }},
