@@ -91,6 +91,15 @@ constexpr Row rows[] = {
       "pip install -U transformers (the newest gives each kind of layer its own), or 4.57",
       "huggingface/transformers#45945"},
      [](const Model& model) { return model.family == "olmo3" && slides_beside_scaled(model); }},
+    {{"transformers", "5.0.0", "5.18.0",
+      "its class of GPT-NeoX-Japanese makes angles for whole heads and rotates rotary_pct of each: "
+      "the first forward raises an error about sizes",
+      "pip install -U transformers (5.18 or later), or 4.57", "huggingface/transformers#48630"},
+     [](const Model& model) {
+       return model.family == "gpt_neox_japanese" && any_rope(model, [](const Rope& rope) {
+                return rope.partial_rotary_factor != 1 || rope.rotary_dim.has_value();
+              });
+     }},
     {{"sglang", "0.5.0", "0.5.11",
       "mscale and mscale_all_dim beside YaRN are not read for models without a latent: cos and sin "
       "are multiplied by YaRN's own factor where the file means 1, and text repeats itself",
