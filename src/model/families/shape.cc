@@ -262,7 +262,9 @@ ModelDims read_dims(const Section& config, const Family& family, ProvenanceList&
   const auto context = said_context(config, family);
   dims.context = context ? context->value : family.context;
   if (context) {
-    note(notes, "context", std::to_string(dims.context), Origin::file, context->key);
+    const bool inferred = context->key.starts_with("not in the file");  // params.json, by its base
+    note(notes, "context", std::to_string(dims.context), inferred ? Origin::family : Origin::file,
+         context->key);
   } else if (dims.context > 0) {
     note(notes, "context", std::to_string(dims.context), Origin::family,
          "default of " + reading.family);
