@@ -285,6 +285,12 @@ std::optional<double> EngineRope::stated_number(std::string_view field) const {
   return number ? std::optional(*number) : std::nullopt;
 }
 
+std::string EngineRope::scaling_name() const {
+  const bool own_ntk =
+      std::ranges::find(group_.provenance, "ntk", &Provenance::field) != group_.provenance.end();
+  return own_ntk ? "NTK" : std::string(info(rope.scaling).name);
+}
+
 std::string EngineRope::key(std::string_view field) const {
   for (const Provenance& value : group_.provenance)
     if (value.field == field && value.origin == Origin::file) return value.detail;
