@@ -298,7 +298,9 @@ void set_mixer(Mixer mixer, std::string label, LayerGroup& group) {
   group.schemes = {NoPe{}};
   group.window.reset();
   group.cache_note = "no attention: " + std::string(kept[static_cast<std::size_t>(mixer)]) +
-                     (mixer == Mixer::unsaid ? "" : " is kept");
+                     (mixer == Mixer::unsaid        ? ""
+                      : mixer == Mixer::convolution ? " are kept"
+                                                    : " is kept");
 }
 
 void set_cache(LayerGroup& group, const ModelDims& dims) {
