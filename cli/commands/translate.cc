@@ -42,8 +42,14 @@ std::string translation_page(const Model& model, const Translation& translation,
                            translation.target.starts_with("{\"rope_") ? ", in config.json" : "")),
       translation.target);
   constexpr std::size_t margin = 14;
-  for (const EngineNote& note : translation.notes)
-    out += term.yellow(padded(name(note.kind), margin)) + wrapped(note.what, margin, margin) + "\n";
+  // Where the engine computes the very same, a note says what must be in its file for that.
+  const bool same =
+      translation.largest_angle_difference == 0 && translation.amplitude_difference == 0;
+  for (const EngineNote& note : translation.notes) {
+    const bool agrees = same && note.kind == EngineNote::Kind::approximated;
+    out += term.yellow(padded(agrees ? "besides" : name(note.kind), margin)) +
+           wrapped(note.what, margin, margin) + "\n";
+  }
   // ONNX takes the rotation itself, as tables: no profile reads it back.
   if (!translation.largest_angle_difference || engine.name == "onnx") return out;
   const auto difference = [](double x) {

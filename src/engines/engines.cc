@@ -285,6 +285,12 @@ std::optional<double> EngineRope::stated_number(std::string_view field) const {
   return number ? std::optional(*number) : std::nullopt;
 }
 
+std::string EngineRope::scaling_name() const {
+  const bool own_ntk =
+      std::ranges::find(group_.provenance, "ntk", &Provenance::field) != group_.provenance.end();
+  return own_ntk ? "NTK" : std::string(info(rope.scaling).name);
+}
+
 std::string EngineRope::key(std::string_view field) const {
   for (const Provenance& value : group_.provenance)
     if (value.field == field && value.origin == Origin::file) return value.detail;
@@ -476,7 +482,16 @@ bool engines_have(const Scaling& scaling) {
 }
 
 void lose_scaling(EngineRope& rope, std::string_view why) {
-  rope.lost(std::string(info(rope.rope.scaling).name) + " scaling: " + std::string(why));
+  rope.lost(rope.scaling_name() + " scaling: " + std::string(why));
+  rope.rope.scaling = Unscaled{};
+}
+
+void take_ratio_for_base(EngineRope& rope) {
+  const auto* linear = rope.model_is("chatglm") ? rope.scaling<Linear>() : nullptr;
+  if (!linear || rope.key("factor") != "rope_ratio") return;
+  rope.lost(
+      "rope_ratio multiplies the base, as in ChatGLM3: ChatGLM2's own code divides positions");
+  rope.rope.rope_theta *= linear->factor;
   rope.rope.scaling = Unscaled{};
 }
 

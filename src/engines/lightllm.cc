@@ -55,8 +55,7 @@ void lightllm_reads(EngineRope& rope) {
         "longrope: within one text positions below the trained length have the short list and "
         "those beyond it the long one");
   } else if (scales && !rope.scaling<Llama3>() && !rope.model_is("gemma3 gemma3_text gemma4")) {
-    rope.refuse("it knows no " + std::string(info(rope.rope.scaling).name) +
-                " scaling, and raises ValueError");
+    rope.refuse("it knows no " + rope.scaling_name() + " scaling, and raises ValueError");
   }
   round_tables(rope);
 }

@@ -70,6 +70,7 @@ void llama_cpp_reads(EngineRope& rope) {
         "the converter reads rope_parameters before rope_scaling, and they differ: keep one");
   read_type_first(rope);
   lose_growth_of_qwen(rope);
+  take_ratio_for_base(rope);
   if (rope.warned("partial_disputed")) lose_partial(rope);
   if (rope.scaling<DynamicNtk>())
     lose_scaling(rope, "the converter writes no rope.scaling keys for it");

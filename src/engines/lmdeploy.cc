@@ -16,6 +16,7 @@ constexpr std::string_view lmdeploy_families =
 
 void lmdeploy_reads(EngineRope& rope) {
   refuse_with_transformers(rope);
+  take_ratio_for_base(rope);
   if (rope.scaling<Proportional>()) rope.refuse("it knows no proportional scaling: a KeyError");
   if (rope.scaling<Yarn>()) default_original_length(rope, rope.model.context);
   // minicpm3.py has a reader of its own.

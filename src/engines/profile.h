@@ -46,6 +46,8 @@ class EngineRope {
   bool states(std::string_view field) const { return !!stated(field); }
   std::optional<std::string_view> stated(std::string_view field) const;
   std::optional<double> stated_number(std::string_view field) const;
+  // "linear"; "NTK" of a family's own, which is a base and a linear divisor here.
+  std::string scaling_name() const;
   // The key as the file spells it: "rope_scaling.factor".
   std::string key(std::string_view field) const;
 
@@ -110,6 +112,8 @@ extern const EngineProfile transformers_profile, transformers5_12_profile, trans
 // Qwen 1's growing base and logits (use_dynamic_ntk, use_logn_attn) exist only in the model's own
 // code.
 void lose_growth_of_qwen(EngineRope& rope);
+// rope_ratio multiplies the base, as in ChatGLM3, where ChatGLM2's own code divides positions.
+void take_ratio_for_base(EngineRope& rope);
 // What transformers 5 refuses when it reads a configuration, and with it all who read by it.
 void refuse_with_transformers(EngineRope& rope);
 // A scaling that depends on the length of each text, as one that is made for the longest: dynamic

@@ -20,6 +20,7 @@ void read_sglang_yarn(EngineRope& rope, Yarn& yarn) {
 void sglang_reads(EngineRope& rope) {
   refuse_with_transformers(rope);
   lose_growth_of_qwen(rope);
+  take_ratio_for_base(rope);
   if (auto* yarn = rope.scaling<Yarn>()) read_sglang_yarn(rope, *yarn);
   if (rope.scaling<LongRope>()) {
     lose_longrope_amplitude(rope);

@@ -358,6 +358,8 @@ TEST(Translate, ProgramsOfPeopleGetWhatOneTypes) {
   const Translation stretched = made("llama-2-7b", "koboldcpp", 8192);
   EXPECT_TRUE(stretched.target.ends_with("--contextsize 8192")) << stretched.target;
   EXPECT_FALSE(stretched.largest_angle_difference);
+  // What a file has in tensors is told once.
+  EXPECT_EQ(made("llama-3.1-8b", "koboldcpp", 65536).notes.size(), 1u);
   EXPECT_TRUE(made("llama-2-7b", "lmstudio", 4096).target.starts_with("Context Length"));
   EXPECT_TRUE(made("llama-2-7b", "tabbyapi", 4096).target.contains("max_seq_len: 4096"));
 }

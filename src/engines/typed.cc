@@ -26,7 +26,10 @@ bool is_of_the_file(const Rope& rope) {
 constexpr std::string_view koboldcpp = "koboldcpp";
 
 void say_in_file(const Rope& rope, std::string_view program, std::vector<EngineNote>& notes) {
-  if (is_of_the_file(rope))
+  // llama.cpp's own words for it have said so already.
+  const bool told = std::ranges::any_of(
+      notes, [](const EngineNote& note) { return note.what.contains(" has no flags"); });
+  if (is_of_the_file(rope) && !told)
     notes.push_back({Kind::approximated,
                      std::string(program) + " has no word for " +
                          std::string(info(rope.scaling).name) +

@@ -91,6 +91,15 @@ constexpr Row rows[] = {
       "pip install -U transformers (the newest gives each kind of layer its own), or 4.57",
       "huggingface/transformers#45945"},
      [](const Model& model) { return model.family == "olmo3" && slides_beside_scaled(model); }},
+    {{"transformers", "5.0.0", "5.18.0",
+      "its class of GPT-NeoX-Japanese makes angles for whole heads and rotates rotary_pct of each: "
+      "the first forward raises an error about sizes",
+      "pip install -U transformers (5.18 or later), or 4.57", "huggingface/transformers#48630"},
+     [](const Model& model) {
+       return model.family == "gpt_neox_japanese" && any_rope(model, [](const Rope& rope) {
+                return rope.partial_rotary_factor != 1 || rope.rotary_dim.has_value();
+              });
+     }},
     {{"sglang", "0.5.0", "0.5.11",
       "mscale and mscale_all_dim beside YaRN are not read for models without a latent: cos and sin "
       "are multiplied by YaRN's own factor where the file means 1, and text repeats itself",
@@ -164,7 +173,8 @@ constexpr Row rows[] = {
     {{"vllm", "0.11.0", "0.22.0",
       "its class of Ling 2 reads rotary_dim and not partial_rotary_factor: whole heads rotate "
       "where the file says a part",
-      "pip install -U vllm (0.22 or later), or write rotary_dim into the config.json",
+      "write rotary_dim into the config.json and rope_theta into its rope_parameters: a newer vLLM "
+      "reads the part, and loses a base that stands at the top (vllm-project/vllm#56066)",
       "vllm-project/vllm#43770"},
      [](const Model& model) {
        return is_ling2(model) && says(model, "partial_rotary_factor") && !says(model, "rotary_dim");
@@ -173,8 +183,7 @@ constexpr Row rows[] = {
       "its class of Ling 2 hands rope_parameters on without the file's rope_theta, which "
       "transformers 5 leaves at the top: the base is 10000, and the text repeats itself from the "
       "first token on",
-      "pip install -U vllm, or write rope_theta into rope_parameters of the config.json",
-      "vllm-project/vllm#56066"},
+      "write rope_theta into rope_parameters of the config.json", "vllm-project/vllm#56066"},
      [](const Model& model) {
        return is_ling2(model) && !says(model, "rope_theta", "rope_parameters");
      }},

@@ -25,6 +25,38 @@ TEST(VersionFaults, HoldWithinTheirRangeAlone) {
   EXPECT_TRUE(version_faults(model, "sglang@0.19.1").empty());
 }
 
+// A newer version mends one of them and has the other: the cure is of the file, and of both.
+TEST(VersionFaults, OfLing2AreCuredTogether) {
+  const auto cured = [](const char* version, const char* file) {
+    const Model model = ling2(file);
+    const auto found = version_faults(model, version);
+    return found.empty() ? std::string("none") : std::string(found.front().cure);
+  };
+  constexpr const char* file = R"("rope_theta": 600000, "partial_rotary_factor": 0.5)";
+  const std::string cure = cured("vllm@0.20.0", file);
+  EXPECT_FALSE(cure.contains("pip install")) << cure;
+  EXPECT_TRUE(cure.contains("rotary_dim") && cure.contains("rope_parameters")) << cure;
+  constexpr const char* mended = R"("rope_parameters": {"rope_theta": 600000},
+      "rotary_dim": 32, "partial_rotary_factor": 0.5)";
+  EXPECT_EQ(cured("vllm@0.20.0", mended), "none");
+  EXPECT_EQ(cured("vllm@0.27.1", mended), "none");
+}
+
+// In the published code of 5.0.0 to 5.17.0, and no more in that of 5.18.0.
+TEST(VersionFaults, OfJapaneseGptNeoxConcernAPartOfAHead) {
+  const auto model = [](const char* part) {
+    const std::string text = R"({"model_type": "gpt_neox_japanese", "hidden_size": 2560,
+        "num_attention_heads": 32, "num_hidden_layers": 2, "rotary_pct": )" +
+                             std::string(part) + "}";
+    return *read_model_bytes(std::as_bytes(std::span(text)), "c.json");
+  };
+  EXPECT_EQ(version_faults(model("0.5"), "transformers@5.14").size(), 1u);
+  EXPECT_EQ(version_faults(model("0.5"), "transformers@5.17.0").size(), 1u);
+  EXPECT_TRUE(version_faults(model("0.5"), "transformers@5.18.0").empty());
+  EXPECT_TRUE(version_faults(model("0.5"), "transformers@4.57.6").empty());
+  EXPECT_TRUE(version_faults(model("1.0"), "transformers@5.14").empty());
+}
+
 // In the published code of 4.54.0 to 4.56.2, and no more in that of 4.57.0.
 TEST(VersionFaults, OfQwenVlEndWithTransformers457) {
   const Model model = *read_model("qwen2.5-vl-7b");

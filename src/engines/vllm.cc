@@ -64,6 +64,7 @@ void vllm_reads(EngineRope& rope) {
     rope.refuse("type and rope_type that differ are an error there");
   refuse_with_transformers(rope);
   lose_growth_of_qwen(rope);
+  take_ratio_for_base(rope);
   shorten_params(rope);
   if (const std::int64_t rows = rows_of(rope); rows > 0) rope.table_rows(rows);
   if (auto* yarn = rope.scaling<Yarn>(); yarn && rope.is_latent()) read_deepseek_yarn(rope, *yarn);

@@ -20,7 +20,12 @@ std::string shown(double number, int significant) {
   if (!std::isfinite(number)) return number > 0 ? "∞" : "−∞";
   const double size = std::abs(number);
   if (size >= 1e15) return rounded_text(number, significant);
-  if (size >= 1e9) return rounded_text(number / 1e9, std::min(significant, 3)) + " billion";
+  // What three digits round up to a thousand has the next word.
+  constexpr double nearly = 0.9995;
+  if (size >= nearly * 1e12)
+    return rounded_text(number / 1e12, std::min(significant, 3)) + " trillion";
+  if (size >= nearly * 1e9)
+    return rounded_text(number / 1e9, std::min(significant, 3)) + " billion";
   if (size >= 1e6) return rounded_text(number / 1e6, std::min(significant, 3)) + " million";
   if (size >= 1e4) return grouped(std::llround(number));
   return rounded_text(number, significant);

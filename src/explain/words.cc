@@ -682,7 +682,8 @@ struct Say {
   }
 };
 
-std::string scheme_heading(const Scheme& scheme, const Plan& plan, std::int64_t head_dim) {
+std::string scheme_heading(const Scheme& scheme, const Plan& plan, std::int64_t head_dim,
+                           const std::vector<Provenance>& notes) {
   const Rope* rope = std::get_if<Rope>(&scheme);
   const Axial* axial = std::get_if<Axial>(&scheme);
   if (axial && plan.rotate && !axial->axes_dim.empty())
@@ -700,9 +701,11 @@ std::string scheme_heading(const Scheme& scheme, const Plan& plan, std::int64_t 
             std::to_string(head_dim) + " channels";
   if (!std::holds_alternative<Unscaled>(rope->scaling)) {
     const std::string_view title = info(rope->scaling).title;
-    text += ", " + std::string(title.substr(0, title.find(',')));
     const double factor = number_of(rope->scaling, "factor").value_or(1);
-    if (factor != 1) text += " ×" + shown(factor);
+    const bool own_ntk = std::ranges::find(notes, "ntk", &Provenance::field) != notes.end();
+    text += own_ntk ? ", NTK-aware scaling of its own"
+                    : ", " + std::string(title.substr(0, title.find(',')));
+    if (factor != 1 && !own_ntk) text += " ×" + shown(factor);
   }
   return text;
 }
@@ -741,8 +744,8 @@ std::string heading(const Subject& subject) {
   if (group.mixer != Mixer::attention)
     return text + std::string(instead[static_cast<std::size_t>(group.mixer)]);
   for (std::size_t i = 0; i < group.schemes.size(); i++)
-    text += (i ? " + " : "") +
-            scheme_heading(group.schemes[i], subject.facts.plan, group.geometry.head_dim);
+    text += (i ? " + " : "") + scheme_heading(group.schemes[i], subject.facts.plan,
+                                              group.geometry.head_dim, group.provenance);
   return text;
 }
 

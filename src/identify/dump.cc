@@ -92,32 +92,42 @@ double rounding(DType type) {
 
 namespace {
 
-// Slots of a cache that nothing was written into, or zeros that fill a batch up, are no tokens.
+// Slots of a cache that nothing was written into, or zeros that fill a batch up, are no tokens,
+// whether the dump has what stood there before the rotation or not.
 void leave_zeros_out(Dump& dump) {
   std::vector<bool> kept(static_cast<std::size_t>(dump.tokens));
-  const auto row = [&](std::int64_t head, std::int64_t token) {
-    return dump.after.begin() + (head * dump.tokens + token) * dump.dim;
+  const auto row = [&](const std::vector<double>& x, std::int64_t head, std::int64_t token) {
+    return x.begin() + (head * dump.tokens + token) * dump.dim;
+  };
+  const auto any_in = [&](const std::vector<double>& x, std::int64_t head, std::int64_t token) {
+    return !x.empty() && std::any_of(row(x, head, token), row(x, head, token) + dump.dim,
+                                     [](double number) { return number != 0; });
   };
   for (std::int64_t t = 0; t < dump.tokens; ++t) {
     bool any = false;
     for (std::int64_t h = 0; h < dump.heads && !any; ++h)
-      any = std::any_of(row(h, t), row(h, t) + dump.dim, [](double x) { return x != 0; });
+      any = any_in(dump.after, h, t) || any_in(dump.before, h, t);
     kept[static_cast<std::size_t>(t)] = any;
     if (!any) dump.zeros.push_back(t);
   }
   constexpr std::int64_t least = 2;  // tokens
   if (dump.tokens - std::ssize(dump.zeros) < least) dump.zeros.clear();
   if (dump.zeros.empty()) return;
-  std::vector<double> after;
-  for (std::int64_t h = 0; h < dump.heads; ++h)
-    for (std::int64_t t = 0; t < dump.tokens; ++t)
-      if (kept[static_cast<std::size_t>(t)])
-        after.insert(after.end(), row(h, t), row(h, t) + dump.dim);
+  const auto without = [&](const std::vector<double>& x) {
+    std::vector<double> rest;
+    for (std::int64_t h = 0; h < dump.heads && !x.empty(); ++h)
+      for (std::int64_t t = 0; t < dump.tokens; ++t)
+        if (kept[static_cast<std::size_t>(t)])
+          rest.insert(rest.end(), row(x, h, t), row(x, h, t) + dump.dim);
+    return rest;
+  };
+  std::vector<double> after = without(dump.after), before = without(dump.before);
   for (std::vector<std::int64_t>& positions : dump.positions) {
     std::int64_t t = 0;
     std::erase_if(positions, [&](std::int64_t) { return !kept[static_cast<std::size_t>(t++)]; });
   }
   dump.after = std::move(after);
+  dump.before = std::move(before);
   dump.tokens -= std::ssize(dump.zeros);
 }
 
@@ -162,6 +172,7 @@ Expected<Dump> read_dump(const RotationDump& from) {
     if (Expected<void> done = read(from.before, dump.before); !done)
       return std::unexpected(done.error());
     dump.noise = std::max(dump.noise, rounding_of(dump.before));
+    leave_zeros_out(dump);
     return dump;
   }
   leave_zeros_out(dump);

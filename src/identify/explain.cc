@@ -49,7 +49,7 @@ class Explanation {
       say("scaling: " + std::to_string(measured.size()) +
           " pairs are seen, too few to tell; dump more tokens, or farther ones");
     else if (fits.front().misfit > explains)
-      say("scaling: none that is known explains the frequencies; the nearest is named");
+      say("scaling: none that is known explains the frequencies");
     else if (fits.size() > 1 && fits[1].misfit < explains)
       say("scaling: " + std::string(info(fits[1].scaling).name) + " with base " +
           shown(fits[1].base, 6) + " explains the pairs that are seen as well");
@@ -65,10 +65,13 @@ class Explanation {
     if (unseen == 0) return;
     const double slowest =
         std::pow(fits.front().base, 2.0 / static_cast<double>(out_.rotary_dim) - 1);
+    // No base tells how slow the others are where none explains those that are seen.
+    const bool known = fits.front().misfit < explains;
     say(std::to_string(unseen) + " of " + std::to_string(seen.size()) + " pairs, from pair " +
-        std::to_string(first_unseen) +
-        " on, rotated less than the noise; a dump of positions up to " +
-        shown(std::ceil(8 * in_.spread / slowest), 2) + " would show them all");
+        std::to_string(first_unseen) + " on, rotated less than the noise" +
+        (known ? "; a dump of positions up to " + shown(std::ceil(8 * in_.spread / slowest), 2) +
+                     " would show them all"
+               : ""));
   }
 
  private:

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "posenc/identify.h"
+#include "src/explain/text.h"
 #include "src/identify/axes.h"
 #include "src/identify/explain.h"
 #include "src/identify/kin.h"
@@ -30,8 +31,13 @@ class Identification {
     out_.dim = dump_.dim;
     if (!dump_.zeros.empty())
       say("tokens " + detail::layer_list(dump_.zeros) +
-          " are zeros, as padding and empty slots are: they are left out, and the others numbered "
-          "without them");
+          " are zeros, as padding and empty slots are, and stand nowhere" +
+          (repeated_ && dump_.zeros.front() == 0
+               ? "; of repeated tokens distances alone are seen, so that the others may stand at "
+                 "their slots or " +
+                     std::to_string(dump_.zeros.size()) +
+                     " behind them, as a mask that counts padding out has it"
+               : ""));
     const auto zero = [](const std::vector<std::int64_t>& row) {
       return std::ranges::all_of(row, [](std::int64_t p) { return p == 0; });
     };

@@ -207,6 +207,33 @@ Finding slip(const std::vector<Run>& runs, std::int64_t tokens) {
   return finding;
 }
 
+// Zeros in front and all others behind their slots by as many: padding on the left, whose tokens
+// are counted by the mask. Nothing is wrong then but a query that is counted by the slots.
+Finding padded_by_zeros(const std::vector<std::int64_t>& at, std::int64_t zeros) {
+  const std::int64_t slots = zeros + std::ssize(at), last = at.back();
+  const auto span = [](std::int64_t from, std::int64_t to) {
+    return grouped(from) + "–" + grouped(to);
+  };
+  return {.code = "padding",
+          .severity = Severity::note,
+          .position = zeros,
+          .found = "slots " + span(zeros, slots - 1) + " hold positions " + span(at.front(), last),
+          .message = grouped(zeros) +
+                     " behind their slot, as padding on the left leaves them where "
+                     "the attention mask counts: the next query belongs at " +
+                     grouped(last + 1) + ", not at " + grouped(slots),
+          .cure = "count the next token's position by the mask, not by the cache's length"};
+}
+
+// Keys that are rotated rightly and stand in another order: no fault of a cache for a window, if
+// its mask goes by positions.
+void excuse_ring(const LayerGroup& group, Finding& slip) {
+  if (slip.code != "positions_wrapped" || !group.window) return;
+  slip.severity = Severity::note;
+  slip.message += ", as a cache for a window of " + grouped(*group.window) +
+                  " may have them: right where the mask goes by positions and not by slots";
+}
+
 }  // namespace
 
 Expected<std::optional<SolvedPositions>> solve_positions(const RotationDump& from,
@@ -233,6 +260,10 @@ Expected<std::optional<SolvedPositions>> solve_positions(const RotationDump& fro
   SolvedPositions out;
   // Of repeated tokens only the distances to the first are known: it stands where it is said to.
   for (const std::int64_t p : *solved) out.at.push_back(p + dump.origin);
+  // None of a ring's keys is older than the text.
+  const std::int64_t oldest = std::ranges::min(out.at);
+  if (from.repeated && oldest < 0)
+    for (std::int64_t& p : out.at) p -= oldest;
   // Beside the positions that were told.
   std::vector<std::int64_t> off;
   for (std::size_t t = 0; t < out.at.size(); ++t)
@@ -241,7 +272,11 @@ Expected<std::optional<SolvedPositions>> solve_positions(const RotationDump& fro
   const std::vector<Run> runs =
       shifted ? std::vector<Run>{{0, off.front(), dump.tokens}} : runs_of(out.at);
   out.slip = slip(runs, dump.tokens);
+  excuse_ring(*group, out.slip);
   if (!dump.zeros.empty()) {
+    const std::int64_t zeros = std::ssize(dump.zeros);
+    if (shifted && dump.zeros.back() == zeros - 1 && off.front() == -zeros)
+      out.slip = padded_by_zeros(out.at, zeros);
     const bool counted = std::ranges::find(off, std::ssize(dump.zeros)) != off.end();
     if (counted && out.slip.code == "positions_gap")
       out.slip.message += "; it is as many as there are zeros, so that padding was counted";

@@ -87,6 +87,54 @@ TEST(SolvePositions, SlotsOfZerosAreNoTokens) {
   EXPECT_TRUE(found->cannot_tell.front().starts_with("tokens 0–4 are zeros"));
 }
 
+// A cache that holds them by the mask, and the slots that are counted instead.
+TEST(SolvePositions, ZerosInFrontLeaveTheOthersBehindTheirSlots) {
+  Shown shown{.heads = 2, .tokens = 25, .dim = 64};
+  shown.fill(3).rotate_by({.rope_theta = 1e6});
+  const auto padded = [](const Tensor& from, std::vector<float>& memory) {
+    memory.assign(std::size_t{2} * 30 * 64, 0);
+    const Tensor to = Tensor::dense(memory.data(), {2, 30, 64});
+    for (std::int64_t h = 0; h < 2; ++h)
+      for (std::int64_t t = 0; t < 25; ++t)
+        for (std::int64_t c = 0; c < 64; ++c)
+          to.set(to.offset(h, t + 5, c), from.get(from.offset(h, t, c)));
+    return to;
+  };
+  std::vector<float> keys, rows;
+  const Tensor before = padded(shown.before, keys), after = padded(shown.after, rows);
+  const RotationDump dump{.after = after, .before = before, .positions = Positions::range(0, 30)};
+  const auto solved = solve_positions(dump, small_llama());
+  ASSERT_TRUE(solved && *solved);
+  const Finding& slip = (*solved)->slip;
+  EXPECT_EQ(slip.code, "padding");
+  EXPECT_EQ(slip.severity, Severity::note);
+  EXPECT_EQ(slip.found, "slots 5–29 hold positions 0–24");
+  EXPECT_TRUE(slip.message.contains("belongs at 25, not at 30")) << slip.message;
+  EXPECT_EQ((*solved)->at.size(), 30u);
+  const auto found = identify(dump);
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->cannot_tell.front().starts_with("tokens 0–4 are zeros"));
+}
+
+TEST(SolvePositions, ARingOfAWindowIsNoFault) {
+  Model model = small_llama();
+  for (LayerGroup& group : model.groups) group.window = 40;
+  Shown shown{.heads = 2, .tokens = 40, .dim = 64};
+  std::vector<std::int64_t> at = joined(from(40, 16), from(16, 24));
+  shown.fill(3, true);
+  const auto plan = compile(model.groups.front());
+  const auto stand = Positions::signed_ids(at);
+  ASSERT_TRUE(plan && stand);
+  ASSERT_TRUE(rotate(*plan, shown.before, *stand, Side::key, shown.after));
+  const auto solved = solve_positions(
+      {.after = shown.after, .positions = Positions::range(0, 40), .repeated = true}, model);
+  ASSERT_TRUE(solved && *solved);
+  EXPECT_EQ((*solved)->slip.code, "positions_wrapped");
+  EXPECT_EQ((*solved)->slip.severity, Severity::note);
+  // Of repeated tokens distances alone are seen: the oldest counts as the first.
+  EXPECT_EQ((*solved)->slip.found, "tokens 0–15 at 24–39, tokens 16–39 at 0–23");
+}
+
 TEST(SolvePositions, PaddingOnTheLeft) {
   EXPECT_EQ(slip(joined({1, 1, 1, 1, 1}, from(0, 20))), "padding");
 }

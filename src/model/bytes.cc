@@ -145,10 +145,15 @@ Expected<Model> read_tensorrt(const detail::Json& config, std::string_view name)
 Expected<Model> detail::read_text_of_model(std::string_view text, std::string_view name) {
   if (const auto other = what_else(text); !other.is.empty())
     return fail(name, "must describe a model", std::string(other.is), other.cure);
-  const auto settings = litgpt_settings(text);
+  const auto settings = settings_in_yaml(text);
   POSENC_TRY(whole, settings ? Expected<Json>(*settings) : parse_json(text, name));
   if (const auto config = whole.get<Json::Object>() ? from_other_names(whole) : std::nullopt) {
     POSENC_TRY(model, read_config_json(*config, name));
+    if (is_of_nemo(whole))
+      model.warnings.push_back(
+          {"family_remark",
+           "a configuration of NeMo, which names no family: read as Megatron's layers rotate, "
+           "halves of each head"});
     if (!is_of_deepseek(whole)) return std::move(model);
     // max_seq_len is the length of its table, and not of what was trained.
     std::erase_if(model.warnings,

@@ -409,7 +409,8 @@ Expected<Model> read_config_json(const Json& json, std::string_view name) {
   lint_ignored(text, family ? *family : unknown_family());
   if (family && !family->own_code) lint_changed_class(reading, whole);
   if (!whole.has("_class_name"))
-    lint_unasked(text, !family || family->own_code || whole.has("auto_map"));
+    if (family) warn_of_own_class(whole, *family);
+  lint_unasked(text, !family || family->own_code || whole.has("auto_map"));
   compile_all(reading);
   if (reading.error) return std::unexpected(*reading.error);
   return std::move(reading.model);

@@ -134,6 +134,18 @@ TEST(GgufRotation, TheTrainedLengthBeginsMistrals) {
   EXPECT_EQ(group_of(model, 0).logits.floor, 1024);
   EXPECT_TRUE(says(model, "gguf_key_not_read", "attention.temperature_length"));
 }
+// A converter that writes the whole factor has it multiplied once more.
+TEST(GgufRotation, AFactorOfYarnIsShownAsTheFileHoldsIt) {
+  SmallGguf file("olmo2");
+  file.set("rope.scaling.type", "yarn").set("rope.scaling.factor", 8.0);
+  file.set("rope.scaling.original_context_length", 1024);
+  file.set("rope.scaling.attn_factor", 1.2079441541679836);
+  EXPECT_TRUE(says(file.model(), "attention_factor_given",
+                   "attn_factor 1.2079 multiplies YaRN's own 1.2079: cos and sin × 1.4591, as "
+                   "where a converter wrote attention_factor"));
+  file.set("rope.scaling.attn_factor", 0.5);
+  EXPECT_TRUE(says(file.model(), "attention_factor_given", "cos and sin × 0.604;"));
+}
 // amplitude 1 on cos and sin and (0.1 ln s + 1)² on the logits where the file has a multiplier of
 // 0.1; without one YaRN's own amplitude on both.
 TEST(GgufRotation, DeepSeeksLogitsHaveYarnsAmplitudeSquared) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <utility>
@@ -39,6 +40,19 @@ constexpr OtherName litgpt_words[] = {{"hidden_size", "n_embd"},
                                       {"max_position_embeddings", "block_size"},
                                       {"partial_rotary_factor", "rotary_percentage"},
                                       {"rope_theta", "rope_base"}};
+
+// NeMo's megatron_gpt_model.py: what it reads of its configuration.
+constexpr OtherName nemo_words[] = {{"hidden_size", "hidden_size"},
+                                    {"num_hidden_layers", "num_layers"},
+                                    {"num_attention_heads", "num_attention_heads"},
+                                    {"num_key_value_heads", "num_query_groups"},
+                                    {"head_dim", "kv_channels"},
+                                    {"rope_theta", "rotary_base"}};
+// The same where positions are learned, in GPT-2's words.
+constexpr OtherName nemo_learned_words[] = {{"n_embd", "hidden_size"},
+                                            {"n_layer", "num_layers"},
+                                            {"n_head", "num_attention_heads"},
+                                            {"n_positions", "max_position_embeddings"}};
 
 // deepseek-ai/DeepSeek-V3's inference/model.py: ModelArgs.
 constexpr OtherName deepseek_words[] = {{"hidden_size", "dim"},
@@ -120,7 +134,69 @@ Json::Object of_deepseek(const Json& whole) {
   return out;
 }
 
+bool is_number(const Json* value) {
+  return value && (value->get<std::int64_t>() || value->get<double>());
+}
+
+// Megatron's rotation: halves, of a part of each head, positions divided by a factor. Numbers
+// alone are taken, since a value may refer to another key.
+std::optional<Json> of_nemo(const Json& whole) {
+  const Json* type = whole.find("position_embedding_type");
+  const auto* word = type ? type->get<std::string>() : nullptr;
+  const bool learned = !word || *word == "learned_absolute";
+  if (!learned && *word != "rope") return std::nullopt;
+  Json::Object out = {{"model_type", {.value = std::string(learned ? "gpt2" : "nemotron")}}};
+  const auto put = [&](const OtherName& name) {
+    const Json* value = whole.find(name.theirs);
+    if (is_number(value)) out.push_back({std::string(name.ours), *value});
+    return is_number(value);
+  };
+  if (learned) {
+    std::ranges::for_each(nemo_learned_words, put);
+    return Json{.value = std::move(out)};
+  }
+  std::ranges::for_each(nemo_words, put);
+  if (!put({"max_position_embeddings", "encoder_seq_length"}))
+    put({"max_position_embeddings", "max_position_embeddings"});
+  if (!put({"partial_rotary_factor", "rotary_percentage"}))
+    out.push_back({"partial_rotary_factor", {.value = 1.0}});
+  const Json* as_llama = whole.find("scale_positional_embedding");
+  Json::Object scaling;
+  if (const Json* factor = whole.find("seq_len_interpolation_factor"); is_number(factor))
+    scaling = {{"rope_type", {.value = std::string("linear")}}, {"factor", *factor}};
+  else if (as_llama && (as_llama->text() == "true" || as_llama->text() == "\"True\""))
+    scaling = {{"rope_type", {.value = std::string("llama3")}},
+               {"factor", {.value = 8.0}},
+               {"low_freq_factor", {.value = 1.0}},
+               {"high_freq_factor", {.value = 4.0}},
+               {"original_max_position_embeddings", {.value = std::int64_t{8192}}}};
+  if (!scaling.empty()) out.push_back({"rope_scaling", {.value = std::move(scaling)}});
+  return Json{.value = std::move(out)};
+}
+
+bool is_yaml_of_a_model(std::string_view text) {
+  const auto all = [&](std::initializer_list<std::string_view> keys) {
+    return std::ranges::all_of(keys, [&](std::string_view key) { return text.contains(key); });
+  };
+  return text.size() <= longest_yaml && !text.starts_with('{') &&
+         (all({"rope_condense_ratio:", "n_embd:"}) ||
+          (all({"num_layers:", "hidden_size:", "num_attention_heads:"}) &&
+           (text.contains("position_embedding_type:") || text.contains("rotary_percentage:")) &&
+           (text.contains("encoder_seq_length:") || text.contains("mcore_gpt:"))));
+}
+
 }  // namespace
+
+bool is_of_nemo(const Json& whole) {
+  const auto any = [&](std::initializer_list<std::string_view> keys) {
+    return std::ranges::any_of(keys,
+                               [&](std::string_view key) { return whole.find(key) != nullptr; });
+  };
+  return is_number(whole.find("num_layers")) && is_number(whole.find("num_attention_heads")) &&
+         is_number(whole.find("hidden_size")) && !is_given(whole.find("model_type")) &&
+         any({"encoder_seq_length", "mcore_gpt", "megatron_amp_O2", "nemo_version"}) &&
+         any({"position_embedding_type", "rotary_percentage"});
+}
 
 bool is_of_deepseek(const Json& whole) {
   return gives_all(whole, deepseek_words) && !is_given(whole.find("model_type"));
@@ -129,6 +205,7 @@ bool is_of_deepseek(const Json& whole) {
 std::optional<Json> from_other_names(const Json& whole) {
   if (is_given(whole.find("architectures"))) return std::nullopt;
   if (is_of_deepseek(whole)) return Json{.value = of_deepseek(whole)};
+  if (is_of_nemo(whole)) return of_nemo(whole);
   if (gives_all(whole, whisper_words))
     return Json{.value = in_our_words(whole, whisper_words, "whisper")};
   if (is_given(whole.find("model_type")) || !gives_all(whole, nanogpt_words)) return std::nullopt;
@@ -144,10 +221,8 @@ std::optional<Json> from_other_names(const Json& whole) {
   return Json{.value = in_our_words(whole, nanogpt_words, "gpt2")};
 }
 
-std::optional<Json> litgpt_settings(std::string_view text) {
-  if (text.size() > longest_yaml || !text.contains("rope_condense_ratio:") ||
-      !text.contains("n_embd:"))
-    return std::nullopt;
+std::optional<Json> settings_in_yaml(std::string_view text) {
+  if (!is_yaml_of_a_model(text)) return std::nullopt;
   Json::Object out;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -159,6 +234,8 @@ std::optional<Json> litgpt_settings(std::string_view text) {
       continue;
     std::string_view value = line.substr(colon + 1);
     value.remove_prefix(std::min(value.find_first_not_of(' '), value.size()));
+    value = value.substr(0, value.find(" #"));
+    while (value.ends_with(' ')) value.remove_suffix(1);
     const std::string key(line.substr(first, colon - first));
     const auto json = parse_json(value, key);
     Json read = json ? *json : Json{.value = std::string(value)};
@@ -170,7 +247,10 @@ std::optional<Json> litgpt_settings(std::string_view text) {
       inner->push_back({key, std::move(read)});
     }
   }
-  return Json{.value = std::move(out)};
+  // A training's file has the model in a section of its own.
+  Json whole{.value = std::move(out)};
+  const Json* model = whole.find("model");
+  return model && model->find("num_layers") ? *model : whole;
 }
 
 }  // namespace posenc::detail

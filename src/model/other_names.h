@@ -1,6 +1,6 @@
 // Configurations of programs that have names of their own for what Hugging Face's files say:
-// OpenAI's Whisper (dims of its checkpoint), nanoGPT, DeepSeek's own inference, and LitGPT, whose
-// file is YAML.
+// OpenAI's Whisper (dims of its checkpoint), nanoGPT, DeepSeek's own inference, LitGPT
+// and NeMo, whose files are YAML.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,10 @@ std::optional<Json> from_other_names(const Json& whole);
 // the scaling is.
 bool is_of_deepseek(const Json& whole);
 
-// LitGPT's model_config.yaml, as JSON of the same keys; nothing: it is another text.
-std::optional<Json> litgpt_settings(std::string_view text);
+// Whether it is one of NeMo, which names no family.
+bool is_of_nemo(const Json& whole);
+
+// LitGPT's and NeMo's model_config.yaml, as JSON of the same keys; nothing: it is another text.
+std::optional<Json> settings_in_yaml(std::string_view text);
 
 }  // namespace posenc::detail

@@ -134,5 +134,58 @@ TEST(OtherNames, FilesBesideAModelAreCalledByTheirName) {
 
 TEST(OtherNames, AnotherYamlIsNone) { EXPECT_FALSE(model_of("n_embd: 768\nblock_size: 2048\n")); }
 
+const std::string nemo = R"(micro_batch_size: 1
+encoder_seq_length: 16384
+max_position_embeddings: ${.encoder_seq_length}
+num_layers: 2
+hidden_size: 512
+num_attention_heads: 8
+kv_channels: null # hidden_size / num_attention_heads
+position_embedding_type: rope # learned_absolute, rope, alibi
+rotary_percentage: 0.5 # of each head
+seq_len_interpolation_factor: 4
+num_query_groups: 2
+mcore_gpt: true
+data:
+  seq_length: 2048
+)";
+
+TEST(OtherNames, NemosYamlRotatesAsMegatron) {
+  const auto model = model_of(nemo);
+  ASSERT_TRUE(model) << model.error().message();
+  EXPECT_EQ(model->context, 16384);
+  EXPECT_EQ(rope_of(*model).rope_theta, 10000);
+  EXPECT_EQ(rope_of(*model).scaling, Scaling(Linear{4}));
+  const auto plan = compile(model->groups.front());
+  ASSERT_TRUE(plan && plan->rotate);
+  EXPECT_EQ(plan->rotate->slice.rotary_dim, 32);
+  EXPECT_EQ(plan->rotate->slice.pairing, Pairing::halves);
+  EXPECT_EQ(model->groups.front().geometry.kv_heads, 2);
+}
+
+TEST(OtherNames, NemosTrainingHasItsModelInASection) {
+  std::string text = "trainer:\n  devices: 8\nmodel:\n";
+  for (std::string_view rest = nemo; !rest.empty();) {
+    const std::size_t end = rest.find('\n') + 1;
+    text += "  " + std::string(rest.substr(0, end));
+    rest.remove_prefix(end);
+  }
+  const auto model =
+      model_of(with(text, "rotary_percentage: 0.5 # of each head\n", "rotary_base: 5e5\n"));
+  ASSERT_TRUE(model) << model.error().message();
+  EXPECT_EQ(rope_of(*model).rope_theta, 500000);
+  EXPECT_EQ(compile(model->groups.front())->rotate->slice.rotary_dim, 64);
+}
+
+TEST(OtherNames, NemosLearnedPositionsAreATable) {
+  const auto model = model_of(
+      with(with(nemo, "position_embedding_type: rope", "position_embedding_type: learned_absolute"),
+           "${.encoder_seq_length}", "2048"));
+  ASSERT_TRUE(model) << model.error().message();
+  EXPECT_EQ(model->context, 2048);
+  EXPECT_TRUE(std::holds_alternative<Learned>(model->groups.front().schemes.front()));
+  EXPECT_FALSE(model_of(with(nemo, "type: rope", "type: kerple")));
+}
+
 }  // namespace
 }  // namespace posenc

@@ -172,6 +172,8 @@ class ParamsReader {
     take("attn_scale", "attn_scale", {0.1});
   }
 
+  static constexpr std::string_view length_key = "max_position_embeddings";
+
   void read_meta() {
     read_llama_4();
     const auto number = [&](std::string_view key) {
@@ -189,8 +191,10 @@ class ParamsReader {
                                                                : 4096;
     if (!said(config_.find("max_position_embeddings"))) {
       put(config_, "max_position_embeddings", {.value = context});
+      std::erase_if(reading_.spelled, [](const auto& one) { return one.first == length_key; });
       reading_.spelled.push_back(
-          {"max_position_embeddings", is_scaled ? "use_scaled_rope" : "rope_theta"});
+          {std::string(length_key), std::string("not in the file: what Meta's models with its ") +
+                                        (is_scaled ? "use_scaled_rope" : "rope_theta") + " have"});
     }
     if (!is_scaled) return;
     constexpr double widest_of_small = 3072;  // the 3B model

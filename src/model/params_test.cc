@@ -247,7 +247,11 @@ TEST(Params, MetasFileHasMetasRules) {
       R"(, "multiple_of": 256, "rope_theta": 500000.0, "use_scaled_rope": true)";
   EXPECT_EQ(std::get<Llama3>(rope(read(scaled, 4096)).scaling).factor, 8);
   EXPECT_EQ(std::get<Llama3>(rope(read(scaled, 2048)).scaling).factor, 32);  // Llama 3.2 1B
-  EXPECT_EQ(read(scaled, 4096).context, 131072);
+  const Model llama31 = read(scaled, 4096);
+  EXPECT_EQ(llama31.context, 131072);
+  // Its length stands nowhere in the file.
+  EXPECT_EQ(provenance(llama31, "context").origin, Origin::family);
+  EXPECT_TRUE(provenance(llama31, "context").detail.contains("use_scaled_rope"));
 }
 
 TEST(Params, Llama4OfMetaHasChunksAndLayersWithoutPosition) {

@@ -534,6 +534,10 @@ class Doctor {
          .message = one.as.substr(advice + 2),
          .cure = ""},
         one.name, "", "", "by its documentation");
+    if (known.findings.empty()) return;
+    one.as = "a line of " + one.as.substr(none.size(), end - none.size()) + ", by its words alone";
+    one.kind = ExhibitKind::log;
+    one.used = true;
   }
 
   // Another model is what became of the first, or the draft that a line names.

@@ -13,26 +13,44 @@
 namespace posenc::detail {
 namespace {
 
-const Rope* plain_rope(const Model& model) {
+// Whether all its text rotates, where it does, by frequencies of a base alone: a scaling or divisors
+// of the file may be what its length was made by.
+bool is_unscaled(const Model& model) {
+  bool rotates = false;
   for (const LayerGroup& group : model.groups) {
     const Rope* rope = is_tower(group.stack) ? nullptr : rope_of(group);
-    if (rope && std::holds_alternative<Unscaled>(rope->scaling)) return rope;
-    if (rope) return nullptr;
+    if (!rope) continue;
+    rotates = true;
+    if (!std::holds_alternative<Unscaled>(rope->scaling) || !rope->frequency_factors.empty())
+      return false;
   }
-  return nullptr;
+  return rotates;
 }
 
-// Of one family, with as many layers and heads, and turning by one base.
+// Whether `other` has layers that mix tokens as these do, rotate by their base, and slide a window
+// where these do: a part of its own makes another model of the same size.
+bool has_such_layers(const Model& other, const LayerGroup& group) {
+  const Rope* rope = rope_of(group);
+  return std::ranges::any_of(other.groups, [&](const LayerGroup& theirs) {
+    const Rope* base = rope_of(theirs);
+    return theirs.stack == group.stack && theirs.mixer == group.mixer &&
+           (rope ? base && base->rope_theta == rope->rope_theta : base == nullptr) &&
+           (!group.window || theirs.window);
+  });
+}
+
+// Of one family, with as many layers and heads, and all parts of `a` in `b`.
 bool are_built_alike(const Model& a, const Model& b) {
-  const Rope *rope = plain_rope(a), *other = plain_rope(b);
-  return rope && other && a.family == b.family && could_be_one_model(a, b) &&
-         rope->rope_theta == other->rope_theta;
+  return a.family == b.family && could_be_one_model(a, b) && is_unscaled(b) &&
+         std::ranges::all_of(a.groups, [&](const LayerGroup& group) {
+           return is_tower(group.stack) || has_such_layers(b, group);
+         });
 }
 
 }  // namespace
 
 std::optional<Finding> raised_context(const Model& model) {
-  if (model.context <= 0 || widest_window(model) > 0 || !plain_rope(model)) return std::nullopt;
+  if (model.context <= 0 || widest_window(model) > 0 || !is_unscaled(model)) return std::nullopt;
   std::optional<Model> longest;
   std::vector<BundledModel> known = bundled_models();
   std::ranges::copy(published_models(), std::back_inserter(known));

@@ -68,6 +68,15 @@ std::optional<Diagnosed> transformers_beneath(const Model& model,
   return std::nullopt;
 }
 
+// "0.22 or later"; "": nobody has looked behind the range, or a version is no cure.
+std::string version_that_mends(const VersionFault& fault) {
+  std::string_view below = fault.below;
+  if (fault.cure.contains(below)) return std::string(below) + " or later";
+  if (below.ends_with(".0")) below.remove_suffix(2);
+  const std::string words = std::string(below) + " or later";
+  return fault.cure.contains(words) ? words : "";
+}
+
 }  // namespace
 
 std::vector<Diagnosed> told_by_versions(const Model& model, std::span<const Exhibit> evidence,
@@ -108,13 +117,11 @@ std::vector<Diagnosed> faults_of(const Model& model, std::span<const std::string
       Diagnosed out{.engine = std::string(fault.engine),
                     .version = version_of(version),
                     .sure = "by a report"};
+      const std::string mended = version_that_mends(fault);
       out.finding = {.code = "version_fault",
                      .severity = fault.slight ? Severity::warning : Severity::error,
-                     // Where nobody has looked behind the range, no version can be named.
-                     .expected = fault.cure.contains(fault.below)
-                                     ? std::string(fault.below) + " or later"
-                                     : "another version",
-                     .found = version_of(version),
+                     .expected = mended,
+                     .found = mended.empty() ? "" : version_of(version),
                      .message = std::string(fault.what) + " (" + std::string(fault.report) + ")",
                      .cure = std::string(fault.cure)};
       all.push_back(std::move(out));

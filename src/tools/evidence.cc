@@ -390,6 +390,10 @@ Exhibit text_exhibit(std::string name, std::string text) {
     if (model) return model_exhibit(std::move(name), *std::move(model));
     no_model = model.error();
   }
+  // NeMo's settings of a training hold those of the model, or nothing of it.
+  if (trimmed.contains("position_embedding_type:") && trimmed.contains("num_attention_heads:"))
+    if (auto model = read_model_bytes(std::as_bytes(std::span(text)), name))
+      return model_exhibit(std::move(name), *std::move(model));
   if (auto printed = printed_exhibit(name, trimmed)) return *std::move(printed);
   if (auto scaling = lone_scaling(trimmed)) {
     text = *std::move(scaling);

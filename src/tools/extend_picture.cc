@@ -36,7 +36,8 @@ struct PictureFamily {
   std::string_view by = of_diffusers;
   std::string_view dype = {};  // model_type of ComfyUI-DyPE's node; "": it does not take it
   bool fits = false;  // its pipeline stretches rows and columns into the trained size itself
-  std::int64_t riflex_pair = 0;  // that RIFLEx or its users name, from 1; 0: none is published
+  std::int64_t riflex_pair = 0;       // that RIFLEx or its users name, from 1; 0: none is published
+  std::string_view riflex_node = {};  // ComfyUI's that takes it; "": none is known
 };
 
 constexpr PictureFamily picture_families[] = {
@@ -54,7 +55,8 @@ constexpr PictureFamily picture_families[] = {
     {.classes = "HunyuanVideoTransformer3DModel",
      .frames = 4,
      .trained = {129, 720, 1280},
-     .riflex_pair = 4},
+     .riflex_pair = 4,
+     .riflex_node = "HunyuanVideoWrapper"},
     {.classes = "MotifVideoTransformer3DModel", .frames = 4, .trained = {121, 736, 1280}},
     {.classes = "Kandinsky5Transformer3DModel", .frames = 4, .trained = {121, 512, 768}},
     {.classes = "HunyuanVideo15Transformer3DModel", .frames = 4, .trained = {121, 480, 848}},
@@ -64,11 +66,13 @@ constexpr PictureFamily picture_families[] = {
      .frames = 4,
      .latents = 48,
      .trained = {121, 704, 1280},
-     .by = "what Wan 2.2's own code takes for it"},
+     .by = "what Wan 2.2's own code takes for it",
+     .riflex_node = "WanVideoWrapper"},
     {.classes = "WanTransformer3DModel WanVACETransformer3DModel WanModel",
      .frames = 4,
      .trained = {81, 480, 832},
-     .riflex_pair = 6},
+     .riflex_pair = 6,
+     .riflex_node = "WanVideoWrapper"},
     {.classes = "CogVideoXTransformer3DModel",
      .frames = 4,
      .trained = {49, 480, 720},
@@ -228,12 +232,14 @@ class Picture {
       scale_rope();
     }
     if (const auto* riflex = std::get_if<Riflex>(&option.scaling)) {
-      out_.said.push_back({"WanVideoWrapper, HunyuanVideoWrapper",
-                           "riflex_freq_index " + std::to_string(riflex->pair)});
+      if (!family_.riflex_node.empty())
+        out_.said.push_back({std::string(family_.riflex_node),
+                             "riflex_freq_index " + std::to_string(riflex->pair)});
       out_.said.push_back(
-          {"diffusers", "no argument: replace inv_freq[" + std::to_string(riflex->pair - 1) +
-                            "] of the time axis by " +
-                            shown(0.9 * whole_turn / static_cast<double>(riflex->length))});
+          {"diffusers", "no argument: of the time axis set freqs[" +
+                            std::to_string(riflex->pair - 1) + "] to " +
+                            shown(0.9 * whole_turn / static_cast<double>(riflex->length)) +
+                            " in get_1d_rotary_pos_embed, as RIFLEx's own code does"});
     }
   }
 

@@ -295,6 +295,11 @@ std::string reasons(const EngineReading& reading) {
 std::string cure_of_reading(const Model& model, const EngineDifferences& differs,
                             const std::string& code) {
   const bool of_config = !model.files.empty() && model.files.front().format == FileFormat::config;
+  // No key of the file divides positions where rope_ratio multiplies the base.
+  if (model.family == "chatglm" && (code == "rope_theta" || code == "rope_scaling"))
+    return "run ChatGLM2 by its own code (transformers, trust_remote_code), or take ChatGLM3, "
+           "whose "
+           "rope_ratio is what engines take it for";
   if (code == "rope_theta" && of_config)
     for (const LayerGroup& group : model.groups)
       if (const Rope* rope = detail::rope_of(group); rope && group.stack == Stack::text)

@@ -148,6 +148,31 @@ TEST(Lint, ARatioOfGlmsIsToldAsTheBaseThatItMeans) {
   EXPECT_TRUE(finding_of(found, "unread_key").cure.contains("rope_theta 5000000"));
 }
 
+TEST(Lint, KeysOfExllamaSayWhatTheyWouldMean) {
+  const auto found = linted(R"({"model_type": "llama", "hidden_size": 4096,
+      "num_attention_heads": 32, "num_hidden_layers": 32, "max_position_embeddings": 8192,
+      "rope_theta": 10000.0, "compress_pos_emb": 2, "alpha_value": 4})");
+  const auto said = [&](std::string_view words) {
+    return std::ranges::any_of(
+        found, [&](const Finding& one) { return (one.message + one.cure).contains(words); });
+  };
+  EXPECT_TRUE(said(R"("rope_type": "linear", "factor": 2)"));
+  EXPECT_TRUE(said("alpha_value is 4"));
+}
+
+TEST(Lint, AClassBesideTheWeightsIsNamedWhereTheFamilyHasNone) {
+  const auto found = [](const std::string& type) {
+    const auto all = linted(R"({"model_type": ")" + type + R"(", "hidden_size": 4096,
+        "num_attention_heads": 32, "num_hidden_layers": 32, "max_position_embeddings": 4096,
+        "auto_map": {"AutoModelForCausalLM": "modelling_own.OwnForCausalLM"}})");
+    return std::ranges::any_of(all, [](const Finding& one) {
+      return one.message.contains("modelling_own.OwnForCausalLM");
+    });
+  };
+  EXPECT_TRUE(found("llama"));
+  EXPECT_FALSE(found("phi3"));  // whose published files have code beside them
+}
+
 TEST(Lint, AClaimThatNoBaseCarriesIsNamed) {
   const auto codes_of = [](std::string_view rotation) {
     const std::string config = R"({"model_type": "llama", "hidden_size": 4096,

@@ -25,6 +25,9 @@ struct Report {
 };
 
 const Report reports[] = {
+    {"huggingface/transformers#48630", "",
+     "doctor @doctor/neox-japanese.json --engine transformers@5.14", 1,
+     "5.18 or later → 5.14 its class of GPT-NeoX-Japanese makes angles for whole heads"},
     {"cline/cline#9651", "",
      "doctor \"Cline requests the full context window of MiniMax M2.5 on OpenRouter as "
      "max_output_tokens, so even 'hi' exceeds the maximum context by a small margin\"",

@@ -98,6 +98,25 @@ TEST(FamilyChatGlm, HalfOfTheChannelsAndABaseOfItsOwn) {
   EXPECT_EQ(rope.rope_theta, 5e6);
 }
 
+TEST(FamilyChatGlm, TheSecondDividesPositionsByItsRatio) {
+  const auto model_named = [](const std::string& name) {
+    return family_model("chatglm", R"("kv_channels": 64, "padded_vocab_size": 65024,
+        "rope_ratio": 16, "_name_or_path": ")" +
+                                       name + "\"");
+  };
+  const Model second = model_named("THUDM/chatglm2-6b-32k");
+  EXPECT_EQ(rope_of(second).rope_theta, 10000);
+  EXPECT_EQ(rope_of(second).scaling, Scaling(Linear{16}));
+  const auto warns = [](const Model& model) {
+    return std::ranges::any_of(model.warnings, [](const Warning& one) {
+      return one.message.contains("ChatGLM2's own code divides positions");
+    });
+  };
+  EXPECT_TRUE(warns(model_named("/models/mine")));
+  EXPECT_FALSE(warns(model_named("THUDM/chatglm3-6b-32k")));
+  EXPECT_EQ(rope_of(model_named("THUDM/chatglm3-6b-32k")).rope_theta, 160000);
+}
+
 TEST(FamilyChatGlm, TwoPositionIdsAreRefused) {
   EXPECT_FALSE(read_config(R"({"model_type": "chatglm", "position_encoding_2d": true})"));
 }

@@ -356,6 +356,8 @@ struct Family {
   bool reads_bidirectional = false;
   // its code stands beside the weights (auto_map), and not in transformers
   bool own_code = false;
+  // none of its published files names code beside the weights
+  bool plain_files = false;
   FamilyRope rope = {};
   FamilySlice slice = {};
   FamilyAxes axes = {};

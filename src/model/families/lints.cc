@@ -31,6 +31,19 @@ bool is_computed_anyway(const Scaling& scaling, double given) {
   return std::abs(given - (0.1 * std::log(*yarn->factor) + 1)) < printed;
 }
 
+// A GGUF holds what multiplies YaRN's own factor, and a converter may have written the whole of it.
+std::string given_in_gguf(const Scaling& scaling, double given, std::string_view where) {
+  constexpr double digits = 1e4, printed = 1e-5;
+  const auto round = [](double value) { return number_text(std::round(value * digits) / digits); };
+  const double factor = number_of(scaling, "factor").value_or(1),
+               own = factor > 1 ? 0.1 * std::log(factor) + 1 : 1, times = given / own;
+  return std::string(where) + ".attn_factor " + round(times) + " multiplies YaRN's own " +
+         round(own) + ": cos and sin × " + round(given) +
+         (factor > 1 && std::abs(times - own) < printed
+              ? ", as where a converter wrote attention_factor, which is the whole"
+              : "");
+}
+
 // What needs no length.
 void lint_factors(Reading& reading, const Family& family, const Scaling& scaling,
                   std::string_view where) {
@@ -53,9 +66,12 @@ void lint_factors(Reading& reading, const Family& family, const Scaling& scaling
   }
   const auto given = value("attention_factor");
   if (given && !family.rope.flatter_yarn && !is_computed_anyway(scaling, *given)) {
-    warn("attention_factor_given", "attention_factor " + number_text(*given) +
-                                       " replaces the one " + type +
-                                       " would compute; some engines ignore the key");
+    reading.warn("attention_factor_given",
+                 (where.ends_with("rope.scaling")
+                      ? given_in_gguf(scaling, *given, where)
+                      : std::string(where) + ": attention_factor " + number_text(*given) +
+                            " replaces the one " + type + " would compute") +
+                     "; some engines ignore the key");
   }
   const bool mscale = value("mscale").value_or(0) != 0,
              all_dim = value("mscale_all_dim").value_or(0) != 0;
@@ -166,6 +182,7 @@ bool has_part(std::string_view key, std::initializer_list<std::string_view> part
 // Whether a key's name says that it changes a rotation, by its words alone.
 bool speaks_of_rotation(std::string_view name) {
   const std::string key = small_letters(name);
+  if (key == "compress_pos_emb" || key == "alpha_value") return true;
   const bool rotates =
       has_part(key, {"rope", "rotary", "yarn", "ntk", "longrope"}) ||
       (key.contains("position") && has_part(key, {"interpol", "scale", "scaling", "factor"}));
@@ -194,6 +211,16 @@ std::string cure_of(std::string_view key, const Json& value) {
   const std::int64_t* whole = value.get<std::int64_t>();
   const double* real = value.get<double>();
   const double ratio = whole ? static_cast<double>(*whole) : real ? *real : 0;
+  if (key == "compress_pos_emb")
+    return " (exllama and text-generation-webui divide positions by it); drop the key, and where "
+           "the model was trained so write \"rope_scaling\": {\"rope_type\": \"linear\", "
+           "\"factor\": " +
+           number_text(ratio) + "}";
+  if (key == "alpha_value")
+    return " (exllama and text-generation-webui multiply the base by its power d/(d − 2), d being "
+           "a "
+           "head's channels); drop the key, and where the model is to run so write that base as "
+           "rope_theta";
   if (key != "rope_ratio" || !(ratio > 1)) return {};
   return "; drop the key, and where the model was made of a GLM write rope_theta " +
          number_text(10000 * ratio) + ", which is what rope_ratio means there";
@@ -210,6 +237,25 @@ std::string_view name_here(std::string_view key) {
       {"rotary_pct", "partial_rotary_factor"}};
   const auto* const at = std::ranges::find(names, key, [](const auto& each) { return each.first; });
   return at == std::end(names) ? std::string_view() : at->second;
+}
+
+// Where the family's published files have no code beside them, one that names some has another
+// class.
+void warn_of_own_class(const Section& config, const Family& family) {
+  if (!family.plain_files) return;
+  const Section map = config.section("auto_map");
+  if (!map) return;
+  for (const char* key : {"AutoModelForCausalLM", "AutoModel"}) {
+    const auto named = map.word(key);
+    if (!named) continue;
+    config.reading.warn("family_remark",
+                        named->key + " is " + printable(named->value, 80) +
+                            ": with trust_remote_code that class runs in place of transformers' "
+                            "own for " +
+                            config.reading.family +
+                            ", and may rotate otherwise; posenc has not read it");
+    return;
+  }
 }
 
 void lint_unasked(const Section& config, bool own_code) {

@@ -13,6 +13,7 @@
 #include <string>
 #include <utility>
 
+#include "src/core/small_letters.h"
 #include "src/files/field_value.h"
 #include "src/model/families/rope_parameters.h"
 
@@ -556,13 +557,32 @@ class RopeReader {
                       "angles");
   }
 
-  // ChatGLM stretches its base by a key of its own, which no class of others reads.
+  // ChatGLM3 and GLM-4 multiply their base by rope_ratio, ChatGLM2's long model divides positions
+  // by it; all are one model_type, so that only the name tells them apart.
   void ratio() {
     const auto stretch = config_.number(family_.rope.ratio_key, positive);
     if (!stretch || stretch->value == 1) return;
+    const auto named = config_.word("_name_or_path");
+    const std::string name = named ? small_letters(named->value) : "";
+    if (name.contains("chatglm2") && std::holds_alternative<Unscaled>(rope_.scaling)) {
+      rope_.scaling = Linear{.factor = stretch->value};
+      std::erase_if(notes_, [](const Provenance& one) { return one.field == "rope_type"; });
+      note(notes_, "factor", number_text(stretch->value), Origin::file, stretch->key);
+      note(notes_, "rope_type", "linear", Origin::family,
+           "ChatGLM2's own code divides positions by rope_ratio");
+      return;
+    }
     rope_.rope_theta *= stretch->value;
     note(notes_, "rope_theta", number_text(rope_.rope_theta), Origin::derived,
          "base × " + stretch->key);
+    const auto words = config_.integer("padded_vocab_size");
+    constexpr std::int64_t of_chatglm_2_and_3 = 65024;
+    if (words && words->value == of_chatglm_2_and_3 && !name.contains("chatglm3"))
+      reading_.warn("family_remark",
+                    stretch->key + " is " + number_text(stretch->value) +
+                        ": read as ChatGLM3 does, base × " + number_text(stretch->value) +
+                        "; ChatGLM2's own code divides positions by it, and the file's "
+                        "_name_or_path says neither");
   }
 
   // The part that rotates where the scaling has a field for it and the file none there: what stands

@@ -493,7 +493,7 @@ constexpr Family alternating[] = {
     {.types = "qwen2_moe", .context = 32 * K, .sizes = {2048, 24, 16, 16}, .rope = {.theta = 10000},
      .layers = {.types = true, .pattern = each_second_before, .every = 28},
      .window = {.size = 4096, .needs_switch = true}},
-    {.types = "qwen3", .context = 32 * K, .sizes = {4096, 32, 32, 32, 128},
+    {.types = "qwen3", .context = 32 * K, .sizes = {4096, 32, 32, 32, 128}, .plain_files = true,
      .rope = {.theta = 10000}, .layers = {.types = true, .pattern = past_layer, .every = 28},
      .window = {.size = 4096, .needs_switch = true}},
     {.types = "qwen3_moe", .context = 32 * K, .sizes = {2048, 24, 32, 4}, .rope = {.theta = 10000},

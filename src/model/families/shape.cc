@@ -262,7 +262,9 @@ ModelDims read_dims(const Section& config, const Family& family, ProvenanceList&
   const auto context = said_context(config, family);
   dims.context = context ? context->value : family.context;
   if (context) {
-    note(notes, "context", std::to_string(dims.context), Origin::file, context->key);
+    const bool inferred = context->key.starts_with("not in the file");  // params.json, by its base
+    note(notes, "context", std::to_string(dims.context), inferred ? Origin::family : Origin::file,
+         context->key);
   } else if (dims.context > 0) {
     note(notes, "context", std::to_string(dims.context), Origin::family,
          "default of " + reading.family);
@@ -296,7 +298,9 @@ void set_mixer(Mixer mixer, std::string label, LayerGroup& group) {
   group.schemes = {NoPe{}};
   group.window.reset();
   group.cache_note = "no attention: " + std::string(kept[static_cast<std::size_t>(mixer)]) +
-                     (mixer == Mixer::unsaid ? "" : " is kept");
+                     (mixer == Mixer::unsaid        ? ""
+                      : mixer == Mixer::convolution ? " are kept"
+                                                    : " is kept");
 }
 
 void set_cache(LayerGroup& group, const ModelDims& dims) {
