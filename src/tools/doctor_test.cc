@@ -1223,7 +1223,7 @@ TEST(Diagnose, ABaseThatTheEngineRaisedHidesNoFileThatCouldNotBeRead) {
                                      text_exhibit("line", "koboldcpp m.gguf --contextsize 8192"),
                                      text_exhibit("error.log", "Traceback: boom")});
   ASSERT_NE(found_of(found, "stretched_by_engine"), nullptr);
-  EXPECT_TRUE(found.verdict.contains("error.log could not")) << found.verdict;
+  EXPECT_TRUE(found.verdict.contains("not read: error.log")) << found.verdict;
 }
 
 TEST(Diagnose, TheOnlySlotSharesNothing) {

@@ -494,7 +494,7 @@ const Report reports[] = {
     {"Wan-Video/Wan2.1#298", "",
      "doctor 'python generate.py --task t2v-1.3B --size 832*480 --frame_num 201 --ckpt_dir "
      "./Wan2.1-T2V-1.3B'",
-     2, "81 → 201"},
+     1, "81 → 201"},
     {"jundot/omlx#3594", "", "doctor @doctor/mrope-yarn.json 'python -m mlx_vlm.server --model M'",
      1, "scaling_lost"},
     {"vllm-project/vllm#17747", "",
