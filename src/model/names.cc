@@ -243,9 +243,9 @@ std::optional<Named> model_in_prose(std::string_view text) {
           !std::ranges::any_of(name, is_digit))
         continue;
       const auto known = name_like(name);
-      // Releases of one name that reach 40,960 and 262,144 tokens.
-      const bool of_several = plain(name, false) == "qwen3";
-      if (const auto found = known || of_several ? known : shared_name(name))
+      // One word without a size names a family, whose releases have several lengths.
+      const bool of_family = count == 1 && name.find_first_of("./-") == name.npos;
+      if (const auto found = known || of_family ? known : shared_name(name))
         return Named{
             count > 1 || name.find_first_of("/-") == name.npos ? std::string(*found) : name,
             std::string(*found)};

@@ -217,8 +217,7 @@ std::string cure_of(std::string_view key, const Json& value) {
            "\"factor\": " +
            number_text(ratio) + "}";
   if (key == "alpha_value")
-    return " (exllama and text-generation-webui multiply the base by its power d/(d − 2), d being "
-           "a "
+    return " (exllama and text-generation-webui multiply the base by its power d/(d − 2), d a "
            "head's channels); drop the key, and where the model is to run so write that base as "
            "rope_theta";
   if (key != "rope_ratio" || !(ratio > 1)) return {};

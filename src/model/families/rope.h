@@ -33,10 +33,10 @@ RopeFound read_rope(const Section& config, const Family& family, const RopeAsk& 
 
 // Warns of keys that change positions in the model's own code and that no scheme here can say.
 void lint_ignored(const Section& config, const Family& family);
-// Keys that by their names change the rotation and that nothing has asked for; with own code beside
-// the weights that code may read them.
 // The class of auto_map, where the family's files name none.
 void warn_of_own_class(const Section& config, const Family& family);
+// Keys that by their names change the rotation and that nothing has asked for; with own code beside
+// the weights that code may read them.
 void lint_unasked(const Section& config, bool own_code);
 
 // Warns where numbers of a resolved scaling contradict each other or have no effect. `where` is the
