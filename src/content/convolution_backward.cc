@@ -60,7 +60,7 @@ struct Back {
     if (wants_x) flipped = packed_weights<C>(job, true);
   }
 
-  // Sums of a sequence whose channels stand alone, [patch][step], on top of which `begin` is.
+  // Sums of a sequence whose channels stand alone, [patch][step], each on top of `begin`.
   static void sums_alone(const ConvolutionJob& of, bool flipped, const std::vector<C>& by,
                          const std::vector<C>& begin, std::vector<C>& sums) {
     convolve_alone<C>(

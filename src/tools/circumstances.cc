@@ -43,7 +43,7 @@ constexpr Circumstance by_when[] = {
     {When::axes_as_packed, "seen_axes_as_packed",
      "position_ids of three rows (M-RoPE) that go where one row is looked for are taken for texts "
      "packed into one row: lengths are made of them, and flash attention reads other memory",
-     "a transformers that tells the two apart (early 2026 or later, #44911), or "
+     "a transformers that tells the two apart (with huggingface/transformers#44911), or "
      "attn_implementation='sdpa' until then"},
     {When::packed, "seen_packed",
      "texts that are packed into one row see each other unless the attention is told where "
@@ -160,7 +160,7 @@ constexpr Circumstance by_when[] = {
     {When::of_prompt_limit, "seen_by_trl",
      "the limit is a trainer's own, and none of the model: max_prompt_length of TRL's GRPOConfig "
      "is "
-     "512 where nobody sets it (newer versions: none), and notebooks set 256",
+     "512 where nobody sets it, and notebooks set 256",
      "max_prompt_length and max_completion_length, together within max_seq_length of what loads "
      "the "
      "model"},

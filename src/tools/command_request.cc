@@ -390,7 +390,7 @@ class Request {
   Expected<void> draft() {
     if (const CommandFlag* path = line_.find("--speculative-draft-model-path"))
       say_unseen_draft(path->value);
-    if (const CommandFlag* path = line_.find("--speculative-model");  // vLLM before 0.9
+    if (const CommandFlag* path = line_.find("--speculative-model");  // older vLLM
         path && path->value != "[ngram]")
       say_unseen_draft(path->value);
     if (line_.find("--model-draft")) {

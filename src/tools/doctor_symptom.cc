@@ -41,6 +41,13 @@ std::int64_t number_alone(std::string_view field) {
   return number;
 }
 
+// That of its first layers that rotate text; null: none does.
+const Rope* rope_of_text(const Model& model) {
+  for (const LayerGroup& group : model.groups)
+    if (const Rope* rope = is_tower(group.stack) ? nullptr : rope_of(group)) return rope;
+  return nullptr;
+}
+
 std::int64_t original_of(const Model& model) {
   for (const LayerGroup& group : model.groups) {
     const Rope* rope = is_tower(group.stack) ? nullptr : rope_of(group);
@@ -393,9 +400,7 @@ class Judge {
   // How a text becomes longer is a question, and no fault.
   void of_longer() {
     if (!symptom_.asks_longer || !found_.empty()) return;
-    const Rope* rope = nullptr;
-    for (const LayerGroup& group : model_->groups)
-      if (!rope && !is_tower(group.stack)) rope = rope_of(group);
+    const Rope* rope = rope_of_text(*model_);
     if (!rope) return;
     if (!std::holds_alternative<Unscaled>(rope->scaling))
       return say("asks_longer", Severity::note,
@@ -451,10 +456,8 @@ class Judge {
   // Trained with positions that were divided, which the files of most do not say.
   void of_longlora() {
     const std::int64_t context = model_->context, length = symptom_.trained_by_longlora;
-    const bool scaled = std::ranges::any_of(model_->groups, [](const LayerGroup& group) {
-      const Rope* rope = rope_of(group);
-      return rope && !std::holds_alternative<Unscaled>(rope->scaling);
-    });
+    const Rope* rope = rope_of_text(*model_);
+    const bool scaled = !rope || !std::holds_alternative<Unscaled>(rope->scaling);
     if (scaled || context <= 0 || length < 2 * context) return;
     const std::string factor = std::to_string((length + context - 1) / context);
     say("seen_unscaled", Severity::warning,

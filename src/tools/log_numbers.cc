@@ -1,4 +1,5 @@
 #include "src/tools/log_numbers.h"
+#include "src/core/contains_any.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,10 +14,6 @@
 namespace posenc::detail {
 namespace of_numbers {
 namespace {
-
-bool has_one(std::string_view text, std::initializer_list<std::string_view> words) {
-  return std::ranges::any_of(words, [&](std::string_view word) { return text.contains(word); });
-}
 
 // Whole numbers that stand alone: no dates, versions, line numbers of a source, fractions.
 std::vector<double> lengths_in(std::string_view line) {
@@ -68,19 +65,20 @@ const LayerGroup* first_text(const Model& model) {
 }  // namespace
 }  // namespace of_numbers
 
-using of_numbers::has_one, of_numbers::told_length, of_numbers::first_text;
+using of_numbers::told_length, of_numbers::first_text;
 
 std::optional<Finding> compared_lengths(std::string_view line) {
   constexpr std::size_t longest = 400;
   const std::string text = in_small_letters(line.substr(0, longest));
-  if (has_one(text, {"memory", " gib", " mib", " gb", " mb", "bytes", "vocab", "num_seqs", "seed",
-                     "port ", "timeout", "width", "height", "pixel", "num_blocks", "stepping",
-                     "\xe2\x86\x92", "->"}))  // an arrow is a change, no comparison
+  if (contains_any(text,
+                   {"memory", " gib", " mib", " gb", " mb", "bytes", "vocab", "num_seqs", "seed",
+                    "port ", "timeout", "width", "height", "pixel", "num_blocks", "stepping",
+                    "\xe2\x86\x92", "->"}))  // an arrow is a change, no comparison
     return std::nullopt;
   std::vector<double> numbers = of_numbers::lengths_in(text);
   const bool of_index =
-      has_one(text, {"out of bounds", "out of range", "out-of-bounds", "outofbounds"}) ||
-      (text.contains("index") && has_one(text, {">=", "must be less than", "exceeds"}));
+      contains_any(text, {"out of bounds", "out of range", "out-of-bounds", "outofbounds"}) ||
+      (text.contains("index") && contains_any(text, {">=", "must be less than", "exceeds"}));
   const std::size_t told = numbers.size();
   std::ranges::sort(numbers);
   numbers.erase(std::ranges::unique(numbers).begin(), numbers.end());
@@ -102,34 +100,35 @@ std::optional<Finding> compared_lengths(std::string_view line) {
   // A limit, and what was left below it: "truncating from 50000 to 40956 of 40960".
   constexpr double nearby = 64;
   if (numbers.size() == 3 && numbers[1] - numbers[0] <= nearby) numbers.erase(numbers.begin());
-  const bool of_length = has_one(text, {"token", "prompt", "context", "length", "seq", "position",
-                                        "rope", "ctx", "max_len", "model_len"});
-  const bool compares = has_one(text, {"exceed",
-                                       "greater than",
-                                       "larger than",
-                                       "longer than",
-                                       "more than",
-                                       "beyond",
-                                       " > ",
-                                       "must be <",
-                                       "must be less",
-                                       "must not be",
-                                       "less than or equal",
-                                       "at most",
-                                       "too long",
-                                       "too large",
-                                       "too many",
-                                       "over the",
-                                       "cannot be",
-                                       "truncat",
-                                       "does not fit",
-                                       "up to",
-                                       "only support"});
+  const bool of_length = contains_any(text, {"token", "prompt", "context", "length", "seq",
+                                             "position", "rope", "ctx", "max_len", "model_len"});
+  const bool compares = contains_any(text, {"exceed",
+                                            "greater than",
+                                            "larger than",
+                                            "longer than",
+                                            "more than",
+                                            "beyond",
+                                            " > ",
+                                            "must be <",
+                                            "must be less",
+                                            "must not be",
+                                            "less than or equal",
+                                            "at most",
+                                            "too long",
+                                            "too large",
+                                            "too many",
+                                            "over the",
+                                            "cannot be",
+                                            "truncat",
+                                            "does not fit",
+                                            "up to",
+                                            "only support"});
   // A warning that all of the model is not used says the opposite.
-  const bool is_shorter = !text.contains("must") && !text.contains("exceed") &&
-                          has_one(text, {"smaller than", "shorter than", "less than the", " < "});
+  const bool is_shorter =
+      !text.contains("must") && !text.contains("exceed") &&
+      contains_any(text, {"smaller than", "shorter than", "less than the", " < "});
   // Tokens of a minute are a quota's.
-  const bool of_quota = has_one(text, {"rate limit", "per minute", "per day", "quota"});
+  const bool of_quota = contains_any(text, {"rate limit", "per minute", "per day", "quota"});
   if (!of_length || !compares || is_shorter || of_quota || numbers.size() != 2) return std::nullopt;
   return Finding{.code = "request_too_long",
                  .severity = Severity::warning,

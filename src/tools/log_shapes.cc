@@ -6,19 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "src/core/contains_any.h"
 #include "src/explain/text.h"
 #include "src/tools/log_lines.h"
 
 namespace posenc::detail {
 namespace {
 
-bool has_any(std::string_view text, std::initializer_list<std::string_view> words) {
-  return std::ranges::any_of(words, [&](std::string_view word) { return text.contains(word); });
-}
-
 bool is_of_pictures(std::string_view context) {
-  return has_any(context, {"flux", "/wan", "\\wan", "wanvideo", "qwen_image", "qwenimage",
-                           "hunyuanvideo", "ltx_video", "ltxv", "diffusers", "comfy"});
+  return contains_any(context, {"flux", "/wan", "\\wan", "wanvideo", "qwen_image", "qwenimage",
+                                "hunyuanvideo", "ltx_video", "ltxv", "diffusers", "comfy"});
 }
 
 // Areas of grids of which one side was rounded: the other sides divide both.
@@ -64,18 +61,19 @@ bool are_pictures_of_two_sizes(double least, double most, std::string_view conte
   if (narrow < narrowest || wide > widest || wide <= narrow || narrow != std::floor(narrow) ||
       wide != std::floor(wide) || std::fmod(wide, narrow) != 0)
     return false;
-  const bool sees = has_any(context, {"siglip", "clip", "vit", "vision", "pixel_values", "patch"});
+  const bool sees =
+      contains_any(context, {"siglip", "clip", "vit", "vision", "pixel_values", "patch"});
   return (sees || (is_of_pictures(context) && std::fmod(narrow, side_of_latents) != 0)) &&
-         !has_any(context, {"rope", "rotary", "cos", "freqs", "attn"});
+         !contains_any(context, {"rope", "rotary", "cos", "freqs", "attn"});
 }
 
 // Vectors of a learned table that are added to tokens, as the source above the error says.
 bool adds_learned_rows(std::string_view context) {
-  return has_any(context,
-                 {"+ self.position_embed", "+ position_embed", "+= position_embed",
-                  "+ self.pos_embed", "+ pos_embed", "+= pos_embed", "+ self.positional_embedding",
-                  "+= self.pos", "+ self.embed_positions"}) &&
-         !has_any(context, {"rotary", "cos", "freqs"});
+  return contains_any(context,
+                      {"+ self.position_embed", "+ position_embed", "+= position_embed",
+                       "+ self.pos_embed", "+ pos_embed", "+= pos_embed",
+                       "+ self.positional_embedding", "+= self.pos", "+ self.embed_positions"}) &&
+         !contains_any(context, {"rotary", "cos", "freqs"});
 }
 
 // A learned table is for a picture of another size, or for a shorter text.
@@ -85,7 +83,7 @@ void of_learned_rows(Finding& out, double rows, double tokens, std::string_view 
   out.expected = told(rows);
   out.found = told(tokens);
   // Texts have tables of 1,024 rows, which are 32×32 by chance.
-  const bool of_pictures = has_any(context, {"pixel", "patch", "image", "vision", "vit"}) ||
+  const bool of_pictures = contains_any(context, {"pixel", "patch", "image", "vision", "vit"}) ||
                            (made.contains("and") && !given.empty());
   if (!made.empty() && of_pictures) {
     out.code = "grid_size";
@@ -364,7 +362,8 @@ std::optional<Finding> frames_that_differ(std::string_view line, std::string_vie
   const auto one = number_after(line, "xpected size "), other = number_after(line, "but got size ");
   constexpr double most_latents = 128;
   if (!one || !other || std::min(*one, *other) < 2 || std::max(*one, *other) > most_latents ||
-      *one == *other || !has_any(context, {"wanvideo", "/wan", "\\wan", "hunyuanvideo", "latent"}))
+      *one == *other ||
+      !contains_any(context, {"wanvideo", "/wan", "\\wan", "hunyuanvideo", "latent"}))
     return std::nullopt;
   const auto frames = [](double latents) { return number_text(4 * (latents - 1) + 1); };
   return Finding{.code = "grid_rounded",
@@ -380,7 +379,7 @@ std::optional<Finding> frames_that_differ(std::string_view line, std::string_vie
 std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view context) {
   if (auto frames = frames_that_differ(line, context)) return frames;
   if (is_of_parts(line) || is_in_place(line)) {
-    if (!has_any(context, {"rotary", "rope", "cos", "q_embed", "q_pass"})) return std::nullopt;
+    if (!contains_any(context, {"rotary", "rope", "cos", "q_embed", "q_pass"})) return std::nullopt;
     return is_in_place(line) ? of_rotation_in_place(line) : of_parts_of_heads(line);
   }
   const auto sizes = sizes_in(line);
@@ -407,7 +406,7 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
     out.cure =
         "update the engine: layers with a window need a mask of their own; until then keep "
         "prompts within the window";
-  } else if (is_odd_part(line) && has_any(context, {"rotary", "rope", "freqs", "cos"})) {
+  } else if (is_odd_part(line) && contains_any(context, {"rotary", "rope", "freqs", "cos"})) {
     out.code = "odd_rotary_part";
     out.message = "channels rotate in pairs, and here " + told(*a) +
                   " are to rotate, an odd number: the table has " + told(*b);
@@ -422,7 +421,7 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
                " tokens (max_length, max_seq_length, truncation=True), special ones counted, or "
                "take a model of longer texts";
   } else if (line.contains("non-singleton dimension 4") &&
-             has_any(context, {"rotary", "rotate_half", "* cos"})) {
+             contains_any(context, {"rotary", "rotate_half", "* cos"})) {
     // Queries have four axes.
     out.code = "position_rows";
     out.message =
@@ -432,7 +431,7 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
     out.cure =
         "position_ids of [batch, tokens] (squeeze the rest), or the transformers that the trainer "
         "was made for";
-  } else if (has_any(context, {"rotatingkvcache", "rotating_kv", "ring buffer"})) {
+  } else if (contains_any(context, {"rotatingkvcache", "rotating_kv", "ring buffer"})) {
     out.message =
         "a cache of a sliding window is a ring buffer, and was cut or joined as if it were flat: "
         "its slots are in no order of the text, so what did not stop here was wrong in silence";
@@ -463,7 +462,7 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
     out.cure =
         "update transformers and the trainer; until then set model.rope_deltas to None before "
         "each batch";
-  } else if (has_any(context, {"thd", "cu_seqlens", "packed_seq", "varlen"})) {
+  } else if (contains_any(context, {"thd", "cu_seqlens", "packed_seq", "varlen"})) {
     out.code = "packing_ignored";
     out.message = "queries of a packed batch (" + told(most) +
                   " tokens) are rotated by the table of one text (" + told(least) +
@@ -472,10 +471,10 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
   } else if (adds_learned_rows(context)) {
     of_learned_rows(out, *b, *a, context);
   } else if (const int k = is_of_pictures(context) ? 0 : times(least, most);
-             k > 0 && (has_any(context, {"ulysses", "sequence_parallel", "context_parallel",
-                                         "ring_attn", "sp_group", "sp_size"}) ||
+             k > 0 && (contains_any(context, {"ulysses", "sequence_parallel", "context_parallel",
+                                              "ring_attn", "sp_group", "sp_size"}) ||
                        (std::fmod(least, 128) != 0 && k <= 8 &&
-                        has_any(context, {"rotary", "cos, sin", "* cos"})))) {
+                        contains_any(context, {"rotary", "cos, sin", "* cos"})))) {
     of_parts(out, least, most, k);
   } else if (is_of_pictures(context) && least > 1 && least <= largest_head_count &&
              most > 4 * least) {
@@ -533,7 +532,7 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
         "raise what sizes it (max_position_embeddings, max_seq_len, the cache), or cut the text: "
         "posenc explain FILE says how far the model reaches";
   } else if (least == 0) {
-    const bool of_mlx = has_any(context, {"[broadcast_shapes]"});
+    const bool of_mlx = contains_any(context, {"[broadcast_shapes]"});
     out.message =
         of_mlx ? "a mask over no keys stands beside a cache of " + told(most) +
                      ": MLX's cache counts other tokens than it holds, as after a prompt that was "
@@ -542,12 +541,13 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
     out.cure = of_mlx ? "a server for each model, prompts not reused (a new conversation, or the "
                         "server started again), and a newer mlx-lm"
                       : "look at the line above: what it repeats or cuts to nothing";
-  } else if (has_any(context, {"ktransformers"})) {
+  } else if (contains_any(context, {"ktransformers"})) {
     out.message = "KTransformers made its cache for " + told(least) +
                   " tokens (--cache_lens, max_new_tokens of its settings), and the text has " +
                   told(most);
     out.cure = "--cache_lens of prompt and answer together: the talk grows by both";
-  } else if (has_any(context, {"rotary", "rope", "cos, sin", "cos_sin", "position", "cache"})) {
+  } else if (contains_any(context,
+                          {"rotary", "rope", "cos, sin", "cos_sin", "position", "cache"})) {
     out.message = "a table of cos and sin, or a cache, has " + told(least) +
                   " rows, and the text " + told(most) + " tokens";
     out.cure =

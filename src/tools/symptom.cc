@@ -4,6 +4,7 @@
 #include <array>
 #include <iterator>
 
+#include "src/core/contains_any.h"
 #include "src/core/small_letters.h"
 #include "src/core/trimmed.h"
 #include "src/core/words.h"
@@ -25,10 +26,9 @@ struct SeenRow {
 constexpr SeenRow of_seen[] = {
     {Seen::garbled, "garbled",
      "gibb* giber* jibb* jiber* garbage garbl* nonsens* incoheren* rubbish corrupt* word-salad "
-     "salad "
-     "meaningless unreadable unusable degenerate* hallucinat* babbl* scrambled gobbledygook mangl* "
-     "unrelated random breaks !!!* ???* @@@* :::* noise static flicker* artifact* "
-     "stripe*",
+     "salad meaningless unreadable unusable degenerate* hallucinat* babbl* scrambled gobbledygook "
+     "mangl* "
+     "unrelated random breaks !!!* ???* @@@* :::* noise static flicker* artifact* stripe*",
      "no sense|not make sense|make no sense|lose coheren|loses coheren|lost "
      "coheren|乱码|胡言|胡说|崩"},
     {Seen::repeats, "repeats itself",
@@ -218,8 +218,7 @@ void read_when(Words words, std::string_view text, Symptom& out) {
     out.when.push_back(When::quantized);
   const bool of_roberta = std::ranges::any_of(
       words, [](std::string_view word) { return is_one(word, "roberta* xlm-roberta* *_roberta"); });
-  if (of_roberta && (text.contains("512") || text.contains("514") ||
-                     text.contains("index out of range") || text.contains("padding_idx")))
+  if (of_roberta && contains_any(text, {"512", "514", "index out of range", "padding_idx"}))
     out.when.push_back(When::of_offset);
   const bool second = followed_by(words, "second 2nd next third later",
                                   "turn message prompt request question round", 2);
@@ -270,8 +269,8 @@ std::string_view other_fault(Words words, std::string_view text, Seen seen) {
   // beside tokens a second.
   const bool of_guesses = text.contains("accept");
   // Of a draft, or of ids, an illegal access is a table's end.
-  const bool of_table_end = text.contains("draft") || text.contains("speculative") ||
-                            text.contains("position_ids") || text.contains("max_position");
+  const bool of_table_end =
+      contains_any(text, {"draft", "speculative", "position_ids", "max_position"});
   if (other == std::end(of_others) || text.contains("==") ||
       (of_guesses && other->text == "speed") ||
       (of_table_end && other->text.starts_with("the machine")))
@@ -388,26 +387,18 @@ std::optional<Symptom> symptom_of(std::string_view prose) {
                          text.contains("tokens_per_second");
   if (parts < 3) return std::nullopt;
   // Somebody who names an engine or a length asks about it, in whatever words.
-  out.of_table = text.contains("cache covers") || text.contains("precomputed") ||
-                 text.contains("hard-coded") || text.contains("hardcoded") ||
-                 text.contains("cos/sin") || text.contains("table of cos") ||
-                 text.contains("rope cache") || text.contains("cache is capped");
-  out.of_position = std::ranges::any_of(
-      std::array<std::string_view, 11>{"rope", "rotary", "position_id", "position id", "positional",
-                                       "yarn", "alibi", "sliding window", "context length",
-                                       "context size", "位置"},
-      [&](std::string_view word) { return text.contains(word); });
-  out.of_window = text.contains("sliding window") || text.contains("sliding-window") ||
-                  text.contains("attention window");
-  out.of_rotation = text.contains("rope factor") || text.contains("rope_freq") ||
-                    text.contains("freq_base") || text.contains("freq_scale") ||
-                    text.contains("rope_theta") || text.contains("rope scal") ||
-                    text.contains("local base") || text.contains("rope base");
+  out.of_table = contains_any(text, {"cache covers", "precomputed", "hard-coded", "hardcoded",
+                                     "cos/sin", "table of cos", "rope cache", "cache is capped"});
+  out.of_position =
+      contains_any(text, {"rope", "rotary", "position_id", "position id", "positional", "yarn",
+                          "alibi", "sliding window", "context length", "context size", "位置"});
+  out.of_window = contains_any(text, {"sliding window", "sliding-window", "attention window"});
+  out.of_rotation = contains_any(text, {"rope factor", "rope_freq", "freq_base", "freq_scale",
+                                        "rope_theta", "rope scal", "local base", "rope base"});
   out.asks_longer =
       out.seen == Seen::nothing && is_of_a_person(prose) &&
-      (text.contains("extrapolat") || text.contains("rope_scaling") ||
-       text.contains("rope scaling") || text.contains("yarn") || text.contains("longer context") ||
-       text.contains("extend the context") || text.contains("context extension"));
+      contains_any(text, {"extrapolat", "rope_scaling", "rope scaling", "yarn", "longer context",
+                          "extend the context", "context extension"});
   const bool circumstances = std::ranges::any_of(out.when, [](When one) {
     return one != When::long_texts && one != When::of_pictures && one != When::at_once &&
            one != When::constant && one != When::in_turns;
