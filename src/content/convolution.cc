@@ -84,16 +84,19 @@ void convolve_alone(const ConvolutionJob& job, const std::vector<Compute<Element
   const auto place = [&](std::int64_t b, std::int64_t patch) {
     return out.offset(b, 0, job.kept + patch);
   };
-  convolve_alone<Element>(
-      job, false, weights, bias_row<C>(job),
-      [&](std::int64_t b, std::int64_t patch, Element* ours, std::int64_t step) {
-        return straight ? TokenSums<Element>{static_cast<Element*>(out.data) + place(b, patch),
-                                             out.stride[2]}
-                        : TokenSums<Element>{ours, step};
-      },
-      [&](std::int64_t b, std::int64_t patch, std::int64_t count, TokenSums<Element> made,
-          const auto& own) {
-        if constexpr (std::is_same_v<Element, C>) {
+  const auto room = [&](std::int64_t b, std::int64_t patch, Element* ours, std::int64_t step) {
+    return straight ? TokenSums<Element>{static_cast<Element*>(out.data) + place(b, patch),
+                                         out.stride[2]}
+                    : TokenSums<Element>{ours, step};
+  };
+  const std::vector<C> bias = bias_row<C>(job);
+  if (straight && job.after == AfterConvolution::none)
+    return convolve_alone<Element>(job, false, weights, bias, room, LeftThere{});
+  if constexpr (std::is_same_v<Element, C>)  // sums of 16 bits are always left there
+    convolve_alone<Element>(
+        job, false, weights, bias, room,
+        [&](std::int64_t b, std::int64_t patch, std::int64_t count, TokenSums<C> made,
+            const auto& own) {
           for (std::int64_t i = 0; i < count && job.after != AfterConvolution::none; ++i) {
             C* const row = made.numbers + i * made.step;
             apply_after(job.after, row, job.width);
@@ -101,8 +104,7 @@ void convolve_alone(const ConvolutionJob& job, const std::vector<Compute<Element
               for (std::int64_t c = 0; c < job.width; ++c) row[c] += own(i)[c];
           }
           if (!straight) store_rows(made.numbers, made.step, count, C{1}, out, place(b, patch));
-        }
-      });
+        });
 }
 
 // By the elements that x and y have, where nothing else is done with sums than to round them.

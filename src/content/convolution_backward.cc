@@ -68,7 +68,7 @@ struct Back {
         [&](std::int64_t, std::int64_t patch, C*, std::int64_t) {
           return TokenSums<C>{sums.data() + patch * of.step(), of.step()};
         },
-        [](auto&&...) {});
+        LeftThere{});
   }
   std::vector<C> sums_of(std::int64_t b) const {
     if (!job.alone()) return sums_of_groups(job, b, weights, bias);

@@ -72,15 +72,24 @@ struct TokenSums {
   std::int64_t step;
 };
 
+// For sums that are left where they were made.
+struct LeftThere {
+  void operator()(auto&&...) const {}
+};
+
 // Sums b + Σ w x of all patches, a few at a time: they go to room(b, patch, ours, step), which may
 // be those rows of ours, and are then handed to done(b, patch, count, made, own), whose own(i) are
-// x's numbers. `flipped`: weights that go back, by packed_weights of that name.
+// x's numbers. Sums that are left there are made a few channels of a row at a time, so that weights
+// and neighbours stay in the first cache. `flipped`: weights that go back, by packed_weights of
+// that name.
 template <class Element, class MakeRoom, class Done>
 void convolve_alone(const ConvolutionJob& job, bool flipped,
                     const std::vector<Compute<Element>>& weights,
                     const std::vector<Compute<Element>>& bias, const MakeRoom& room,
                     const Done& done) {
-  const Taps<Compute<Element>> taps{weights.data(), bias.data(), job.tall, job.wide, job.step()};
+  constexpr bool are_left = std::is_same_v<Done, LeftThere>;
+  constexpr std::int64_t few_channels = 256;
+  const std::int64_t step = job.step(), channels = are_left ? few_channels : step;
   const std::int64_t up = flipped ? job.tall - 1 - job.up() : job.up(),
                      left = flipped ? job.wide - 1 - job.left() : job.left();
   // A piece is a row of the grid, or some of the one that there is.
@@ -88,14 +97,14 @@ void convolve_alone(const ConvolutionJob& job, bool flipped,
   const std::int64_t piece = line ? std::min<std::int64_t>(job.columns, 64) : job.columns,
                      across = (job.columns + piece - 1) / piece, pieces = job.rows * across,
                      held = line ? std::min(job.columns, piece + job.wide - 1)
-                                 : std::min(job.rows, job.tall) * job.columns;
-  const std::vector<Element> zeros(static_cast<std::size_t>(job.step()));
+                                 : std::min(job.rows, job.tall) * job.columns,
+                     seen = piece + job.wide - 1;
+  const std::vector<Element> zeros(static_cast<std::size_t>(step));
   share_out(job.batch * pieces, job.threads, [&](std::int64_t begin, std::int64_t end) {
     Scratch scratch;
     Patches<Element> patches(job, held, scratch);
-    Element* const ours = scratch.take<Element>(tile_tokens * job.step());
-    std::vector<const Element*> reads(
-        static_cast<std::size_t>(job.tall * (job.wide + tile_tokens - 1)));
+    Element* const ours = scratch.take<Element>(tile_tokens * step);
+    std::vector<const Element*> places(static_cast<std::size_t>(job.tall * seen));
     for (std::int64_t at = begin; at < end; ++at) {
       const std::int64_t b = at / pieces, y = at % pieces / across, first = at % across * piece,
                          last = std::min(first + piece, job.columns),
@@ -110,16 +119,26 @@ void convolve_alone(const ConvolutionJob& job, bool flipped,
                            !job.hides(b, job.kept + patch);
         return there ? patches[patch] : zeros.data();
       };
-      for (std::int64_t x = first; x < last; x += tile_tokens) {
-        const auto count = static_cast<int>(std::min<std::int64_t>(last - x, tile_tokens));
-        const Element** read = reads.data();
-        for (std::int64_t row = y - up; row < y - up + job.tall; ++row)
-          for (std::int64_t column = x - left; column < x - left + job.wide + count - 1; ++column)
-            *read++ = numbers(row, column);
-        const std::int64_t patch = y * job.columns + x;
-        const TokenSums<Element> to = room(b, patch, ours, job.step());
-        sum_taps(taps, reads.data(), count, to.numbers, to.step);
-        done(b, patch, count, to, [&](std::int64_t i) { return numbers(y, x + i); });
+      for (std::int64_t row = 0; row < job.tall; ++row)
+        for (std::int64_t column = 0; column < last - first + job.wide - 1; ++column)
+          places[static_cast<std::size_t>(row * seen + column)] =
+              numbers(y - up + row, first - left + column);
+      for (std::int64_t channel = 0; channel < step; channel += channels) {
+        const Taps<Compute<Element>> taps{weights.data(),
+                                          bias.data(),
+                                          job.tall,
+                                          job.wide,
+                                          step,
+                                          channel,
+                                          std::min(channel + channels, step)};
+        for (std::int64_t x = first; x < last; x += tile_tokens) {
+          const auto count = static_cast<int>(std::min<std::int64_t>(last - x, tile_tokens));
+          const std::int64_t patch = y * job.columns + x;
+          const TokenSums<Element> to = room(b, patch, ours, step);
+          sum_taps(taps, TokenPlaces<Element>{places.data() + (x - first), seen}, count, to.numbers,
+                   to.step);
+          done(b, patch, count, to, [&](std::int64_t i) { return numbers(y, x + i); });
+        }
       }
     }
   });
