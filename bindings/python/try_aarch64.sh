@@ -34,8 +34,8 @@ for each in "$dir"/wheels/*.whl "$wheel"; do python3 -m zipfile -e "$each" "$dir
 python=$dir/python
 printf '#!/bin/sh\nexec qemu-aarch64-static -L "%s" -0 "%s" "%s" "$@"\n' "$root" "$python" "$root/usr/bin/python3.13" >"$python"
 chmod +x "$python"
-quick='not notebook'
-[ -n "${SLOW:-}" ] || quick='not (docs or live or census or fork or notebook)'
+quick='not notebook and not is_quick'
+[ -n "${SLOW:-}" ] || quick='not (docs or live or census or fork or notebook or is_quick)'
 cd "$here/../.."
 # numpy's OpenBLAS takes qemu's processor for one with SVE, and multiplies wrongly there.
 export OPENBLAS_CORETYPE=ARMV8

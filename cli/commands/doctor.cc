@@ -73,12 +73,24 @@ std::string sarif(const Diagnosis& found) {
   return sarif(files);
 }
 
+// What the verdict has not said of it already: the sentence above the findings is the first one's.
+std::string unsaid(const std::string& message, const std::string& verdict) {
+  if (verdict.contains(message)) return "";
+  const std::size_t part = message.find("; ");
+  return part != message.npos && verdict.contains(message.substr(0, part))
+             ? message.substr(part + 2)
+             : message;
+}
+
 std::string diagnosis_page(const Diagnosis& found, const Terminal& term) {
   std::string out =
       evidence_page(found, term) + "\n" + term.bold(wrapped(found.verdict, 0, 0)) + "\n";
   std::vector<Finding> findings;
   findings.reserve(found.findings.size());
-  for (const Diagnosed& one : found.findings) findings.push_back(with_engine(one));
+  for (const Diagnosed& one : found.findings) {
+    findings.push_back(with_engine(one));
+    findings.back().message = unsaid(one.finding.message, found.verdict);
+  }
   if (!findings.empty()) out += "\n" + findings_page(findings, term, "");
   if (!found.next.empty()) out += "\n" + term.dim("next   " + found.next) + "\n";
   return out;

@@ -59,10 +59,13 @@ std::string findings_page(std::span<const Finding> findings, const Terminal& ter
     if (!finding.engines.empty())
       values = fmt::format("{}{}{}", fmt::join(finding.engines, ", "), values.empty() ? "" : ": ",
                            values);
-    out += label + (values.empty() ? "" : wrapped(values, margin, margin) + "\n" + indent) +
-           wrapped(finding.message, margin, margin) + "\n";
+    // Each part on lines of its own, the first behind the label.
+    std::vector<std::string> parts;
+    if (!values.empty()) parts.push_back(wrapped(values, margin, margin));
+    if (!finding.message.empty()) parts.push_back(wrapped(finding.message, margin, margin));
     if (!finding.cure.empty())
-      out += indent + term.dim("cure: ") + wrapped(finding.cure, margin, margin + 6) + "\n";
+      parts.push_back(term.dim("cure: ") + wrapped(finding.cure, margin, margin + 6));
+    out += label + fmt::format("{}", fmt::join(parts, "\n" + indent)) + "\n";
   }
   if (!grave && !none.empty()) out += (out.empty() ? "" : "\n") + std::string(none) + "\n";
   return out;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -104,7 +105,33 @@ class BesideModel {
     return told >= 2;
   }
 
+  // Pairs that the file gives a frequency, far above what is resolved, and that do not turn.
+  bool stand_still() {
+    double finest = std::numeric_limits<double>::infinity();
+    std::vector<bool> turns(expected_.size());
+    for (const IdentifiedPair& pair : found_.pairs) {
+      const std::int64_t r = detail::pair_index(found_, pair);
+      if (r >= std::ssize(expected_)) return false;
+      turns[static_cast<std::size_t>(r)] = true;
+      finest = std::min(finest, pair.resolution);
+    }
+    constexpr double far = 1000;
+    std::vector<std::int64_t> still;
+    for (std::size_t r = 0; r < expected_.size(); ++r)
+      if (!turns[r] && std::abs(expected_[r]) > far * finest)
+        still.push_back(static_cast<std::int64_t>(r));
+    if (still.empty() || found_.pairs.empty() || 2 * still.size() > expected_.size()) return false;
+    add("frequency", "the model's", "pairs " + detail::layer_list(still) + " stand still",
+        "these pairs have a frequency of 0, and the model rotates all " +
+            std::to_string(expected_.size()) + " pairs: far distances are lost",
+        "make frequencies for the whole of rotary_dim (print inv_freq: its end is 0)");
+    return true;
+  }
+
   void frequencies() {
+    if (found_.rotary_dim == rotate_.slice.rotary_dim && rotate_.frequencies.axes == 1 &&
+        stand_still())
+      return;
     if (explains([](double f, std::int64_t) { return f; })) return;
     if (explains([](double f, std::int64_t) { return 2 * f; }))
       return add(

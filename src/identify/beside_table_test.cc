@@ -66,6 +66,16 @@ TEST(TableBesideModel, AnotherModelsIsNot) {
   EXPECT_EQ(code(cos_sin_of(ladder(5e5, 1, 64), 64), "llama-3.1-8b"), "rope_scaling");
 }
 
+TEST(TableBesideModel, PairsThatStandStillAreTold) {
+  const auto turns = ladder(1e6, 1, 64);
+  const auto cut = [&](std::int64_t t, std::int64_t r) { return r < 48 ? turns(t, r) : 0; };
+  const auto findings = beside_model(cos_sin_of(cut, 64), published("qwen3-8b"));
+  ASSERT_TRUE(findings) << findings.error().message();
+  ASSERT_EQ(findings->size(), 1u);
+  EXPECT_EQ(findings->front().code, "frequency");
+  EXPECT_EQ(findings->front().found, "pairs 48–63 stand still");
+}
+
 // Of its layers those with a window come first, whose base is 10000.
 TEST(TableBesideModel, LayersOfTheTablesBaseAreNearest) {
   const auto findings = beside_model(cos_sin_of(ladder(1e6, 1, 128), 128), published("gemma-3-4b"));

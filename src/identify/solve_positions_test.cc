@@ -139,6 +139,10 @@ TEST(SolvePositions, PaddingOnTheLeft) {
   EXPECT_EQ(slip(joined({1, 1, 1, 1, 1}, from(0, 20))), "padding");
 }
 
+TEST(SolvePositions, APositionThatStandsStillWhileDecoding) {
+  EXPECT_EQ(slip(joined(from(0, 20), std::vector<std::int64_t>(8, 19))), "positions_constant");
+}
+
 TEST(SolvePositions, TokensThatWereDropped) {
   EXPECT_EQ(slip(joined(from(0, 12), from(300, 12))), "positions_gap");
 }

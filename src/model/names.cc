@@ -216,7 +216,11 @@ std::optional<Named> model_in_prose(std::string_view text) {
     const bool ends = word.size() > 1 && around.contains(word.back());
     while (word.size() > 1 && around.contains(word.back())) word.pop_back();
     const bool foreign = is_foreign(word.front());
-    const bool blanks = text.substr(last, first - last).find_first_not_of(' ') == text.npos;
+    // "Llama 3.2:3b", as Ollama writes a size.
+    const bool is_tag = text.substr(last, first - last) == ":" && is_digit(word.front()) &&
+                        word.find_first_of("bB") != word.npos;
+    const bool blanks =
+        is_tag || text.substr(last, first - last).find_first_not_of(' ') == text.npos;
     words.push_back({std::move(word), goes_on && blanks && !foreign});
     goes_on = !foreign && !ends;
   }

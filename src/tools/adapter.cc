@@ -154,8 +154,11 @@ Finding unscaled(const Model& base, const detail::Training& told) {
         "adapter_base_context", Severity::error, grouped(base.context), tokens,
         "the adapter was trained on texts longer than the base is made for, and no scaling is "
         "recorded: its weights have learned angles that the base's never saw, unscaled",
-        "serve it without a scaling, at the length it was trained on; a scaling would give it "
-        "other angles");
+        "before it is trained: a scaling in the trainer's settings (rope_scaling), or texts of up "
+        "to " +
+            std::to_string(base.context) +
+            "; of one that is trained: serve it without a scaling, at the length it was trained "
+            "on, since a scaling would give it other angles");
   return of_adapter(
       "training_beyond_context", Severity::warning, grouped(base.context), tokens,
       (told.prompt > 0 && told.prompt + told.answer == told.length

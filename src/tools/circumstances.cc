@@ -83,6 +83,18 @@ constexpr Circumstance by_when[] = {
      "first, under M-RoPE with its offsets, too",
      "a chunk as long as the prompt (prefill_step_size, --max-num-batched-tokens), or a "
      "newer version"},
+    {When::side_by_side, "seen_side_by_side",
+     "requests that run at once share the context that was reserved: each has a part of it "
+     "(llama-server's slots, LM Studio's concurrent predictions), or it is full for all when they "
+     "fill it together, and what fits alone is refused, cut off or ended",
+     "a context of all of them together, or one at a time (LM Studio: Max Concurrent Predictions "
+     "1, llama-server -np 1, OLLAMA_NUM_PARALLEL=1)"},
+    {When::of_front_end, "seen_by_front_end",
+     "a server reserves its context when it loads the model: what a front end sends with a "
+     "request is Ollama's num_ctx, which servers of OpenAI's kind pass over",
+     "the length where the model is loaded (llama-server -c, vllm --max-model-len, tabbyAPI's "
+     "max_seq_len, koboldcpp --contextsize); for Ollama num_ctx in the front end's settings of "
+     "the model, or OLLAMA_CONTEXT_LENGTH"},
     {When::of_draft, "seen_with_draft",
      "a draft guesses well only where it stands at its target's positions: its own base, scaling, "
      "length and window count. Beyond them hardly a guess is taken, or the engine stops where a "

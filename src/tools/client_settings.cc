@@ -37,7 +37,9 @@ std::optional<Finding> any_client(std::string_view text) {
     return std::nullopt;
   const std::vector<RoleTold> roles = roles_in(text);
   const auto length = std::ranges::find(roles, Role::length, &RoleTold::role);
-  if (length == roles.end() || length->key == "num_ctx") return std::nullopt;
+  // A flag is of what is started, and starts a server.
+  if (length == roles.end() || length->key == "num_ctx" || text.contains("--" + length->key))
+    return std::nullopt;
   return Finding{
       .code = "client_context",
       .severity = Severity::warning,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "posenc/tools.h"
+#include "src/core/saturating.h"
 #include "src/core/try.h"
 #include "src/explain/text.h"
 #include "src/model/compare.h"
@@ -375,7 +376,12 @@ Expected<std::int64_t> asked_length(const CommandLine& line) {
     if (!flag || flag->value == "auto" || flag->value == "-1") continue;
     return length_of_flag(*flag);
   }
-  return 0;
+  // trtllm-build before 0.12: prompt and answer apart.
+  const CommandFlag *prompt = line.find("--max-input-len"), *answer = line.find("--max-output-len");
+  if (!prompt || !answer) return 0;
+  POSENC_TRY(of_prompt, length_of_flag(*prompt));
+  POSENC_TRY(of_answer, length_of_flag(*answer));
+  return detail::sum(of_prompt, of_answer);
 }
 
 // A larger base that the line gives for a longer text stretches the context by hand: asked for, and
@@ -472,7 +478,10 @@ void tell_as_asked(const Model& model, const Model& told, std::int64_t length, b
                 [](const Finding& one) { return one.code == "amplitude" || one.code == "logits"; });
   for (Finding& one : differ) {
     if (one.code != code) continue;
-    one.severity = needed || (as_published && !unneeded) ? Severity::note : Severity::warning;
+    // Whether a ramp's ends are rounded: engines of both kinds run the same models.
+    const bool of_rounding = !asks && one.expected.starts_with("truncate ");
+    one.severity =
+        needed || of_rounding || (as_published && !unneeded) ? Severity::note : Severity::warning;
     one.message =
         (asks ? "as the line asks: " : "no flag asks for it, the engine reads the file so: ") +
         one.message + consequences;

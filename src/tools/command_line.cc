@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "src/core/edit_distance.h"
+#include "src/core/small_letters.h"
 #include "src/core/try.h"
 #include "src/core/words.h"
 #include "src/tools/dotted.h"
@@ -190,6 +191,7 @@ constexpr KnownFlag known_flags[] = {
     {"ollama runner", "--parallel"},
     {"vllm", "--hf-overrides"},
     {"vllm", "--max-model-len"},
+    {"vllm", "--disable-sliding-window", "", true},
     {"vllm", "--allow-longer", "VLLM_ALLOW_LONG_MAX_MODEL_LEN"},  // a variable
     {"vllm", "--speculative-config"},
     {"vllm", "--speculative-model"},
@@ -208,6 +210,8 @@ constexpr KnownFlag known_flags[] = {
     {"onnxruntime-genai", "--max-length"},
     {"lightllm", "--max-req-total-len"},
     {"tensorrt-llm", "--max-seq-len"},
+    {"tensorrt-llm", "--max-input-len"},
+    {"tensorrt-llm", "--max-output-len"},  // before 0.12
     {"tensorrt-llm", "--max-num-tokens"},
     {"tensorrt-llm", "--enable-chunked-prefill", "", true},
     {"tgi", "--rope-scaling"},
@@ -386,6 +390,10 @@ class Flags {
   }
 
   void put(std::string_view name, std::string value) {
+    // "--contextsize 8192, works fine"
+    while (value.size() > 1 && is_digit(value.front()) &&
+           std::string_view(",;:").contains(value.back()))
+      value.pop_back();
     line_.flags.push_back({std::string(name), std::move(value)});
   }
 
@@ -524,7 +532,8 @@ Expected<CommandLine> read_command_line(std::string_view text) {
   if (line.engine.empty())
     return fail("command", "must name an engine whose flags are known", text.substr(0, 60),
                 "give a line with llama-server, vllm serve, python -m sglang.launch_server, "
-                "lmdeploy serve, trtllm-serve, text-generation-launcher, mlx_lm.server, ollama, "
+                "lmdeploy serve, trtllm-serve, trtllm-build, text-generation-launcher, "
+                "mlx_lm.server, ollama, "
                 "lms, koboldcpp or pretrain_gpt.py");
   const auto end =
       std::find(words.begin() + static_cast<std::ptrdiff_t>(first), words.end(), end_of_command);

@@ -28,6 +28,7 @@ class Request {
     POSENC_CHECK(draft());
     derived_by_sglang();
     POSENC_CHECK(limits_of_a_prompt());
+    without_windows();
     keys_that_cannot_move();
     if (asked_ > reached && reached > 0 && stretches_itself())
       say("stretched_by_engine", Severity::note, grouped(reached), grouped(asked_),
@@ -96,6 +97,14 @@ class Request {
     const bool by_default = !file_.files.empty() &&
                             file_.files.front().format == FileFormat::params &&
                             file_.context == usual_of_params && line_.engine == "vllm";
+    if (line_.find("--max-output-len"))
+      return say("beyond_context", Severity::warning, grouped(reached), grouped(asked_),
+                 "trtllm-build before 0.12 adds max_input_len and max_output_len: prompt and "
+                 "answer together get more tokens than the model is made for (max_num_tokens is "
+                 "what a step of the whole batch may have)",
+                 "the two within " + std::to_string(reached) +
+                     " in all; from 0.12 on --max_seq_len " + std::to_string(reached) +
+                     " says it at once");
     if (by_default)
       return say("beyond_context", Severity::warning, grouped(reached), grouped(asked_),
                  "params.json says no length, so vLLM takes 128,000 of its own (--config-format "
@@ -315,6 +324,23 @@ class Request {
               place);
   }
 
+  // vLLM then serves no token that some window does not reach.
+  void without_windows() {
+    std::int64_t window = 0;
+    for (const LayerGroup& group : told_.groups)
+      if (const std::int64_t own = is_tower(group.stack) ? 0 : group.window.value_or(0);
+          own > 0 && (window == 0 || own < window))
+        window = own;
+    const std::int64_t wanted = asked_ > 0 ? asked_ : told_.context;
+    if (window == 0 || wanted <= window || !line_.find("--disable-sliding-window")) return;
+    say("context_capped", Severity::warning, grouped(wanted), grouped(window),
+        "--disable-sliding-window serves the model up to its window alone, and vLLM refuses a "
+        "longer --max-model-len: the model reaches further with its windows",
+        "drop --disable-sliding-window (vLLM keeps windows beside cached prefixes; versions of "
+        "2024 could not), or --max-model-len " +
+            std::to_string(window) + "; no scaling is wanted");
+  }
+
   // Flags that bound a prompt, whatever the model reaches.
   Expected<void> limits_of_a_prompt() {
     const CommandFlag* no_flag = line_.find("--num-ctx");
@@ -339,9 +365,12 @@ class Request {
               " ollama serve, or /set parameter num_ctx");
     if (line_.find("--context-shift"))
       say("context_shift", Severity::note, "", "--context-shift",
-          "it makes room while text is made: a prompt that is longer than its slot is refused all "
-          "the same",
-          "");
+          "when the slot is full it drops the oldest tokens behind the first --keep of them (0: "
+          "the "
+          "system prompt, too), and moves the cached keys of the rest; a prompt that is longer "
+          "than "
+          "its slot is refused all the same",
+          "-c of the whole talk, or --keep with as many tokens as the system prompt has");
     const bool recurrent = std::ranges::any_of(
         told_.groups, [](const LayerGroup& group) { return group.mixer == Mixer::recurrence; });
     if (line_.engine == "llama.cpp" && recurrent)

@@ -237,6 +237,15 @@ TEST(EngineCommand, LengthsOfTensorRtLlmAndLmdeploy) {
   EXPECT_EQ(by("llama-2-7b", "lmdeploy serve api_server m --session-len 8192").length, 8192);
 }
 
+TEST(EngineCommand, TrtllmBuildAddsPromptAndAnswer) {
+  const char* line = "trtllm-build --checkpoint_dir c --max_input_len 4096 --max_output_len 2048";
+  EXPECT_EQ(by("llama-2-7b", line).length, 6144);
+}
+
+TEST(EngineCommand, ACommaBehindANumberIsOfTheSentence) {
+  EXPECT_EQ(by("llama-2-7b", "koboldcpp.py --contextsize 4096, works fine").length, 4096);
+}
+
 TEST(EngineCommand, DifferencesAreThoseOfTheRotation) {
   const auto findings =
       command_differences(bundled("llama-2-7b"), "llama-server --rope-freq-base 1000000 -c 4096");

@@ -57,7 +57,11 @@ class Doctor {
       runs_ |= one.kind == ExhibitKind::command || one.kind == ExhibitKind::training;
       const bool told = is_told(one);
       asks_ |= told;
-      if (told) words.append(words.empty() ? "" : "\n\n").append(one.text);
+      const std::string_view behind =
+          one.kind == ExhibitKind::command ? detail::told_behind(one.text) : std::string_view();
+      if (told || !behind.empty())
+        words.append(words.empty() ? "" : "\n\n")
+            .append(told ? std::string_view(one.text) : behind);
     }
     if (!words.empty()) symptom_ = detail::symptom_of(words);
     for (const Exhibit& one : out_.evidence)
@@ -71,6 +75,7 @@ class Doctor {
     POSENC_CHECK(engines_without_profile());
     if (intent_) {
       prefer_the_whole();
+      prefer_the_extended();
       of_files();
     }
     for (Exhibit& one : out_.evidence)
@@ -122,6 +127,19 @@ class Doctor {
         one.finding.severity = std::min(one.finding.severity, Severity::warning);
   }
 
+  // The text that somebody speaks of, against what the line serves.
+  void longer_than_served() {
+    if (!intent_ || commands_.empty() || options_.length > 0) return;
+    const Exhibit& line = *commands_.front();
+    const auto read = read_command(intent(), line.text);
+    const std::int64_t text = std::max(symptom_->length, symptom_->from);
+    if (!read || read->length <= 0 || text <= read->length || text > reached()) return;
+    Finding short_of = detail::served_shorter(intent(), line.text, read->length, text);
+    short_of.message = "the line serves " + grouped(read->length) + " tokens, and the text has " +
+                       grouped(text) + ": it is refused, or loses its beginning";
+    add(std::move(short_of), line.name, read->reading.engine.name, "", "read");
+  }
+
   // What the words say themselves, and the finding that begins where they do.
   void judge_words() {
     // Ids that begin anew are those of packed texts.
@@ -139,8 +157,13 @@ class Doctor {
       return;
     }
     raise_what_was_met();
+    longer_than_served();
+    const bool told_a_length = std::ranges::any_of(out_.evidence, [](const Exhibit& one) {
+      return !is_told(one) && one.text.contains("num_ctx");
+    });
     for (Finding& one : detail::judge_symptom(*symptom_, intent_ ? &intent() : nullptr, engines_))
-      add(std::move(one), "", "", "", std::string(detail::told_by_words));
+      if (!told_a_length || one.code != "context_defaulted")
+        add(std::move(one), "", "", "", std::string(detail::told_by_words));
   }
 
   // Of a program that has no profile its log can be read all the same.
@@ -183,6 +206,31 @@ class Doctor {
       if (one.model && &one != intent_ && one.model->family == intent().family &&
           !has_lost(*one.model)) {
         intent_ = &one;
+        return;
+      }
+  }
+
+  // A file with the scaling that its authors publish runs, and the one without is what it was made
+  // of.
+  void prefer_the_extended() {
+    const detail::Recipe* recipe = detail::recipe_of(intent());
+    const auto extends = [&](const Model& model) {
+      return std::ranges::any_of(model.groups, [&](const LayerGroup& group) {
+        const Rope* rope = is_tower(group.stack) ? nullptr : detail::rope_of(group);
+        return rope && rope->rope_theta == recipe->base && detail::follows(*recipe, rope->scaling);
+      });
+    };
+    if (!recipe) return;
+    for (Exhibit& one : out_.evidence)
+      if (one.model && &one != intent_ && one.model->family == intent().family &&
+          extends(*one.model)) {
+        add({.code = "scaling_published",
+             .severity = Severity::note,
+             .found = one.name,
+             .message = "it scales as " + std::string(recipe->source) +
+                        " publish it for longer texts: it is judged, and not " + intent_->name},
+            one.name, "", "", "by the model's card");
+        plain_ = std::exchange(intent_, &one);
         return;
       }
   }
@@ -234,7 +282,17 @@ class Doctor {
         return one.kind != ExhibitKind::log && detail::small_letters(one.text).contains(word);
       });
     };
-    if (names("infer_backend: vllm"))
+    const bool of_grpo = finding.message.contains("vLLM was started for") &&
+                         std::ranges::any_of(out_.evidence, [](const Exhibit& one) {
+                           const std::string text = detail::small_letters(one.text);
+                           return text.contains("grpo") || text.contains("trl");
+                         });
+    if (of_grpo)
+      finding.cure =
+          "max_prompt_length and max_completion_length of GRPOConfig (TRL): vLLM is started for "
+          "their sum (512 + 2,048 = 2,560), and prompts that are longer must be left out, or the "
+          "first raised";
+    else if (names("infer_backend: vllm"))
       finding.cure =
           "vllm_maxlen in the YAML of LLaMA-Factory, of prompt and answer together (4,096 where "
           "it is not there); cutoff_len is of the texts of a training alone";
@@ -273,7 +331,14 @@ class Doctor {
               Yarn{.factor = recipe.factor, .original_max_position_embeddings = recipe.trained};
     const auto said = translate(scaled, engine, tokens);
     if (!said) return "";
-    return said->target + ": YaRN by " + number_text(recipe.factor) + " of " +
+    const bool of_lm_studio = std::ranges::any_of(commands_, [](const Exhibit* one) {
+      const auto line = detail::read_command_line(one->text);
+      return line && line->program == "lms";
+    });
+    return (of_lm_studio ? "LM Studio has no field for YaRN: load a GGUF whose own keys say it "
+                           "(publishers call it 128K), or run llama-server "
+                         : "") +
+           said->target + ": YaRN by " + number_text(recipe.factor) + " of " +
            grouped(recipe.trained) + ", as " + std::string(recipe.source) +
            " publish it; short texts are a little worse with it";
   }
@@ -517,7 +582,6 @@ class Doctor {
       return add(*std::move(option), one.name, "ollama", "", "read");
     }
     detail::ForeignLine known = detail::foreign_line(one.text, intent_ ? &intent() : nullptr);
-    const bool tells = known.judged || !known.findings.empty();
     for (Finding& finding : known.findings) add(std::move(finding), one.name, "", "", "by reports");
     constexpr std::string_view none = "posenc has no profile of ";
     const std::size_t end = one.as.find(", got "), advice = one.as.find("; ");
@@ -529,7 +593,7 @@ class Doctor {
       return;
     }
     add({.code = "program_unknown",
-         .severity = tells ? Severity::note : Severity::warning,
+         .severity = Severity::note,
          .found = one.as.substr(none.size(), end - none.size()),
          .message = one.as.substr(advice + 2),
          .cure = ""},
@@ -542,6 +606,7 @@ class Doctor {
 
   // Another model is what became of the first, or the draft that a line names.
   void of_second(Exhibit& one) {
+    if (&one == plain_) return;
     for (const Exhibit* command : commands_)
       if (const auto line = detail::read_command_line(command->text);
           line && detail::names_a_draft(*line))
@@ -671,6 +736,17 @@ class Doctor {
 
   // A program that nobody knows, whose settings say by their names what they are.
   void of_roles(Exhibit& one) {
+    const bool newest = std::ranges::any_of(
+        engines_, [](const std::string& engine) { return engine.starts_with("transformers@5"); });
+    for (const std::string_view key : {".rope_theta =", ".rope_theta=", ".rope_scaling ="})
+      if (newest && one.text.contains(key))
+        return add({.code = "seen_moved_keys",
+                    .severity = Severity::warning,
+                    .found = std::string(key.substr(1, key.find_first_of(" =") - 1)),
+                    .message = "transformers 5 reads rope_parameters: what is assigned to "
+                               "config.rope_theta or config.rope_scaling reaches nothing",
+                    .cure = "config.rope_parameters['rope_theta'] = …, before the model is made"},
+                   one.name, "transformers", "", "by its source");
     const std::vector<detail::RoleTold> roles = detail::roles_in(one.text);
     for (Finding& finding : detail::judge_roles(intent_ ? &intent() : nullptr, roles))
       add(std::move(finding), one.name, "", "", "by the names of the settings");
@@ -881,11 +957,12 @@ class Doctor {
   // Errors first, then what shows soonest; what shows beyond the length asked for comes last.
   void order() {
     for (Finding& one : detail::join_evidence(out_)) {
-      const std::string_view engine = one.code == "context_fitted" ? "llama.cpp"
-                                      : one.code == "flag_refused" ? "mlx-lm"
-                                      : one.code == "offset"       ? ""
-                                      : one.code == "flag_unread"  ? ""
-                                                                   : "ollama";
+      const std::string_view engine = one.code == "context_fitted"    ? "llama.cpp"
+                                      : one.code == "flag_refused"    ? "mlx-lm"
+                                      : one.code == "context_shifted" ? "mlx-lm"
+                                      : one.code == "offset"          ? ""
+                                      : one.code == "flag_unread"     ? ""
+                                                                      : "ollama";
       add(std::move(one), "", engine, "", "told by the log");
     }
     if (of_draft_)
@@ -898,6 +975,13 @@ class Doctor {
       judge_words();
     else if (asks_)
       raise_what_was_met();
+    // Beside what is proven a guess is a note.
+    const auto is_error = [](const Diagnosed& one) {
+      return one.finding.severity == Severity::error;
+    };
+    if (std::ranges::any_of(out_.findings, is_error))
+      for (Diagnosed& one : out_.findings)
+        if (one.finding.code == "claimed_context") one.finding.severity = Severity::note;
     // What a traceback shows outranks what the version is known for.
     const auto is_traced = [](const Diagnosed& one) {
       return one.sure == "told by the log" && one.finding.severity == Severity::error &&
@@ -921,6 +1005,7 @@ class Doctor {
   std::optional<detail::Symptom> symptom_;
   bool explained_ = false;  // the first finding begins where somebody saw it
   Exhibit* intent_ = nullptr;
+  const Exhibit* plain_ = nullptr;  // what that was made of, without its published scaling
   std::vector<const Exhibit*> commands_;
   std::vector<std::string> engines_;
   bool runs_ = false;      // a line or a training's settings say what runs

@@ -281,6 +281,14 @@ class Joined {
   void flags_of_others(const Exhibit& command) {
     const bool serves =
         command.text.contains("mlx_lm.server") || command.text.contains("mlx_lm server");
+    if (!serves && command.text.contains("mlx_lm") && command.text.contains("--max-kv-size"))
+      found_.push_back(
+          {.code = "context_shifted",
+           .severity = Severity::warning,
+           .found = "--max-kv-size",
+           .message = "the cache keeps so many tokens, the first few and the last: "
+                      "what stands between them is forgotten in longer texts",
+           .cure = "leave --max-kv-size out, or set it to prompt and answer together"});
     if (!serves) return;
     for (const std::string_view flag : {"--rope-scale", "--rope-scaling", "--rope-freq-base",
                                         "--rope-theta", "--ctx-size", "--context-length"}) {

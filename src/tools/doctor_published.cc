@@ -60,7 +60,11 @@ std::optional<Finding> raised_context(const Model& model) {
         (!longest || theirs->context > longest->context))
       longest = *theirs;
   }
-  if (!longest || longest->context <= 0 || model.context <= longest->context) return std::nullopt;
+  // 131,072 and 128,000 are one length, as two people write it.
+  constexpr double alike = 1.1;
+  if (!longest || longest->context <= 0 ||
+      static_cast<double>(model.context) <= alike * static_cast<double>(longest->context))
+    return std::nullopt;
   return Finding{
       .code = "claimed_context",
       .severity = Severity::warning,

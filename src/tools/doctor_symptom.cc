@@ -91,6 +91,7 @@ class Judge {
       of_window();
       of_scaling();
       of_lists();
+      of_langchain();
       of_edge();
       of_cut();
       of_old_keys();
@@ -156,7 +157,10 @@ class Judge {
   void of_default() {
     const bool complains = symptom_.seen != Seen::nothing;
     const bool lost = complains && (symptom_.seen == Seen::forgets || symptom_.is(When::in_turns));
-    if (symptom_.of_embeddings) return;  // whose context is another
+    // Whose context is another, or is shared, or was said elsewhere.
+    if (symptom_.of_embeddings || symptom_.is(When::side_by_side) ||
+        symptom_.is(When::of_front_end))
+      return;
     for (const DefaultContext& one : default_contexts()) {
       if (std::ranges::none_of(split(one.programs),
                                [&](std::string_view name) { return runs(name); }))
@@ -561,6 +565,19 @@ class Judge {
             number_text(base));
   }
 
+  // Which hands llama.cpp a base of its own.
+  void of_langchain() {
+    const double base = base_of(*model_);
+    constexpr double own = 10000;
+    const bool garbled = symptom_.seen == Seen::garbled || symptom_.seen == Seen::repeats;
+    if (!runs("langchain") || runs("ollama") || runs("vllm") || !garbled || base <= 2 * own) return;
+    say("seen_at_base", Severity::warning,
+        "LangChain's LlamaCpp(…) hands llama.cpp rope_freq_base 10000 where nobody sets it, "
+        "whatever the file says (" +
+            number_text(base) + "): short texts are right, and longer ones nonsense",
+        "LlamaCpp(…, rope_freq_base=" + number_text(base) + "), or 0, which takes the file's");
+  }
+
   // In the words of what runs it, where that is known.
   std::string cure_of_engine(std::string_view code, std::string_view cure) const {
     const bool serves =
@@ -586,10 +603,10 @@ class Judge {
     // Somebody who asks about a batch or a conversion has seen nothing of it go wrong.
     constexpr std::array<When, 6> not_asked = {When::in_batch, When::in_turns,  When::converted,
                                                When::constant, When::regressed, When::at_once};
-    const bool complains = symptom_.seen != Seen::nothing || symptom_.of_position;
+    const bool complains = symptom_.seen != Seen::nothing;
     const auto counts = [&](When when) {
-      return symptom_.is(when) &&
-             (complains || std::ranges::find(not_asked, when) == not_asked.end());
+      return symptom_.is(when) && (complains || (symptom_.of_position && when != When::in_turns) ||
+                                   std::ranges::find(not_asked, when) == not_asked.end());
     };
     const bool of_llama_cpp =
         engines_.empty() || runs("llama.cpp") || runs("mlx-lm") || runs("ollama");

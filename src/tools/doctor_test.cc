@@ -788,6 +788,22 @@ TEST(Doctor, CallsOfPythonAreTheLinesThatSayTheSame) {
       line("llm = LLM(model=args.model, max_model_len=args.length)").starts_with("no command"));
 }
 
+TEST(Doctor, AFileWithThePublishedScalingIsWhatRuns) {
+  const Diagnosis found =
+      diagnosed({evidence_of("qwen2.5-7b-instruct"), evidence_of("qwen2.5-7b-yarn4"),
+                 text_exhibit("command", "llama-server -m Q -c 131072")});
+  EXPECT_EQ(found.verdict, "Nothing wrong with position up to 131,072.");
+  EXPECT_NE(found_of(found, "scaling_published"), nullptr);
+}
+
+TEST(Doctor, ATextLongerThanWhatTheLineServesIsToldSo) {
+  const Diagnosis found = diagnosed(
+      {evidence_of("llama-3.1-8b"), text_exhibit("command", "vllm serve M --max-model-len 16384"),
+       text_exhibit("words", "the server says 500 when the prompt has 20k tokens")});
+  EXPECT_TRUE(found.verdict.contains("serves 16,384 tokens, and the text has 20,000"))
+      << found.verdict;
+}
+
 TEST(Doctor, APromptThatTheTrainerDidNotCutIsTold) {
   const auto beside = [](const char* settings, const char* log) {
     const Diagnosis found =

@@ -44,12 +44,33 @@ std::string first_used(const Diagnosis& out) {
   return at->name;
 }
 
+// "rope_theta is 10000 where 1000000 is meant", of a finding that counts pairs; "": it does not, or
+// its values are long.
+std::string value_meant(const Finding& finding) {
+  constexpr std::size_t longest = 60;
+  const bool of_pairs =
+      finding.message.starts_with("pairs ") || finding.message.starts_with("pair ");
+  if (!of_pairs || finding.found.empty() || finding.expected.empty() ||
+      finding.found.size() > longest || finding.expected.size() > longest)
+    return "";
+  constexpr std::string_view by_engine = "engine_";
+  const std::string_view code = finding.code;
+  return std::string(code.substr(code.starts_with(by_engine) ? by_engine.size() : 0)) + " is " +
+         finding.found + " where " + finding.expected + " is meant" +
+         (finding.position && *finding.position > 1
+              ? ", and angles differ from position " + grouped(*finding.position) + " on"
+              : "");
+}
+
 // Where no finding is grave. `length` is how far it reaches, "" where nobody says.
 std::string nothing_wrong(const Diagnosis& out, const std::string& length) {
   const std::string verdict =
       "Nothing wrong with position" + (length.empty() ? "" : " up to " + length);
   if (const Finding* seen = by_what_was_seen(out))
     return verdict + " in what was given. By your words: " + seen->message + ".";
+  if (const Diagnosed* program = with(out, "program_unknown"); program && program->sure != "read")
+    return verdict + " by the file itself. Of " + program->finding.found + ": " +
+           program->finding.message + ".";
   // What shows the fault may be just what could not be read.
   if (const std::string unread = not_used(out); !unread.empty())
     return verdict + " in what could be read; not read: " + unread + ".";
@@ -107,11 +128,14 @@ void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine, bool
     out.verdict = nothing_wrong(out, length);
   } else {
     const Finding& first = grave->finding;
-    const std::string message = first.message.substr(0, first.message.find(';'));
+    const std::string message = first.message.substr(0, first.message.find(';')),
+                      meant = value_meant(first);
     const bool breaks = first.severity == Severity::error;
     if (first.code == "draft_length" && !first.found.empty())
       out.verdict = "The draft is of no use beyond " + first.found + " tokens" +
                     (first.expected.empty() ? "" : ", and its target runs " + first.expected) + ".";
+    else if (!meant.empty())
+      out.verdict = std::string(breaks ? "Wrong" : "Look at this") + ": " + meant + ".";
     else if (first.position && *first.position > 1)
       out.verdict = std::string(breaks ? "Text breaks" : "Text may change") + " beyond " +
                     grouped(*first.position) + ": " + message + ".";

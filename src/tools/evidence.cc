@@ -410,7 +410,10 @@ Exhibit text_exhibit(std::string name, std::string text) {
         return as(ExhibitKind::command, *std::move(settings));
       Exhibit not_read = unusable_exhibit(std::move(name), *no_model);
       // The size of a square table tells something all the same.
-      if (trimmed.contains("AuraFlowTransformer2DModel")) not_read.text = std::move(text);
+      // So does the name of an adapter's base.
+      if (trimmed.contains("AuraFlowTransformer2DModel") ||
+          trimmed.contains("base_model_name_or_path"))
+        not_read.text = std::move(text);
       return not_read;
     }
   }

@@ -92,7 +92,17 @@ std::vector<Exhibit> exhibits_of(const std::string& given) {
       std::ranges::any_of(given, [](char c) { return static_cast<unsigned char>(c) >= 0xe0; });
   if (is_sentence || given.find_first_of(" \n\t") != given.npos)
     return only(text_exhibit("command", given));
-  return only(of_model(given));
+  Exhibit model = of_model(given);
+  if (model.model) return only(std::move(model));
+  // 'transformers==5.17.0', 'vllm', 'gibberish'
+  if (find_engine(given))
+    return only({.name = "command", .kind = ExhibitKind::versions, .as = given, .text = given});
+  Exhibit version = text_exhibit("command", given);
+  if (version.kind == ExhibitKind::versions) return only(std::move(version));
+  Exhibit seen = text_exhibit("words", "the text is " + given);
+  const bool is_complaint =
+      seen.kind == ExhibitKind::symptom && !given.contains('.') && !seen.as.contains("a question");
+  return only(is_complaint ? std::move(seen) : std::move(model));
 }
 
 }  // namespace posenc

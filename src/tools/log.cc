@@ -49,6 +49,13 @@ class LogDifferences {
     for (Finding& finding : differ) {
       if (const std::int64_t line = line_of(finding.code)) finding.line = line;
       if (finding.code == "rope_scaling") finding.cure = cure_of_scaling(finding.cure);
+      if (const detail::Recipe* recipe = detail::recipe_of(model_);
+          recipe && finding.code == "rope_scaling" && scales_as(*recipe, told)) {
+        finding.severity = Severity::note;
+        finding.message = "it ran with the scaling that " + std::string(recipe->source) +
+                          " publish for longer texts; " + finding.message;
+        finding.cure = "";
+      }
       findings_.push_back(std::move(finding));
     }
     context(told, length);
@@ -65,6 +72,13 @@ class LogDifferences {
   }
 
  private:
+  static bool scales_as(const detail::Recipe& recipe, const Model& told) {
+    return std::ranges::any_of(told.groups, [&](const LayerGroup& group) {
+      const Rope* rope = is_tower(group.stack) ? nullptr : detail::rope_of(group);
+      return rope && detail::follows(recipe, rope->scaling);
+    });
+  }
+
   const LogSaid* positive(std::string_view what) const {
     const LogSaid* said = log_.find(what);
     return said && said->number > 0 ? said : nullptr;
@@ -280,8 +294,8 @@ class LogDifferences {
     for (Finding& one : findings_) {
       // Command R's files keep what was trained as model_max_length.
       if (one.code == "context_refused" && !one.cure.contains("tokenizer_config") &&
-          whole(one.expected) > 0 && whole(one.expected) < model_.context &&
-          whole(one.found) <= model_.context) {
+          !one.cure.contains("sliding-window") && whole(one.expected) > 0 &&
+          whole(one.expected) < model_.context && whole(one.found) <= model_.context) {
         one.message += ", although the file says " + grouped(model_.context) + " elsewhere";
         one.cure =
             "pip install -U vllm (0.4.1 or later takes model_max_length too), or write "
@@ -399,8 +413,21 @@ class LogDifferences {
   }
 
   // A key that a reader misses, and that the file has: the reader looks elsewhere.
+  // "Unrecognized keys in `rope_scaling` for 'rope_type'='yarn': {'original_max_position_embeddings'}"
+  void of_unread_original(Finding& one) const {
+    const detail::Recipe* recipe = detail::recipe_of(model_);
+    const bool same = one.found == "{'original_max_position_embeddings'}" && recipe &&
+                      recipe->trained == model_.context;
+    if (!same) return;
+    one.severity = Severity::note;
+    one.message = "this transformers takes max_position_embeddings for it, which is the same " +
+                  grouped(model_.context) + " in this model's file: the line is for nothing";
+    one.cure = "";
+  }
+
   void of_keys() {
     for (Finding& one : findings_) {
+      if (one.code == "unknown_key") of_unread_original(one);
       if (one.code != "key_missing") continue;
       if (one.message.contains("the base of rope_parameters")) of_missing_base(one);
       if (one.message.starts_with("code that wants the base at the top")) of_base_at_top(one);

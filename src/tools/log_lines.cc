@@ -687,21 +687,28 @@ class LogReader {
     const std::size_t colon = text.find(':'), equals = text.find(" = ");
     if (colon == text.npos || equals == text.npos || colon > equals) return;
     const std::string_view name = trimmed(text.substr(colon + 1, equals - colon - 1));
-    log_.say_by_key(name.substr(0, name.find(' ')), trimmed(text.substr(equals + 3)), line_);
+    std::string_view value = trimmed(text.substr(equals + 3));
+    while (value.size() > 1 && (value.front() == '\'' || value.front() == '"'))
+      value = value.substr(1, value.size() - (value.back() == value.front() ? 2 : 1));
+    log_.say_by_key(name.substr(0, name.find(' ')), value, line_);
   }
 
-  // "gemma3.context_length    131072", as `ollama show -v`, its library and people write it.
+  // "gemma3.context_length    131072", as `ollama show -v`, its library, tables and people write it.
   void plain_key_of_gguf(std::string_view line) {
-    const std::string_view text = trimmed(line);
-    const std::size_t end = text.find_first_of(" \t:=\"");
+    constexpr std::string_view between = " \t:=\"'|`";
+    const std::size_t begin = line.find_first_not_of(" \t|`-*");
+    const std::string_view text = trimmed(line.substr(std::min(begin, line.size())));
+    const std::size_t end = text.find_first_of(between);
     constexpr std::size_t longest_key = 80;
     if (end == text.npos || end == 0 || end > longest_key) return;
     const std::string_view key = text.substr(0, end);
-    const std::size_t value = text.find_first_not_of(" \t:=\"", end);
-    if (value == text.npos || !std::string_view("0123456789").contains(text[value])) return;
+    const std::size_t value = text.find_first_not_of(between, end);
+    const bool of_type = key.ends_with(".rope.scaling.type");
+    if (value == text.npos || !(of_type || is_digit(text[value]))) return;
     // Settings of programs have keys that end alike.
     if (!is_architecture(key.substr(0, key.find('.')))) return;
     std::string digits(text.substr(value));
+    digits.resize(std::min(digits.find_first_of(" \t\"'|`"), digits.size()));
     std::erase(digits, ',');
     log_.say_by_key(key, digits, line_);
     if (key.ends_with(".rope.freq_base")) log_.said["base_key"] = {0, printable(key), line_};
@@ -847,6 +854,14 @@ class LogReader {
                 .cure = "--max-model-len " + in_digits(of_file) +
                         " at most; for more posenc extend MODEL --to " +
                         in_digits("max_model_len (") + " --engine vllm writes the scaling"};
+    if (key.ends_with("(sliding_window")) {
+      out.message =
+          "vLLM serves the model up to its window: it was told --disable-sliding-window, or is "
+          "of a time when layers with a window (Gemma 2), or a window beside cached prefixes, "
+          "could not be run";
+      out.cure = "a newer vLLM without --disable-sliding-window; or --max-model-len " +
+                 in_digits(of_file) + " at most. No scaling is wanted";
+    }
     const auto of_tokenizer = number_after(line, "model_max_length="),
                of_model = number_after(line, "max_position_embeddings=");
     if (of_tokenizer && (!of_model || *of_tokenizer < *of_model)) {
@@ -1002,6 +1017,13 @@ class LogReader {
               "the tokenizer's own limit (model_max_length of tokenizer_config.json), which "
               "changes no position: what counts is max_position_embeddings of the model",
           .cure = "posenc doctor MODEL LOG says whether the text is within it"};
+      if (constexpr double rows_of_clip = 77; limit && *limit == rows_of_clip) {
+        mine.message =
+            "77 tokens are CLIP's, and the line comes of its tokenizer alone: ComfyUI, Forge and "
+            "A1111 encode longer prompts in pieces of 75 and lose nothing; diffusers cuts them "
+            "there, and other encoders (T5 of FLUX and SD3) read on";
+        mine.cure = "in diffusers fewer words, or compel or sd_embed, which encode by pieces";
+      }
       if (of_table) {
         mine.message = "so long are the learned tables of most " +
                        std::string(*limit == rows_of_bert ? "encoders (BERT, RoBERTa, embeddings)"

@@ -712,6 +712,10 @@ constexpr Message messages[] = {
      "given n_ctx("},
     {"the full capacity of the model will not be utilized", "< n_ctx_train (", "context_shorter",
      note, "llama.cpp is started for fewer tokens than the file's context", ""},
+    {"unknown model architecture: ", "", "engine_too_old", error,
+     "this build of llama.cpp, or what is built on it, knows no such architecture, and loads "
+     "nothing: no position is wrong",
+     "update it; where the newest does not know it either, another engine"},
     {"wrong number of tensors; expected 292, got 291", "", "engine_too_old", error,
      "this llama.cpp, or what is built on it, does not know rope_freqs.weight, by which a GGUF of "
      "Llama 3.1 says its scaling",
@@ -810,6 +814,11 @@ constexpr Message messages[] = {
      "(do_sample_frames=False), or update both"},
     {"ContextLimit: ", "", "prompt_limit", note, tokens_of_client, raise_both},
     {"CtxLimit:", "", "prompt_limit", note, tokens_of_client, raise_both},
+    {"Available context length: 0", "", "context_shorter", warning,
+     "text-generation-webui takes max_new_tokens off its truncation length, and nothing is left "
+     "for the prompt",
+     "max_new_tokens of some hundred, or a truncation length (and ctx-size) of prompt and answer "
+     "together"},
     {"Truncation length: ", "Truncation length: ", "prompt_limit", warning,
      "text-generation-webui cuts prompts at its truncation length, which neither alpha_value nor "
      "compress_pos_emb raises",
@@ -889,6 +898,27 @@ constexpr Message messages[] = {
     {"truncating input prompt", "prompt=", "prompt_truncated", error,
      "Ollama cut the beginning of the prompt off: it was longer than num_ctx",
      "PARAMETER num_ctx in the Modelfile, or options.num_ctx of the request", "limit="},
+    {"capping the max length to the sliding window size", "sliding window size (", "context_capped",
+     warning,
+     "this vLLM cannot run the windows of some layers beside others, and serves the model up to "
+     "its window",
+     "a newer vLLM, which runs them; no scaling is wanted"},
+    {"block size is only ", "Cannot attend to ", "request_too_long", warning,
+     "litgpt makes its table of cos and sin for block_size tokens: of a model whose file has a "
+     "scaling that litgpt does not know (LongRoPE of Phi 3) that is the length before it",
+     "texts up to it (train.max_seq_length), or a trainer that reads the scaling (transformers, "
+     "axolotl, LLaMA-Factory)",
+     "block size is only "},
+    {"cache_position[-1]", "", "positions_empty", warning,
+     "past_key_values hold as many tokens as input_ids has: generate() takes these for done, and "
+     "none is left to begin with",
+     "input_ids of the whole text, cached tokens and one or more new ones; or "
+     "past_key_values.crop(-1)"},
+    {"Context Shifting: Erased", "at position ", "context_shifted", warning,
+     "koboldcpp dropped tokens behind a beginning that the prompts share, and moved the cached "
+     "keys after them to lower positions: layers with a window or a base of their own (Gemma 3 "
+     "and 4) have been moved wrongly",
+     "--noshift (or --smartcache), and a newer koboldcpp"},
     {"requested context size too large for model", "n_ctx_train=", "context_capped", warning,
      "Ollama was asked for more tokens than the file's context, and runs that: longer prompts are "
      "cut off at their beginning",

@@ -175,6 +175,18 @@ TEST(LogDifferences, WarningsOfTransformersAreFindings) {
   EXPECT_EQ(with(found, "beyond_context").line, 2);
 }
 
+TEST(LogDifferences, ThePublishedScalingIsNoMistake) {
+  for (const char* type :
+       {"15: STRING | 1 | qwen3.rope.scaling.type = 'yarn'\n",
+        "  qwen3.rope.scaling.type          yarn\n", "| qwen3.rope.scaling.type | yarn |\n"}) {
+    const auto found = beside("qwen3-8b", std::string(type) +
+                                              "qwen3.rope.scaling.factor 4.0\n"
+                                              "qwen3.rope.scaling.original_context_length 32768\n");
+    EXPECT_EQ(with(found, "rope_scaling").severity, Severity::note) << type;
+    EXPECT_TRUE(with(found, "rope_scaling").found.starts_with("yarn factor 4")) << type;
+  }
+}
+
 TEST(LogDifferences, StartedBeyondTheContext) {
   EXPECT_EQ(with(beside("llama-2-7b", "llama_context: n_ctx = 16384\n"), "beyond_context").expected,
             "4,096");

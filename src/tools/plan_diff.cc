@@ -201,7 +201,7 @@ class PlanDifferences {
               .severity = Severity::warning,
               .expected = axes_text(rotate),
               .found = axes_text(other),
-              .message = (alike ? "text rotates alike; " : "") + std::string(detail::axes_not_seen),
+              .message = std::string(detail::axes_not_seen) + (alike ? "; text rotates alike" : ""),
               .cure = "use both for text alone, or write mrope_section (GGUF: "
                       "rope.dimension_sections) as the first has it"});
       if (!alike) frequencies(text, their_text);

@@ -55,6 +55,7 @@ constexpr Program programs[] = {
     {.word = "lmdeploy", .engine = "lmdeploy", .is_package = true},
     {.word = "onnxruntime-genai", .engine = "onnxruntime-genai"},
     {.word = "trtllm-serve", .engine = "tensorrt-llm"},
+    {.word = "trtllm-build", .engine = "tensorrt-llm"},
     {.word = "trtllm-bench", .engine = "tensorrt-llm"},
     {.word = "trtllm-eval", .engine = "tensorrt-llm"},
     {.word = "text-generation-launcher", .engine = "tgi"},
@@ -127,7 +128,10 @@ constexpr Program programs[] = {
      .title = "OpenVINO",
      .advice = "give what it prints, and the model's config.json",
      .is_package = true},
-    {.word = "aphrodite", .title = "Aphrodite", .advice = "a fork of vLLM: --engine vllm"},
+    {.word = "aphrodite",
+     .title = "Aphrodite",
+     .advice = "a fork of vLLM, with its older flags: --engine vllm reads the file as it does",
+     .is_package = true},
     {.word = "mistralrs-server", .title = "mistral.rs", .advice = shares_memory},
     {.word = "mistralrs", .title = "mistral.rs", .advice = shares_memory, .is_package = true},
     {.word = "candle-vllm", .title = "candle-vllm", .advice = "give the model's file"},
@@ -149,8 +153,8 @@ constexpr Program programs[] = {
      .is_package = true},
     {.word = "fastchat",
      .title = "FastChat",
-     .advice = "rope_condense_ratio of the config.json is read by it alone; positions are "
-               "otherwise those of transformers: --engine transformers"},
+     .advice = "its positions are those of transformers (--engine transformers); "
+               "rope_condense_ratio, where a config.json has it, is read by it alone"},
 
     {.word = "gpt-fast",
      .title = "gpt-fast",

@@ -122,6 +122,11 @@ constexpr WhenRow of_when[] = {
      "num_parallel|times num_ctx|4x num_ctx|4x the context|four times the|around 4x|4 times the"},
     {When::axes_as_packed, "with ids of three rows"},
     {When::of_offset, "by a table that keeps rows for padding"},
+    {When::side_by_side, "beside another", "concurrently simultaneously",
+     "concurrent request|concurrent prediction|concurrent chat|requests in parallel|chats in "
+     "parallel|parallel request|two chats|two long chats|both chats|both generations|several users "
+     "at|multiple users at|two requests at|同时"},
+    {When::of_front_end, "by what a front end sets"},
 };
 
 // What is no fault of position, and how it is called.
@@ -220,6 +225,17 @@ void read_when(Words words, std::string_view text, Symptom& out) {
       words, [](std::string_view word) { return is_one(word, "roberta* xlm-roberta* *_roberta"); });
   if (of_roberta && contains_any(text, {"512", "514", "index out of range", "padding_idx"}))
     out.when.push_back(When::of_offset);
+  // "context length is ignored in Open WebUI"
+  const bool of_front_end = std::ranges::any_of(words, [](std::string_view word) {
+    return is_one(word, "openwebui open-webui sillytavern anythingllm librechat chatbox lobechat");
+  });
+  const bool unheard = contains_any(
+      text, {"ignored", "not applied", "no effect", "not respected", "does not apply",
+             "doesn't apply", "not propagate", "doesn't appear to", "despite the setting",
+             "not honored", "not being applied", "isn't applied"});
+  if ((of_front_end || text.contains("open webui")) && unheard &&
+      contains_any(text, {"context", "num_ctx"}))
+    out.when.push_back(When::of_front_end);
   const bool second = followed_by(words, "second 2nd next third later",
                                   "turn message prompt request question round", 2);
   if (second && !out.is(When::in_turns)) out.when.push_back(When::in_turns);
@@ -268,9 +284,11 @@ std::string_view other_fault(Words words, std::string_view text, Seen seen) {
   // A line that installs a version complains of nothing, and one of a draft counts its guesses
   // beside tokens a second.
   const bool of_guesses = text.contains("accept");
-  // Of a draft, or of ids, an illegal access is a table's end.
+  // Of a draft, of ids or of a long text, an illegal access is a table's end.
   const bool of_table_end =
-      contains_any(text, {"draft", "speculative", "position_ids", "max_position"});
+      contains_any(text, {"draft", "speculative", "position_ids", "max_position", "long context",
+                          "long input", "long prompt", "longer than"}) ||
+      (text.contains("device-side assert") && text.contains("token"));
   if (other == std::end(of_others) || text.contains("==") ||
       (of_guesses && other->text == "speed") ||
       (of_table_end && other->text.starts_with("the machine")))
@@ -433,6 +451,17 @@ std::optional<Symptom> symptom_alone(std::string_view text) {
              blanks = std::ranges::count(text, ' ');
   if (lines > 1 && blanks < 4 * lines) return std::nullopt;
   return symptom_of(text);
+}
+
+std::string_view told_behind(std::string_view line) {
+  for (std::size_t at = line.find(", "); at != line.npos; at = line.find(", ", at + 1)) {
+    const std::string_view rest = line.substr(at + 2);
+    const bool behind_a_number = at > 0 && is_digit(line[at - 1]);
+    if (!behind_a_number || contains_any(rest, {" -", "{", "}", "="})) continue;
+    const auto symptom = symptom_of(rest);
+    return symptom && symptom->seen != Seen::nothing ? rest : "";
+  }
+  return "";
 }
 
 std::optional<Symptom> symptom_in_log(std::string_view log) {

@@ -27,7 +27,7 @@ struct Report {
 const Report reports[] = {
     {"huggingface/transformers#48630", "",
      "doctor @doctor/neox-japanese.json --engine transformers@5.14", 1,
-     "5.18 or later → 5.14 its class of GPT-NeoX-Japanese makes angles for whole heads"},
+     "its class of GPT-NeoX-Japanese makes angles for whole heads"},
     {"cline/cline#9651", "",
      "doctor \"Cline requests the full context window of MiniMax M2.5 on OpenRouter as "
      "max_output_tokens, so even 'hi' exceeds the maximum context by a small margin\"",
@@ -446,7 +446,7 @@ const Report reports[] = {
     {"gpustack/gpustack#1616", "", "doctor @doctor/llama-box.log", 1, "update llama-box"},
     {"hiyouga/LlamaFactory#7754", "", "doctor @doctor/packed-mask.txt", 1, "packed_mask"},
     {"kvcache-ai/ktransformers#1122", "",
-     "doctor deepseek-v3 'python ktransformers/server/main.py --cache_lens 131072'", 1,
+     "doctor deepseek-v3 'python ktransformers/server/main.py --cache_lens 131072'", 0,
      "ran out of memory"},
     {"ollama/ollama#11283", "", "doctor @doctor/ollama-compose.yml @doctor/ollama-limit.log", 1,
      "100,000 → 8,192"},
@@ -659,7 +659,7 @@ const Report reports[] = {
     {"sgl-project/sglang#14270", "", "doctor gpt-oss-20b --engine sglang@0.5.5", 1,
      "0.5.6 or later"},
     {"NVIDIA/TensorRT-LLM#16378", "", "doctor gpt-oss-20b --engine tensorrt-llm", 1,
-     "Text may change beyond 453"},
+     "angles differ from position 453 on"},
     {"vllm-project/vllm#49795", "", "doctor @doctor/vaultgemma.json --engine vllm@0.24.0", 1,
      "gives each layer that window"},
     {"ollama/ollama#13444", "", "doctor gemma-3-4b --engine ollama@0.13.3", 1, "0.13.4 or later"},
@@ -883,7 +883,8 @@ const Report reports[] = {
      "capped at 2560. These prompts frequently exceed 2560 tokens, and it crashes.'",
      1, "rotary_seq_len"},
     {"AEON-7/Qwen3.6-27B-AEON-Ultimate-Uncensored-DFlash#6", "",
-     "doctor 'why avg draft acceptance rate so low?' 'SpecDecoding metrics: Mean acceptance length: "
+     "doctor 'why avg draft acceptance rate so low?' 'SpecDecoding metrics: Mean acceptance "
+     "length: "
      "2.33, Accepted throughput: 12.30 tokens/s, Avg Draft acceptance rate: 9.1%'",
      0, "seen_with_draft"},
     {"JIA-Lab-research/LongLoRA#42", "",
@@ -899,7 +900,8 @@ const Report reports[] = {
      "position_ids being misinterpreted as packed sequence'",
      0, "seen_axes_as_packed"},
     {"areal-project/AReaL#217", "",
-     "doctor qwen2.5-vl-7b-instruct 'Qwen2.5 VL uses different position IDs for t, w, h. The native "
+     "doctor qwen2.5-vl-7b-instruct 'Qwen2.5 VL uses different position IDs for t, w, h. The "
+     "native "
      "packed format does not handle them'",
      1, "seen_on_axes"},
     {"ollama/ollama#16828", "",
@@ -940,13 +942,80 @@ const Report reports[] = {
      "of FastEmbed, so longer inputs are truncated'",
      1, "the program cuts texts at 512 tokens of its own"},
     {"huggingface/community-events#178", "",
-     "doctor whisper-small 'decoder positional embedding size(small model case is [448,768]) should "
+     "doctor whisper-small 'decoder positional embedding size(small model case is [448,768]) "
+     "should "
      "not bigger than 448'",
      0, "a learned table of 448 positions"},
     {"ml-explore/mlx-lm#35", "",
      "doctor gemma-3-4b 'Gemma 3 and Command A become unusable after 5000 tokens' 'with the latest "
      "mlx-lm v0.22.1'",
      0, "seen_by_window_cache"},
+    {"vllm-project/vllm#6220", "",
+     "doctor gemma-2-27b 'Gemma 2 uses sliding window attention for every odd layer, which is "
+     "currently not supported by vLLM. Disabling sliding window and capping the max length to the "
+     "sliding window size (4096).'",
+     1, "serves the model up to its window"},
+    {"vllm-project/vllm#6253", "",
+     "doctor gemma-2-9b 'vllm serve M --max-model-len 8192 --enable-prefix-caching "
+     "--disable-sliding-window'",
+     1, "drop --disable-sliding-window"},
+    {"langchain-ai/langchain#20710", "",
+     "doctor llama-3-70b 'Nonsensical output for long context (above 4k) with langchain, LlamaCpp; "
+     "llama.cpp main gives meaningful output'",
+     1, "rope_freq_base=500000"},
+    {"open-webui/open-webui#11568", "",
+     "doctor 'context limit not applied from user settings. Open WebUI 0.5.20, Ollama 0.5.13. "
+     "Ollama still shows 2048 despite the setting being changed'",
+     0, "seen_by_front_end"},
+    {"open-webui/open-webui#11958", "",
+     "doctor 'When using TabbyAPI as a OpenAI compatible backend, context length limit is ignored "
+     "in the admin model settings of Open WebUI'",
+     0, "tabbyAPI's max_seq_len"},
+    {"huggingface/transformers#31848", "",
+     "doctor 'Gemma 2 crashes with CUDA error on long context input. About 4k tokens. "
+     "RuntimeError: CUDA error: device-side assert triggered' gemma-2-27b",
+     1, "layers have a window of 4,096"},
+    {"huggingface/transformers#36151", "",
+     "doctor 'if one adds past_key_values to the input in generate, at some point the "
+     "cache_position becomes an empty torch.tensor, leading to an IndexError on "
+     "cache_position[-1]'",
+     1, "hold as many tokens as input_ids has"},
+    {"NVIDIA/TensorRT-LLM#2064", "",
+     "doctor llama-3-8b 'trtllm-build --checkpoint_dir c --max_input_len 8192 --max_output_len "
+     "8192 --max_num_tokens 16384'",
+     1, "the two within 8192 in all"},
+    {"Lightning-AI/litgpt#1717", "",
+     "doctor phi-3.5-mini 'ValueError: Cannot attend to 9904, block size is only 4096'", 1,
+     "litgpt makes its table of cos and sin for block_size tokens"},
+    {"lmstudio-ai/lmstudio-bug-tracker#1484", "",
+     "doctor 'LM studio 0.4.1. have two long chats, before it finished start generating in chat 2, "
+     "both generations fail'",
+     0, "requests that run at once share the context"},
+    {"meta-llama/llama-models#240", "",
+     "doctor \"Llama 3.2:3b-instruct: 'This model's maximum context length is 2048 tokens. "
+     "However, "
+     "you requested 2049 tokens (1681 in the messages, 368 in the completion).' why is there "
+     "this limit?\"",
+     1, "the model itself reaches 131,072"},
+    {"huggingface/trl#3569", "",
+     "doctor 'The decoder prompt (length 3353) is longer than the maximum model length of 2560. I "
+     "was using GRPO of trl'",
+     1, "max_prompt_length and max_completion_length of GRPOConfig"},
+    {"Comfy-Org/ComfyUI#6200", "",
+     "doctor 'Token indices sequence length is longer than the specified maximum sequence length "
+     "for this model (124 > 77). Running this sequence through the model will result in indexing "
+     "errors'",
+     0, "encode longer prompts in pieces of 75"},
+    {"huggingface/diffusers#9799", "",
+     "doctor 'RuntimeError: The size of tensor a (4173) must match the size of tensor b (16461) at "
+     "non-singleton dimension 2. diffusers, Flux LoRA training'",
+     1, "latents are packed by 2×2"},
+    {"LostRuins/koboldcpp#2131", "",
+     "doctor '[Context Shifting: Erased 4 tokens at position 2000]'", 1, "--noshift"},
+    {"oobabooga/text-generation-webui#5995", "",
+     "doctor 'Truncation length: 4096, max_new_tokens: 4096 (is it too high?), Available context "
+     "length: 0'",
+     1, "nothing is left for the prompt"},
     {"sgl-project/sglang#10145", "",
      "doctor qwen3-8b 'Does the qwen3 model extrapolate automatically, or do I need to set the "
      "rope_scaling parameter?' --engine sglang",

@@ -496,12 +496,18 @@ class RopeReader {
   // Keys by which other families say their base, or how much of a head rotates. One that says what
   // holds anyway does no harm.
   void warn_of_unread() {
-    const auto warn = [&](std::string_view key, const Json& value) {
-      reading_.warn("unread_key", config_.where(key) + " is " + value.text() +
-                                      ", which Hugging Face's code for " + reading_.family +
-                                      " does not read; it has no effect");
+    const auto warn = [&](std::string_view key, const Json& value, std::string_view own) {
+      const std::string said = config_.where(key) + " is " + value.text() + ", which ",
+                        code = "Hugging Face's code for " + reading_.family;
+      if (own.empty())
+        return reading_.warn("unread_key", said + code + " does not read; it has no effect");
+      reading_.warn("foreign_name",
+                    said + "is another program's name: " + code + " reads " + std::string(own) +
+                        ", and runs its default, " + number_text(rope_.rope_theta) + "; write " +
+                        std::string(own) + " " + value.text() + " if the model was trained so");
     };
-    const auto each = [&](std::string_view names, std::string_view read, double anyway) {
+    const auto each = [&](std::string_view names, std::string_view read, double anyway,
+                          bool of_base = false) {
       for (const std::string_view key : split(names)) {
         const Json* value = config_.raw(key);
         if (!value || value->is_null() || contains_word(read, key)) continue;
@@ -509,10 +515,10 @@ class RopeReader {
         const double* real = value->get<double>();
         const auto* whole = value->get<std::int64_t>();
         if ((real && *real == anyway) || (whole && static_cast<double>(*whole) == anyway)) continue;
-        warn(key, *value);
+        warn(key, *value, of_base && (real || whole) ? read.substr(0, read.find(' ')) : "");
       }
     };
-    if (!own_theta()) each(any_theta, family_.rope.theta_keys, rope_.rope_theta);
+    if (!own_theta()) each(any_theta, family_.rope.theta_keys, rope_.rope_theta, true);
     each(any_local_theta, family_.local.theta_keys, rope_.rope_theta);
     each(any_partial, family_.slice.partial_keys, rope_.partial_rotary_factor);
     if (!family_.slice.reads_rotary_dim) {
