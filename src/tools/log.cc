@@ -15,6 +15,7 @@
 #include "src/model/compare.h"
 #include "src/text/json.h"
 #include "src/tools/log_lines.h"
+#include "src/tools/recipes.h"
 #include "src/tools/log_numbers.h"
 #include "src/tools/told_rope.h"
 

@@ -80,7 +80,8 @@ std::string sentences_on_lines(std::string_view text);
 std::optional<Symptom> symptom_of(std::string_view prose);
 // The same of a text that may be another thing: a command line, settings, code.
 std::optional<Symptom> symptom_alone(std::string_view text);
-// What somebody says behind the flags of a line: "--contextsize 8192, garbles after 4k"; "": nothing.
+// What somebody says behind the flags of a line, "--contextsize 8192, garbles after 4k"; "":
+// nothing.
 std::string_view told_behind(std::string_view line);
 // The same of the sentences that stand among the lines of a log.
 std::optional<Symptom> symptom_in_log(std::string_view log);
