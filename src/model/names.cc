@@ -2,6 +2,7 @@
 #include "src/model/names.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -261,6 +262,30 @@ std::optional<Named> model_in_prose(std::string_view text) {
       return std::nullopt;
   }
   return std::nullopt;
+}
+
+std::string hub_name_in(std::string_view text) {
+  constexpr std::string_view of_name =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+  constexpr std::string_view before = " \t\n\r\"'`=:(,";
+  for (std::size_t slash = text.find('/'); slash != text.npos; slash = text.find('/', slash + 1)) {
+    const std::size_t first = text.find_last_not_of(of_name, slash == 0 ? 0 : slash - 1) + 1,
+                      end = std::min(text.find_first_not_of(of_name, slash + 1), text.size());
+    const std::string_view owner = text.substr(first, slash - first);
+    std::string_view name = text.substr(slash + 1, end - slash - 1);
+    while (name.ends_with('.')) name.remove_suffix(1);
+    const bool stands_alone = (first == 0 || before.contains(text[first - 1])) &&
+                              (end == text.size() || text[end] != '/');
+    const bool is_file = std::ranges::any_of(
+        std::array<std::string_view, 9>{".py", ".yaml", ".yml", ".json", ".sh", ".gguf", ".txt",
+                                        ".log", ".safetensors"},
+        [&](std::string_view ending) { return name.ends_with(ending); });
+    constexpr std::size_t shortest = 4;
+    if (stands_alone && !is_file && !owner.empty() && is_letter(owner.front()) &&
+        name.size() >= shortest && name.contains('-') && std::ranges::any_of(name, is_digit))
+      return std::string(owner) + "/" + std::string(name);
+  }
+  return "";
 }
 
 std::string name_cure(const std::string& name) {

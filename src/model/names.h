@@ -32,6 +32,9 @@ std::optional<Named> model_in_prose(std::string_view text);
 // fetches it.
 std::string name_cure(const std::string& name);
 
+// The first name of the Hub in a text that looks like a model's, "Qwen/Qwen2.5-Math-7B"; "": none.
+std::string hub_name_in(std::string_view text);
+
 // What llama.cpp calls a family of Hugging Face's: "qwen3moe" of "qwen3_moe", "deepseek2" of
 // "deepseek_v3"; empty where it is not known.
 std::string architecture_of(std::string_view family);

@@ -5,6 +5,7 @@
 
 #include "src/explain/text.h"
 #include "src/model/compare.h"
+#include "src/model/names.h"
 #include "src/tools/doctor_parts.h"
 
 namespace posenc::detail {
@@ -60,6 +61,13 @@ std::string value_meant(const Finding& finding) {
          (finding.position && *finding.position > 1
               ? ", and angles differ from position " + grouped(*finding.position) + " on"
               : "");
+}
+
+// Of a model that nobody here knows, and that some piece of evidence names.
+std::string hub_name_among(const Diagnosis& out) {
+  for (const Exhibit& one : out.evidence)
+    if (std::string name = hub_name_in(one.text); !name.empty()) return name;
+  return "";
 }
 
 // Where no finding is grave. `length` is how far it reaches, "" where nobody says.
@@ -123,7 +131,10 @@ void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine, bool
                  out.findings,
                  [](const Diagnosed& one) { return one.finding.code != "program_unknown"; });
              !intent && !compared) {
-    out.verdict = "Without a model's config.json nothing can be compared.";
+    const std::string name = hub_name_among(out);
+    out.verdict = "Without " +
+                  (name.empty() ? "a model's config.json" : "the config.json of " + name) +
+                  " nothing can be compared.";
   } else if (grave == out.findings.end()) {
     out.verdict = nothing_wrong(out, length);
   } else {
@@ -153,8 +164,11 @@ void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine, bool
             ? "posenc doctor " + intent->name + " --engine vllm   # or the line that starts it"
             : "posenc explain " + intent->name + "   # what rotates, and how far";
   else if (!intent && !nothing && !with_unread_class(out))
-    out.next = "posenc doctor MODEL " + first_used(out) +
-               "   # the model's config.json, GGUF or name beside it";
+    out.next = hub_name_among(out).empty()
+                   ? "posenc doctor MODEL " + first_used(out) +
+                         "   # the model's config.json, GGUF or name beside it"
+                   : "curl -sL https://huggingface.co/" + hub_name_among(out) +
+                         "/resolve/main/config.json | posenc doctor - " + first_used(out);
   else if (intent && !found)
     out.next = "posenc identify --how any   # what the engine really rotated by, from its tensors";
 }

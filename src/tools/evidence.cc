@@ -538,6 +538,18 @@ PrintedNumber printed_number(std::string_view text, std::size_t at) {
           0.5 * std::pow(10.0, static_cast<double>(exponent - digits_behind))};
 }
 
+// "1" among fractions is as exact as these: a program leaves out the digits that are 0.
+void resolve_whole_numbers(const std::vector<double>& numbers, std::vector<double>& resolution) {
+  constexpr double of_whole = 0.5;
+  double finest = of_whole;
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    if (resolution[i] < of_whole && numbers[i] > 0)
+      finest = std::min(finest, resolution[i] / numbers[i]);
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    if (resolution[i] == of_whole)
+      resolution[i] = std::min(of_whole, 2 * finest * std::max(1.0, numbers[i]));
+}
+
 }  // namespace
 
 Expected<std::vector<double>> read_printed_frequencies(std::string_view text,
@@ -571,6 +583,7 @@ Expected<std::vector<double>> read_printed_frequencies(std::string_view text,
     numbers.push_back(*number.value);
     if (resolution) resolution->push_back(number.resolution);
   }
+  if (resolution) resolve_whole_numbers(numbers, *resolution);
   const auto fractions = std::ranges::count_if(numbers, [](double x) { return x < 1; });
   if (numbers.size() < 4 || 2 * fractions < std::ssize(numbers))
     return fail("inv_freq", "must be four frequencies or more, most of them below 1",

@@ -710,8 +710,9 @@ constexpr Message messages[] = {
      "--rope-scaling yarn with the --rope-freq-scale that the model's card has (0.75 of "
      "nomic-embed-text 1.5 for -c 8192)",
      "given n_ctx("},
-    {"the full capacity of the model will not be utilized", "< n_ctx_train (", "context_shorter",
-     note, "llama.cpp is started for fewer tokens than the file's context", ""},
+    {"the full capacity of the model will not be utilized", "n_ctx_per_seq (|n_ctx_seq (|n_ctx (",
+     "context_shorter", note, "llama.cpp is started for fewer tokens than the file's context", "",
+     "< n_ctx_train ("},
     {"unknown model architecture: ", "", "engine_too_old", error,
      "this build of llama.cpp, or what is built on it, knows no such architecture, and loads "
      "nothing: no position is wrong",

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -14,14 +15,19 @@ namespace {
 
 constexpr Threads one{.count = 1};
 
+// On cache lines, as PyTorch has its tensors.
 struct Numbers {
+  static constexpr std::size_t line = 64;
   std::vector<double> memory;
   Tensor view;
   Numbers(DType dtype, std::initializer_list<std::int64_t> shape) {
     std::int64_t count = 1;
     for (const std::int64_t extent : shape) count *= extent;
-    memory.resize(static_cast<std::size_t>(count));
-    view = Tensor::dense(memory.data(), dtype, shape);
+    memory.resize(static_cast<std::size_t>(count) + line / sizeof(double));
+    void* first = memory.data();
+    std::size_t room = memory.size() * sizeof(double);
+    std::align(line, room - line, first, room);
+    view = Tensor::dense(first, dtype, shape);
     std::minstd_rand random(1);
     for (std::int64_t i = 0; i < count; ++i)
       view.set(i, static_cast<double>(random() % 2001) / 1000 - 1);

@@ -347,6 +347,13 @@ class RopeReader {
       note(notes_, key, p.raw(key)->text(), Origin::file, p.where(key));
       return;
     }
+    if (std::holds_alternative<Unscaled>(rope_.scaling) &&
+        contains_word("scaling_type scale_type scaling_method method", key)) {
+      reading_.warn("unknown_key", p.where(key) + " is " + p.raw(key)->text() +
+                                       ", and nothing is scaled: the kind of a scaling is read as "
+                                       "rope_type (type before), its number as factor");
+      return;
+    }
     reading_.warn("unknown_key", p.where(key) + " is not read by " +
                                      std::string(info(rope_.scaling).name) +
                                      " scaling and has no effect");
