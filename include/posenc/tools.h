@@ -121,13 +121,16 @@ struct CommandReading {
 // alone. Flags that have nothing to do with position are passed over. Errors: more than 1 MiB, no
 // engine that is known, a flag or key that is nearly one of those, a value that the flag does not
 // take, what posenc has no scheme for.
-Expected<CommandReading> read_command(const Model& model, std::string_view command);
+// `version` is the engine's, where something else than the line tells it: "0.8.5".
+Expected<CommandReading> read_command(const Model& model, std::string_view command,
+                                      std::string_view version = {});
 
 // Where what such a line makes of a model differs from what its file says: findings of the line,
 // those of differences(), and the engine's notes. length 0: what the line asks for, else as there.
 // Errors: those of both.
 Expected<std::vector<Finding>> command_differences(const Model& model, std::string_view command,
-                                                   std::int64_t length = 0);
+                                                   std::int64_t length = 0,
+                                                   std::string_view version = {});
 
 // Where a base differs from what an adapter, or all of its weights, were trained with, as the YAML
 // or TOML of the trainer tells (LLaMA-Factory's cutoff_len and rope_scaling, axolotl's sequence_len,

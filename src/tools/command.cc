@@ -257,7 +257,8 @@ class Overrides {
                     "write {\"rope_type\": …}");
       // vLLM merges what is nested with what is there, and replaces what stands at the top.
       const bool merges = inside && line_.engine == "vllm";
-      POSENC_CHECK(put_in(*dict, !merges, "rope_parameters."));
+      const bool of_five = read->find("rope_parameters") != nullptr;
+      POSENC_CHECK(put_in(*dict, !merges, of_five ? "rope_parameters." : "rope_scaling."));
     }
     if (const Json* context = read->find("max_position_embeddings"))
       if (const auto* tokens = context->get<std::int64_t>(); tokens && *tokens > 0)
@@ -325,6 +326,13 @@ class Overrides {
     std::optional<Rope> told =
         detail::told_rope(rope, dict, {.context = model_.context, .replaces = replaces}, remarks);
     for (Finding& remark : remarks) {
+      // Under transformers 4 the two are keys of their own.
+      const bool keys_apart = line_.engine == "vllm" && where.contains("rope_scaling") &&
+                              !line_.told_version.empty() && is_before(line_.told_version, "0.12");
+      if (remark.code == "theta_missing" && keys_apart) {
+        if (told) told->rope_theta = rope.rope_theta;
+        continue;
+      }
       if (remark.code == "theta_missing" && line_.engine == "sglang") {
         // Its class of Qwen 3 takes 1,000,000 where nobody says a base (models/qwen3.py).
         if (model_.family == "qwen3" && rope.rope_theta == 1e6) {
@@ -523,8 +531,10 @@ Finding line_finding(std::string code, Severity severity, std::string_view found
 
 }  // namespace detail
 
-Expected<CommandReading> read_command(const Model& model, std::string_view command) {
+Expected<CommandReading> read_command(const Model& model, std::string_view command,
+                                      std::string_view version) {
   POSENC_TRY(line, detail::read_command_line(command));
+  line.told_version = line.version.empty() ? std::string(version) : line.version;
   POSENC_TRY(asked, asked_length(line));
   CommandReading out{.length = asked};
   Model told = model;
@@ -557,8 +567,8 @@ Expected<CommandReading> read_command(const Model& model, std::string_view comma
 }
 
 Expected<std::vector<Finding>> command_differences(const Model& model, std::string_view command,
-                                                   std::int64_t length) {
-  POSENC_TRY(read, read_command(model, command));
+                                                   std::int64_t length, std::string_view version) {
+  POSENC_TRY(read, read_command(model, command, version));
   std::vector<Finding> findings = std::move(read.findings);
   if (read.reading.refused.empty()) {
     POSENC_TRY(differ, differences(model, read.reading.model, length > 0 ? length : read.length));

@@ -29,6 +29,7 @@ class Request {
     derived_by_sglang();
     POSENC_CHECK(limits_of_a_prompt());
     without_windows();
+    inverse_factor();
     keys_that_cannot_move();
     if (asked_ > reached && reached > 0 && stretches_itself())
       say("stretched_by_engine", Severity::note, grouped(reached), grouped(asked_),
@@ -41,7 +42,7 @@ class Request {
           "has no setting for a scaling",
           "ask for up to " + std::to_string(reached) +
               ", or serve the model with an engine that scales");
-    else if (asked_ > reached && reached > 0)
+    else if (asked_ > reached && reached > 0 && !grows_so_far())
       beyond(reached);
     else if (auto few = few_tokens(line_, static_cast<double>(asked_)); few && reached > 4 * asked_)
       findings_.push_back(*std::move(few));
@@ -322,6 +323,28 @@ class Request {
           "--context-length " + std::to_string(scaled) +
               " with SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 before the line, or " + longer +
               place);
+  }
+
+  // Dynamic NTK stretches by each text's own length.
+  bool grows_so_far() const {
+    return std::ranges::any_of(told_.groups, [&](const LayerGroup& group) {
+      const Rope* rope = is_tower(group.stack) ? nullptr : rope_of(group);
+      const auto* dynamic = rope ? std::get_if<DynamicNtk>(&rope->scaling) : nullptr;
+      return dynamic && static_cast<double>(asked_) <=
+                            dynamic->factor * static_cast<double>(dynamic->max_position_embeddings);
+    });
+  }
+
+  // --rope-freq-scale is what positions are multiplied by.
+  void inverse_factor() {
+    const CommandFlag* flag = line_.find("--rope-freq-scale");
+    const auto told = flag ? number_of_flag(*flag) : Expected<double>(0.0);
+    if (!told || *told <= 1) return;
+    const std::string inverse = number_text(std::round(1e6 / *told) / 1e6);
+    say("factor_below_one", Severity::error, inverse, flag->value,
+        "--rope-freq-scale is the inverse of a factor: " + flag->value +
+            " turns every pair faster by as much, so that text is garbled from its first words on",
+        "--rope-freq-scale " + inverse + ", or --rope-scale " + flag->value);
   }
 
   // vLLM then serves no token that some window does not reach.

@@ -380,6 +380,44 @@ const Finding* found_by(const char* model, const std::string& command, std::stri
   return at == kept.end() ? nullptr : &*at;
 }
 
+TEST(EngineCommand, AnOverrideThatLosesTheAxesOfPicturesIsTold) {
+  const std::string yarn = "\"type\":\"yarn\",\"factor\":2.0";
+  const auto line = [&](const std::string& more) {
+    return "vllm serve Q --hf-overrides '{\"rope_scaling\":{" + yarn + more + "}}'";
+  };
+  EXPECT_NE(found_by("qwen2.5-vl-7b", line(""), "mrope_lost"), nullptr);
+  EXPECT_EQ(found_by("qwen2.5-vl-7b", line(",\"mrope_section\":[16,24,24]"), "mrope_lost"),
+            nullptr);
+}
+
+TEST(EngineCommand, UnderTransformers4AnOverrideOfTheScalingKeepsTheBase) {
+  const auto model = read_model("qwen3-8b");
+  ASSERT_TRUE(model);
+  const std::string line =
+      "vllm serve Q --hf-overrides '{\"rope_scaling\":{\"rope_type\":\"yarn\",\"factor\":4.0,"
+      "\"original_max_position_embeddings\":32768}}'";
+  const auto loses = [&](std::string_view version) {
+    const auto found = command_differences(*model, line, 0, version);
+    return found && std::ranges::find(*found, "theta_missing", &Finding::code) != found->end();
+  };
+  EXPECT_FALSE(loses("0.8.5"));
+  EXPECT_TRUE(loses("0.24.0"));
+}
+
+TEST(EngineCommand, AFactorForItsInverseIsAnError) {
+  const Finding* found = found_by("qwen2.5-7b-instruct",
+                                  "llama-server -c 131072 --rope-scaling yarn --rope-freq-scale 4",
+                                  "factor_below_one");
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->severity, Severity::error);
+  EXPECT_TRUE(found->cure.starts_with("--rope-freq-scale 0.25")) << found->cure;
+}
+
+TEST(EngineCommand, ADynamicScalingReachesAsFarAsItGrows) {
+  const char* line = "lmdeploy serve api_server m --rope-scaling-factor 2.5 --session-len 80000";
+  EXPECT_EQ(found_by("internlm2.5-7b", line, "beyond_context"), nullptr);
+}
+
 TEST(EngineCommand, TgiKeepsTheBaseBesideItsScaling) {
   EXPECT_EQ(found_by("mistral-7b-instruct-v0.2",
                      "text-generation-launcher --model-id M --rope-scaling dynamic --rope-factor 2",

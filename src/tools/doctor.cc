@@ -72,6 +72,10 @@ class Doctor {
       if (one.kind == ExhibitKind::versions)
         for (const auto word : std::views::split(one.text, std::string_view(", ")))
           engines_.emplace_back(word.begin(), word.end());
+    for (const Exhibit* command : commands_)
+      if (const auto line = detail::read_command_line(command->text);
+          line && !line->version.empty() && !runs_by(line->engine))
+        engines_.push_back(line->engine + "@" + line->version);
     POSENC_CHECK(engines_without_profile());
     if (intent_) {
       prefer_the_whole();
@@ -161,8 +165,16 @@ class Doctor {
     const bool told_a_length = std::ranges::any_of(out_.evidence, [](const Exhibit& one) {
       return !is_told(one) && one.text.contains("num_ctx");
     });
+    const bool proven = std::ranges::any_of(out_.findings, [](const Diagnosed& one) {
+      return one.finding.severity == Severity::error;
+    });
+    // A guess, where evidence says what it is.
+    const auto is_answered = [&](std::string_view code) {
+      return (told_a_length && code == "context_defaulted") ||
+             (proven && detail::contains_word("seen_at_once seen_at_edge seen_at_base", code));
+    };
     for (Finding& one : detail::judge_symptom(*symptom_, intent_ ? &intent() : nullptr, engines_))
-      if (!told_a_length || one.code != "context_defaulted")
+      if (!is_answered(one.code))
         add(std::move(one), "", "", "", std::string(detail::told_by_words));
   }
 
@@ -575,6 +587,12 @@ class Doctor {
       one.used = true;
       return add(*std::move(positions), one.name, "", "", "computed");
     }
+    if (auto rounded = detail::angles_rounded_in_code(one.text)) {
+      one.as = "code";
+      one.kind = ExhibitKind::log;
+      one.used = true;
+      return add(*std::move(rounded), one.name, "", "", "by the code");
+    }
     if (auto option = detail::unknown_option_of_ollama(one.text)) {
       one.as = "what a client asks Ollama for";
       one.kind = ExhibitKind::log;
@@ -789,6 +807,15 @@ class Doctor {
     return true;
   }
 
+  // Of the engine that a line starts, where other evidence tells it; "": none does.
+  std::string version_told(const Exhibit& command) const {
+    const auto line = detail::read_command_line(command.text);
+    const auto at = std::ranges::find_if(engines_, [&](const std::string& engine) {
+      return line && engine.starts_with(line->engine + "@");
+    });
+    return at == engines_.end() ? "" : at->substr(at->find('@') + 1);
+  }
+
   void of_command(Exhibit& one) {
     if (one.as.starts_with(detail::settings_by_name)) return of_roles(one);
     of_errors_below(one);
@@ -798,8 +825,9 @@ class Doctor {
       of_flags_alone(one);
       return need_model(one);
     }
-    const auto read = read_command(intent(), one.text);
-    auto found = command_differences(intent(), one.text, options_.length);
+    const std::string version = version_told(one);
+    const auto read = read_command(intent(), one.text, version);
+    auto found = command_differences(intent(), one.text, options_.length, version);
     if (!read || !found) {
       const Error& error = read ? found.error() : read.error();
       // What posenc itself does not read says nothing of the line.

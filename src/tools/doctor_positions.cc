@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/core/contains_any.h"
 #include "src/explain/text.h"
 #include "src/tools/doctor_parts.h"
 #include "src/tools/log_lines.h"
@@ -176,6 +177,34 @@ std::optional<Finding> printed_positions(std::string_view text) {
              " --mask ROWS (padding) or --packed BOUNDS (packed texts) names the first token that "
              "is off, and the slip";
   return out;
+}
+
+std::optional<Finding> angles_rounded_in_code(std::string_view code) {
+  std::int64_t number = 0;
+  while (!code.empty()) {
+    const std::size_t end = std::min(code.find('\n'), code.size());
+    const std::string_view line = code.substr(0, end);
+    code.remove_prefix(std::min(end + 1, code.size()));
+    ++number;
+    const bool forms = contains_any(line, {"torch.arange(", "inv_freq", "np.arange("});
+    const bool bf16 = contains_any(line, {"torch.bfloat16", ".bfloat16()"}),
+               f16 = contains_any(line, {"torch.float16", ".half()", "np.float16"});
+    if (!forms || !(bf16 || f16)) continue;
+    const std::int64_t exact = bf16 ? 256 : 2048;  // whole numbers up to it are kept
+    return Finding{
+        .code = "angles_rounded",
+        .position = exact,
+        .found = bf16 ? "bfloat16" : "float16",
+        .message = "positions or frequencies are formed in " +
+                   std::string(bf16 ? "bfloat16" : "float16") +
+                   ": positions beyond it share one number, and angles are wrong by more "
+                   "the longer the text",
+        .cure =
+            "torch.arange, inv_freq and their product in float32; cos and sin alone "
+            "may be rounded",
+        .line = number};
+  }
+  return std::nullopt;
 }
 
 }  // namespace posenc::detail

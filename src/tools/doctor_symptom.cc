@@ -14,6 +14,7 @@
 #include "src/tools/circumstances.h"
 #include "src/tools/doctor_parts.h"
 #include "src/tools/foreign_lines.h"
+#include "src/tools/log_lines.h"
 #include "src/tools/programs.h"
 #include "src/tools/recipes.h"
 #include "src/tools/symptom.h"
@@ -102,6 +103,7 @@ class Judge {
       of_two_rotations();
       of_learned_rows();
       of_longer();
+      of_port();
     }
     of_circumstances();
     return std::move(found_);
@@ -357,7 +359,28 @@ class Judge {
   // A round number that is none of the file's.
   static constexpr std::array<std::int64_t, 7> edges = {512, 1024, 2048, 4096, 8192, 16384, 32768};
   bool at_edge() const { return std::ranges::find(edges, symptom_.from) != edges.end(); }
+  // The first Qwen stretches beyond a length that its file says apart.
+  bool of_own_length() {
+    for (const Warning& one : model_->warnings) {
+      const auto length = number_after(one.message, "seq_length is ");
+      const bool stretches = std::ranges::any_of(model_->warnings, [](const Warning& other) {
+        return other.message.contains("use_dynamic_ntk");
+      });
+      if (!length || !stretches || !is_near(symptom_.from, std::llround(*length))) continue;
+      const std::string told = grouped(std::llround(*length));
+      say("seen_at_scaling", Severity::warning,
+          seen_at() + ", and beyond seq_length, " + told +
+              ", the model's own code raises the base by the text's length: to base · "
+              "alpha^(d/(d−2)), alpha = 2^ceil(log2(length/" +
+              told + ") + 1) − 1, and multiplies queries by a logarithm (use_logn_attn)",
+          "do the same (transformers' dynamic NTK has another alpha), or stay below " + told,
+          symptom_.from);
+      return true;
+    }
+    return false;
+  }
   void of_edge() {
+    if (of_own_length()) return;
     if (!at_edge() || symptom_.from >= model_->context || !found_.empty() ||
         symptom_.is(When::chunked) || symptom_.is(When::of_draft) || symptom_.asks_longer)
       return;
@@ -425,6 +448,36 @@ class Judge {
             " tokens; for up to " + grouped(longest) + " its authors publish YaRN by " +
             number_text(recipe->factor) + ", which acts on short texts, too",
         "posenc extend MODEL --to " + std::to_string(longest) + " writes what is typed");
+  }
+
+  // What a program that somebody wrote passes over: all that is not one plain rotation.
+  void of_port() {
+    if (!symptom_.of_port) return;
+    std::string parts;
+    const auto part = [&](const std::string& text) { parts += (parts.empty() ? "" : "; ") + text; };
+    std::vector<std::int64_t> still;
+    std::int64_t all = 0;
+    const Rope* first = rope_of_text(*model_);
+    for (const LayerGroup& group : model_->groups) {
+      if (is_tower(group.stack) || group.mixer == Mixer::recurrence) continue;
+      all += std::ssize(group.layers);
+      const Rope* rope = rope_of(group);
+      if (!rope) still.insert(still.end(), group.layers.begin(), group.layers.end());
+      if (rope && first && rope->rope_theta != first->rope_theta)
+        part("layers " + layer_list(group.layers) + " rotate by base " +
+             number_text(rope->rope_theta) + ", others by " + number_text(first->rope_theta));
+    }
+    if (!first) return;
+    if (!still.empty())
+      part(std::to_string(still.size()) + " of " + std::to_string(all) + " layers do not rotate (" +
+           layer_list(still) + ")");
+    if (first->partial_rotary_factor < 1)
+      part("only " + number_text(first->partial_rotary_factor) + " of a head rotates");
+    if (!std::holds_alternative<Unscaled>(first->scaling)) part(scaling_text(first->scaling));
+    if (parts.empty()) return;
+    say("seen_by_port", symptom_.seen == Seen::nothing ? Severity::note : Severity::warning,
+        "what a program of one's own mostly misses in this model: " + parts,
+        "posenc explain MODEL has it layer by layer; posenc identify compares q and k of the two");
   }
 
   // The rows of the model's own learned table.

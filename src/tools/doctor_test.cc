@@ -788,6 +788,52 @@ TEST(Doctor, CallsOfPythonAreTheLinesThatSayTheSame) {
       line("llm = LLM(model=args.model, max_model_len=args.length)").starts_with("no command"));
 }
 
+TEST(Exhibit, OfACellIsTheVersionThatItPrints) {
+  const Exhibit one = text_exhibit("cell",
+                                   "In [1]: import transformers\n   ...: transformers.__version__\n"
+                                   "Out[1]: '5.14.2'\n");
+  EXPECT_EQ(one.kind, ExhibitKind::versions);
+  EXPECT_EQ(one.text, "transformers@5.14.2");
+}
+
+TEST(Doctor, AnglesThatCodeFormsInSixteenBitsAreTold) {
+  const Diagnosis found =
+      diagnosed({evidence_of("llama-3.1-8b"),
+                 text_exhibit("rope.py",
+                              "class Rotary:\n  def forward(self, x, seq_len):\n"
+                              "    t = torch.arange(seq_len, dtype=torch.bfloat16)\n")});
+  const Finding* rounded = found_of(found, "angles_rounded");
+  ASSERT_NE(rounded, nullptr);
+  EXPECT_EQ(rounded->position, 256);
+  EXPECT_EQ(rounded->line, 3);
+}
+
+TEST(Doctor, ABufferOfOnesWasNeverFilled) {
+  const Diagnosis found =
+      diagnosed({evidence_of("mistral-7b-v0.3"),
+                 text_exhibit("inv_freq.txt",
+                              "model.rotary_emb.inv_freq\ntensor([1., 1., 1., 1., "
+                              "1., 1., 1., 1., 1., 1., 1., 1.])\n")});
+  EXPECT_NE(found_of(found, "frequencies_alike"), nullptr) << found.verdict;
+}
+
+TEST(Doctor, WhatAPortMissesIsToldByTheModel) {
+  const Diagnosis found =
+      diagnosed({evidence_of("smollm3-3b"),
+                 text_exhibit("words", "my port rotates q and k in all layers, what do I miss?")});
+  EXPECT_TRUE(found.verdict.contains("9 of 36 layers do not rotate")) << found.verdict;
+}
+
+TEST(Doctor, TheVersionOfAnImageIsThatOfTheEngine) {
+  const Diagnosis found =
+      diagnosed({evidence_of("qwen3-8b"),
+                 text_exhibit("command",
+                              "docker run vllm/vllm-openai:v0.8.5 --model Q --hf-overrides "
+                              "'{\"rope_scaling\":{\"rope_type\":\"yarn\",\"factor\":4.0,"
+                              "\"original_max_position_embeddings\":32768}}'")});
+  EXPECT_EQ(found_of(found, "theta_missing"), nullptr);
+}
+
 TEST(Doctor, AFileWithThePublishedScalingIsWhatRuns) {
   const Diagnosis found =
       diagnosed({evidence_of("qwen2.5-7b-instruct"), evidence_of("qwen2.5-7b-yarn4"),

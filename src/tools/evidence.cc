@@ -54,6 +54,19 @@ bool is_of_numbers(std::string_view text) {
 // as pip and reports of environments have them: engines with their versions.
 std::vector<std::string> versions_in(std::string_view text) {
   std::vector<std::string> found;
+  // "transformers.__version__", and '5.14.2' a line or two below, as a notebook shows it.
+  constexpr std::string_view asked = ".__version__";
+  if (const std::size_t at = text.find(asked); at != text.npos) {
+    const std::size_t first = text.find_last_of(" \n(\t", at) + 1;
+    const std::string_view below = text.substr(at + asked.size(), 120);
+    const std::size_t quote = below.find_first_of("'\"");
+    if (quote != below.npos && quote + 1 < below.size() && is_digit(below[quote + 1])) {
+      const std::string_view rest = below.substr(quote + 1);
+      const std::string id = std::string(text.substr(first, at - first)) + "@" +
+                             std::string(rest.substr(0, rest.find_first_not_of("0123456789.")));
+      if (find_engine(id)) found.push_back(id);
+    }
+  }
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     std::string line(text.substr(0, std::min<std::size_t>(end, 1000)));
@@ -585,7 +598,11 @@ Expected<std::vector<double>> read_printed_frequencies(std::string_view text,
   }
   if (resolution) resolve_whole_numbers(numbers, *resolution);
   const auto fractions = std::ranges::count_if(numbers, [](double x) { return x < 1; });
-  if (numbers.size() < 4 || 2 * fractions < std::ssize(numbers))
+  // A buffer that was never filled holds one number throughout.
+  constexpr std::size_t many = 8;
+  const bool unfilled = numbers.size() >= many && text.contains("inv_freq") &&
+                        std::ranges::count(numbers, numbers.front()) == std::ssize(numbers);
+  if (numbers.size() < 4 || (2 * fractions < std::ssize(numbers) && !unfilled))
     return fail("inv_freq", "must be four frequencies or more, most of them below 1",
                 std::to_string(numbers.size()) + " numbers",
                 "print model.model.rotary_emb.inv_freq");

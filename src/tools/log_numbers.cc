@@ -1,5 +1,4 @@
 #include "src/tools/log_numbers.h"
-#include "src/core/contains_any.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,6 +6,8 @@
 #include <initializer_list>
 #include <vector>
 
+#include "src/core/contains_any.h"
+#include "src/core/small_letters.h"
 #include "src/explain/text.h"
 #include "src/model/compare.h"
 #include "src/tools/log_lines.h"
@@ -75,6 +76,11 @@ std::optional<Finding> compared_lengths(std::string_view line) {
                     "port ", "timeout", "width", "height", "pixel", "num_blocks", "stepping",
                     "\xe2\x86\x92", "->"}))  // an arrow is a change, no comparison
     return std::nullopt;
+  // "--max-client-batch-size 64" is set, and compared with nothing.
+  for (std::size_t at = text.find(" --"); at != text.npos; at = text.find(" --", at + 1)) {
+    const std::size_t value = text.find_first_of(" =", at + 3);
+    if (value + 1 < text.size() && is_digit(text[value + 1])) return std::nullopt;
+  }
   std::vector<double> numbers = of_numbers::lengths_in(text);
   const bool of_index =
       contains_any(text, {"out of bounds", "out of range", "out-of-bounds", "outofbounds"}) ||

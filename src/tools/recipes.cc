@@ -42,7 +42,7 @@ const Recipe* recipe_of(const Model& model) {
 
 bool follows(const Recipe& recipe, const Scaling& scaling) {
   const auto* yarn = std::get_if<Yarn>(&scaling);
-  return yarn && yarn->factor && *yarn->factor <= recipe.factor &&
+  return yarn && yarn->factor && *yarn->factor > 1 && *yarn->factor <= recipe.factor &&
          yarn->original_max_position_embeddings == recipe.trained;
 }
 

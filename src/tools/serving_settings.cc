@@ -210,18 +210,16 @@ std::optional<ServingSettings> of_localai(std::string_view text) {
       text.contains("context_size:") && (text.contains("parameters:") || text.contains("backend:"));
   if (!is_one) return std::nullopt;
   std::string line = "llama-server";
-  each_setting(text, ':',
-               [&](const std::string&, const std::string& key, const std::string& value) {
-                 constexpr std::pair<std::string_view, std::string_view> names[] = {
-                     {"context_size", "--ctx-size"},
-                     {"rope_scaling", "--rope-scaling"},
-                     {"rope_freq_base", "--rope-freq-base"},
-                     {"rope_freq_scale", "--rope-freq-scale"},
-                     {"yarn_orig_ctx", "--yarn-orig-ctx"}};
-                 for (const auto& [theirs, ours] : names)
-                   if (key == theirs && !value.empty() && value != "0" && value != "0.0")
-                     flag(line, ours, value);
-               });
+  each_setting(
+      text, ':', [&](const std::string&, const std::string& key, const std::string& value) {
+        constexpr std::pair<std::string_view, std::string_view> names[] = {
+            {"context_size", "--ctx-size"},           {"model", "--model"},
+            {"rope_scaling", "--rope-scaling"},       {"rope_freq_base", "--rope-freq-base"},
+            {"rope_freq_scale", "--rope-freq-scale"}, {"yarn_orig_ctx", "--yarn-orig-ctx"}};
+        for (const auto& [theirs, ours] : names)
+          if (key == theirs && !value.empty() && value != "0" && value != "0.0")
+            flag(line, ours, value);
+      });
   return ServingSettings{"LocalAI", line};
 }
 

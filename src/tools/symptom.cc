@@ -413,6 +413,9 @@ std::optional<Symptom> symptom_of(std::string_view prose) {
   out.of_window = contains_any(text, {"sliding window", "sliding-window", "attention window"});
   out.of_rotation = contains_any(text, {"rope factor", "rope_freq", "freq_base", "freq_scale",
                                         "rope_theta", "rope scal", "local base", "rope base"});
+  out.of_port = contains_any(
+      text, {"my port", " port of ", "ported", "porting", "our engine", "own engine",
+             "own implementation", "my implementation", "reimplement", "from scratch", "自己实现"});
   out.asks_longer =
       out.seen == Seen::nothing && is_of_a_person(prose) &&
       contains_any(text, {"extrapolat", "rope_scaling", "rope scaling", "yarn", "longer context",
@@ -421,8 +424,8 @@ std::optional<Symptom> symptom_of(std::string_view prose) {
     return one != When::long_texts && one != When::of_pictures && one != When::at_once &&
            one != When::constant && one != When::in_turns;
   });
-  const bool told =
-      placed || circumstances || out.of_position || !out.engines.empty() || out.rows_of_model > 0;
+  const bool told = placed || circumstances || out.of_position || out.of_port ||
+                    !out.engines.empty() || out.rows_of_model > 0;
   // "with the latest mlx-lm v0.22.1"
   constexpr std::size_t most_words = 8;
   const bool names_version =

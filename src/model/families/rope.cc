@@ -529,7 +529,9 @@ class RopeReader {
     each(any_local_theta, family_.local.theta_keys, rope_.rope_theta);
     each(any_partial, family_.slice.partial_keys, rope_.partial_rotary_factor);
     if (!family_.slice.reads_rotary_dim) {
-      each("rotary_dim", "", static_cast<double>(rope_.rotary_dim.value_or(ask_.head_dim)));
+      const double whole = static_cast<double>(ask_.head_dim) * rope_.partial_rotary_factor;
+      each("rotary_dim", "",
+           rope_.rotary_dim ? static_cast<double>(*rope_.rotary_dim) : std::floor(whole));
     }
   }
 
