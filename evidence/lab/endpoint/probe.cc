@@ -15,10 +15,11 @@ namespace {
 // be one in a million.
 constexpr double out = 14;
 constexpr double least_floor = 0.002;  // of float32 against float32, generously
-// A floor is that of other weights where it is above the one, and the server's log-probabilities do
-// not follow the file's: those of the same weights in four bits do by 0.97 (docs/probe.md), those of
-// a server that says the same of every token not at all.
-constexpr double coarsest = 0.35, least_alike = 0.9;
+// Where a floor is above the one, the server's log-probabilities must follow the file's: those of
+// the same weights in four bits do by 0.97 (docs/probe.md), in PyTorch's dynamic int8 by 0.71, and
+// with a layer's sign turned, or from a server that says the same of every token, not at all. Below
+// the second no rotation can be told, below the third the weights are others.
+constexpr double coarsest = 0.35, least_alike = 0.9, least_kin = 0.5;
 // So many times the floor, and no hypothesis explains it.
 constexpr double unexplained = 4, well_explained = 2;
 // Of differences under the file's rotation and the named one, where weights are coarse: their noise
@@ -383,13 +384,21 @@ class ProbeRun {
   }
 
   ProbeResult weights_differ() {
-    result_.verdict = ProbeVerdict::other_weights;
     char off[32];
     std::snprintf(off, sizeof off, "%.2f", floor_);
-    result_.sentence =
-        "The server runs other weights than FILE's, or far coarser ones: where no rotation matters "
-        "its log-probabilities are off by " +
-        std::string(off) + " nats.";
+    if (alike_ < least_kin) {
+      result_.verdict = ProbeVerdict::other_weights;
+      result_.sentence =
+          "The server runs other weights than FILE's: where no rotation matters its "
+          "log-probabilities are off by " +
+          std::string(off) + " nats, and do not follow the file's.";
+    } else {
+      result_.verdict = ProbeVerdict::undecided;
+      result_.sentence =
+          "Not decided: the server runs FILE's weights so coarsely, or kin of them, that its "
+          "log-probabilities are off by " +
+          std::string(off) + " nats where no rotation matters.";
+    }
     return std::move(result_);
   }
 

@@ -182,6 +182,13 @@ TEST_F(Probing, CoarseWeightsAreNoRotationAndNoOtherWeights) {
   EXPECT_TRUE(result.findings.empty());
 }
 
+TEST_F(Probing, OfWeightsFarCoarserNothingIsDecided) {
+  PlantedServer server(*llama_, hypothesis("none"), 1, true);
+  const ProbeResult result = probed(server);
+  EXPECT_EQ(result.verdict, ProbeVerdict::undecided) << result.sentence;
+  EXPECT_TRUE(result.findings.empty());
+}
+
 // A server that says the same of every token follows nothing.
 TEST_F(Probing, TakesOneNumberForAllTokensForOtherWeights) {
   class Uniform : public PlantedServer {
