@@ -86,7 +86,7 @@ constexpr TypedTarget targets[] = {
     {{"tabbyapi", "tabby", "tabbyAPI", "exllamav3", "config.yml"}, "exllamav3", config_yml},
 };
 
-const Rope* rope_of_text(const Model& model) {
+const Rope* rope_of_far_layers(const Model& model) {
   const Rope* found = nullptr;
   for (const LayerGroup& group : model.groups)
     for (const Scheme& scheme : group.schemes)
@@ -108,7 +108,7 @@ const TypedTarget* find_typed(std::string_view name) {
 }
 
 void type_in(const TypedTarget& target, const Model& model, Translation& out) {
-  const Rope* rope = rope_of_text(model);
+  const Rope* rope = rope_of_far_layers(model);
   if (!rope) return;
   const auto* linear = std::get_if<Linear>(&rope->scaling);
   const std::int64_t made_for = std::max(

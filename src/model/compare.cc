@@ -73,6 +73,12 @@ const Rope* rope_of(const LayerGroup& group) {
   return nullptr;
 }
 
+const Rope* rope_of_text(const Model& model) {
+  for (const LayerGroup& group : model.groups)
+    if (const Rope* rope = is_tower(group.stack) ? nullptr : rope_of(group)) return rope;
+  return nullptr;
+}
+
 double stretch_of_base(const Model& before, const Model& now) {
   double most = 1;
   for (std::size_t i = 0; i < std::min(before.groups.size(), now.groups.size()); ++i) {

@@ -17,6 +17,8 @@ bool is_draft_of(const Model& target, const Model& model);
 // alone nobody can say.
 bool could_be_one_model(const Model& a, const Model& b);
 const Rope* rope_of(const LayerGroup& group);  // null: none of its schemes rotates
+const Rope* rope_of_text(
+    const Model& model);  // of its first layers that rotate text; null: none do
 // The furthest length that a scaling of the model is made for: factor times trained length; 0 where
 // none says.
 std::int64_t reach(const Model& model);

@@ -244,6 +244,11 @@ class LlamaRun {
       say("flag_unread", Severity::warning, name, std::string(name) + " is for YaRN alone",
           "write --rope-scaling yarn, or drop it");
     }
+    if (told_.type == "none" && told_.factor && *told_.factor != 1)
+      say("flag_unread", Severity::warning, "--rope-scaling none",
+          "--rope-scaling none switches every scaling off: --rope-scale and --rope-freq-scale "
+          "beside it do nothing",
+          "--rope-scaling yarn (linear for a model that was trained so), or drop both");
     if (told_.original && told_.type.empty())
       say("flag_unread", s == 1 ? Severity::warning : Severity::error, "--yarn-orig-ctx",
           "without --rope-scaling yarn " +

@@ -404,6 +404,12 @@ TEST(EngineCommand, UnderTransformers4AnOverrideOfTheScalingKeepsTheBase) {
   EXPECT_TRUE(loses("0.24.0"));
 }
 
+TEST(EngineCommand, NoneMakesAFactorBesideItVoid) {
+  EXPECT_NE(found_by("qwen2.5-7b-instruct",
+                     "llama-server -c 131072 --rope-scaling none --rope-scale 4", "flag_unread"),
+            nullptr);
+}
+
 TEST(EngineCommand, AFactorForItsInverseIsAnError) {
   const Finding* found = found_by("qwen2.5-7b-instruct",
                                   "llama-server -c 131072 --rope-scaling yarn --rope-freq-scale 4",

@@ -766,6 +766,21 @@ class Doctor {
                     .cure = "config.rope_parameters['rope_theta'] = …, before the model is made"},
                    one.name, "transformers", "", "by its source");
     const std::vector<detail::RoleTold> roles = detail::roles_in(one.text);
+    if (one.text.contains("do_lower_case"))
+      for (const detail::RoleTold& told : roles)
+        if (told.role == detail::Role::length) {
+          one.as = "settings of Sentence Transformers";
+          add({.code = "prompt_truncated",
+               .severity = asks_ ? Severity::warning : Severity::note,
+               .found = grouped(std::llround(told.number)),
+               .message =
+                   "Sentence Transformers cuts texts there without a word: what stands behind "
+                   "changes no embedding",
+               .cure =
+                   "model.max_seq_length = LENGTH, up to what the model is made for (beyond what "
+                   "it was trained on embeddings are worse), or texts in pieces"},
+              one.name, "", "", "read");
+        }
     for (Finding& finding : detail::judge_roles(intent_ ? &intent() : nullptr, roles))
       add(std::move(finding), one.name, "", "", "by the names of the settings");
     if (!intent_) return need_model(one);

@@ -42,13 +42,6 @@ std::int64_t number_alone(std::string_view field) {
   return number;
 }
 
-// That of its first layers that rotate text; null: none does.
-const Rope* rope_of_text(const Model& model) {
-  for (const LayerGroup& group : model.groups)
-    if (const Rope* rope = is_tower(group.stack) ? nullptr : rope_of(group)) return rope;
-  return nullptr;
-}
-
 std::int64_t original_of(const Model& model) {
   for (const LayerGroup& group : model.groups) {
     const Rope* rope = is_tower(group.stack) ? nullptr : rope_of(group);
@@ -429,7 +422,22 @@ class Judge {
     if (!symptom_.asks_longer || !found_.empty()) return;
     const Rope* rope = rope_of_text(*model_);
     if (!rope) return;
-    if (!std::holds_alternative<Unscaled>(rope->scaling))
+    const bool scales = !std::holds_alternative<Unscaled>(rope->scaling);
+    if (const Recipe* own = scales && symptom_.asks_less ? recipe_followed_by(*model_) : nullptr)
+      return say("asks_longer", Severity::note,
+                 "the file's scaling (" + scaling_text(rope->scaling) + ") is what " +
+                     std::string(own->source) +
+                     " add for long texts: the weights were trained "
+                     "without it, and short texts are a little better so",
+                 "leave it out where no text is longer than " + grouped(own->trained));
+    if (scales && symptom_.asks_less)
+      return say("asks_longer", Severity::note,
+                 "the weights were trained with the file's scaling (" +
+                     scaling_text(rope->scaling) +
+                     "): it acts on every length, and without it "
+                     "short texts go wrong, too",
+                 "leave it in");
+    if (scales)
       return say("asks_longer", Severity::note,
                  "the file has its scaling already (" + scaling_text(rope->scaling) +
                      "), and an engine that reads it needs no flag: it reaches " +

@@ -817,6 +817,40 @@ TEST(Doctor, ABufferOfOnesWasNeverFilled) {
   EXPECT_NE(found_of(found, "frequencies_alike"), nullptr) << found.verdict;
 }
 
+TEST(Doctor, WhetherAScalingMayBeLeftOutDependsOnWhatWasTrained) {
+  const auto said = [](const char* model) {
+    const Diagnosis found = diagnosed(
+        {evidence_of(model),
+         text_exhibit("words", "Should we strip the yarn block when our prompts are short?")});
+    const Finding* one = found_of(found, "asks_longer");
+    return one ? one->cure : found.verdict;
+  };
+  EXPECT_EQ(said("deepseek-r1"), "leave it in");
+  EXPECT_EQ(said("qwen2.5-7b-yarn4"), "leave it out where no text is longer than 32,768");
+}
+
+TEST(Doctor, AQuestionAboutLayersIsAnsweredByTheLayers) {
+  const Diagnosis found =
+      diagnosed({evidence_of("gemma-3-4b"),
+                 text_exhibit("words", "Is the missing rope scaling in layers 0-4 a bug?")});
+  EXPECT_NE(found_of(found, "asks_rotation"), nullptr) << found.verdict;
+}
+
+TEST(Doctor, WhereSentenceTransformersCutIsTold) {
+  const Diagnosis found =
+      diagnosed({evidence_of("all-minilm-l6-v2"),
+                 text_exhibit("sentence_bert_config.json",
+                              "{\n  \"max_seq_length\": 256,\n  \"do_lower_case\": false\n}\n")});
+  const Finding* cut = found_of(found, "prompt_truncated");
+  ASSERT_NE(cut, nullptr) << found.verdict;
+  EXPECT_EQ(cut->found, "256");
+}
+
+TEST(Exhibit, WordsThatSayNothingAreAskedForMore) {
+  const Exhibit one = text_exhibit("command", "it only answers about the end");
+  EXPECT_TRUE(one.as.starts_with("these words name nothing of position")) << one.as;
+}
+
 TEST(Doctor, WhatAPortMissesIsToldByTheModel) {
   const Diagnosis found =
       diagnosed({evidence_of("smollm3-3b"),

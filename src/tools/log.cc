@@ -15,8 +15,8 @@
 #include "src/model/compare.h"
 #include "src/text/json.h"
 #include "src/tools/log_lines.h"
-#include "src/tools/recipes.h"
 #include "src/tools/log_numbers.h"
+#include "src/tools/recipes.h"
 #include "src/tools/told_rope.h"
 
 namespace posenc {
@@ -239,7 +239,7 @@ class LogDifferences {
 
   // What llama-server can be told of a scaling that its file has lost.
   std::string cure_of_scaling(const std::string& usual) const {
-    const Rope* rope = first_rope();
+    const Rope* rope = detail::rope_of_text(model_);
     const Yarn* yarn = rope ? std::get_if<Yarn>(&rope->scaling) : nullptr;
     if (!yarn || !yarn->factor || !log_.find("type") || log_.find("rope_scaling")) return usual;
     return "the GGUF has lost it: convert it with a newer converter, or start llama-server with "
@@ -250,7 +250,7 @@ class LogDifferences {
 
   // Which scaling of the file Unsloth's takes the place of.
   void of_unsloth() {
-    const Rope* rope = first_rope();
+    const Rope* rope = detail::rope_of_text(model_);
     if (!rope || std::holds_alternative<Unscaled>(rope->scaling)) return;
     for (Finding& one : findings_) {
       if (one.code != "scaling_by_length") continue;
@@ -370,7 +370,7 @@ class LogDifferences {
 
   // Older checks of transformers do not know YaRN's own trained length, and count from the context.
   void of_trained_length() {
-    const Rope* rope = first_rope();
+    const Rope* rope = detail::rope_of_text(model_);
     const Yarn* yarn = rope ? std::get_if<Yarn>(&rope->scaling) : nullptr;
     for (Finding& one : findings_) {
       if (one.code != "unknown_key" || one.found != "{'original_max_position_embeddings'}" || !yarn)
@@ -405,12 +405,6 @@ class LogDifferences {
         return std::holds_alternative<Learned>(scheme);
       });
     });
-  }
-
-  const Rope* first_rope() const {
-    for (const LayerGroup& group : model_.groups)
-      if (const Rope* rope = detail::rope_of(group); rope && !is_tower(group.stack)) return rope;
-    return nullptr;
   }
 
   // A key that a reader misses, and that the file has: the reader looks elsewhere.
@@ -533,7 +527,7 @@ class LogDifferences {
   }
 
   void of_base_at_top(Finding& one) const {
-    const Rope* rope = first_rope();
+    const Rope* rope = detail::rope_of_text(model_);
     if (!rope) return;
     const std::string base = number_text(rope->rope_theta);
     one.found = "rope_parameters";
@@ -576,7 +570,7 @@ class LogDifferences {
   // A trainer that compares its arguments with the configuration, and a flag that went into it: the
   // file says which of them is right.
   void of_arguments() {
-    const Rope* rope = first_rope();
+    const Rope* rope = detail::rope_of_text(model_);
     if (!rope) return;
     for (Finding& one : findings_) {
       if (const std::size_t at = one.cure.find(detail::base_of_the_file);
@@ -724,7 +718,7 @@ class LogDifferences {
   // vLLM before September 2026 knew YaRN by that word alone, and multiplied a length that is scaled
   // already where the file spells the scaling otherwise (deepseek_yarn, telechat3-yarn).
   bool multiplied_twice(const LogSaid& asked) {
-    const Rope* rope = first_rope();
+    const Rope* rope = detail::rope_of_text(model_);
     const Yarn* yarn = rope ? std::get_if<Yarn>(&rope->scaling) : nullptr;
     if (!yarn || !yarn->factor || *yarn->factor <= 1 || model_.context == 0 ||
         4 * model_.context < 3 * detail::reach(model_) ||

@@ -26,16 +26,26 @@ constexpr Recipe recipes[] = {
     {"qwen2_5_vl qwen2_vl", 1e6, 32 * K, 32 * K, 4, "the model cards of Qwen 2.5 VL"},
 };
 
+bool is_of(const Recipe& recipe, const Model& model, const Rope& rope) {
+  return recipe.base == rope.rope_theta && contains_word(recipe.families, model.family);
+}
+
 }  // namespace
 
 const Recipe* recipe_of(const Model& model) {
-  const Rope* rope = nullptr;
-  for (const LayerGroup& group : model.groups)
-    if (const Rope* one = rope_of(group); one && !rope && group.stack == Stack::text) rope = one;
+  const Rope* rope = rope_of_text(model);
   if (!rope) return nullptr;
   const auto* at = std::ranges::find_if(recipes, [&](const Recipe& recipe) {
-    return recipe.context == model.context && recipe.base == rope->rope_theta &&
-           contains_word(recipe.families, model.family);
+    return recipe.context == model.context && is_of(recipe, model, *rope);
+  });
+  return at == std::end(recipes) ? nullptr : at;
+}
+
+const Recipe* recipe_followed_by(const Model& model) {
+  const Rope* rope = rope_of_text(model);
+  if (!rope) return nullptr;
+  const auto* at = std::ranges::find_if(recipes, [&](const Recipe& recipe) {
+    return is_of(recipe, model, *rope) && follows(recipe, rope->scaling);
   });
   return at == std::end(recipes) ? nullptr : at;
 }

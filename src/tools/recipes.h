@@ -21,6 +21,9 @@ struct Recipe {
 // The recipe for a model as its file has it; null: none is known.
 const Recipe* recipe_of(const Model& model);
 
+// The recipe by which a file was extended; null: by none.
+const Recipe* recipe_followed_by(const Model& model);
+
 // Whether a scaling is the recipe's.
 bool follows(const Recipe& recipe, const Scaling& scaling);
 

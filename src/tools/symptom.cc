@@ -413,6 +413,12 @@ std::optional<Symptom> symptom_of(std::string_view prose) {
   out.of_window = contains_any(text, {"sliding window", "sliding-window", "attention window"});
   out.of_rotation = contains_any(text, {"rope factor", "rope_freq", "freq_base", "freq_scale",
                                         "rope_theta", "rope scal", "local base", "rope base"});
+  out.asks_less = contains_any(text, {"strip", "remove the", "remove it", "delete the", "drop the",
+                                      "disable", "leave out"}) &&
+                  contains_any(text, {"yarn", "rope_scaling", "rope scaling"});
+  // "is the missing yarn in layers 0-2 a bug?"
+  if (text.contains("layer") && contains_any(text, {"yarn", "rope_scaling", "rope scaling"}))
+    out.of_rotation = true;
   out.of_port = contains_any(
       text, {"my port", " port of ", "ported", "porting", "our engine", "own engine",
              "own implementation", "my implementation", "reimplement", "from scratch", "自己实现"});

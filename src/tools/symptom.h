@@ -64,6 +64,7 @@ struct Symptom {
   bool of_position = false;     // it speaks of position at all
   bool of_window = false;       // it speaks of a sliding window
   bool of_rotation = false;     // it speaks of a factor, base or frequency of RoPE
+  bool asks_less = false;       // it asks whether a scaling may be left out
   bool of_port = false;         // it speaks of a program that somebody wrote for the model
   bool asks_longer = false;     // it asks how texts become longer, and complains of nothing
   std::string_view other = {};  // what it is about where that is no position: "memory", "speed"
