@@ -151,7 +151,7 @@ class BesideModel {
         return add("frequencies_rounded", "float32", name(kept),
                    "the model's frequencies were rounded to " + std::string(name(kept)),
                    "keep the buffer inv_freq in float32 when the weights are cast");
-    if (other_layers() || other_denominator()) return;
+    if (other_layers() || other_denominator() || in_steps()) return;
     if (same_fit) return single_pairs();
     const bool same_base =
         found_.frequencies && rope() && found_.frequencies->base == rope()->rope_theta;
@@ -249,6 +249,46 @@ class BesideModel {
       return true;
     }
     return false;
+  }
+
+  // Runs of pairs that are each a multiple of base^(−2r/d), as of a scaling without its ramp.
+  bool in_steps() {
+    if (!rope() || !says_nothing_explains()) return false;
+    constexpr double alike = 0.01;
+    constexpr std::size_t most = 4;
+    struct Step {
+      std::int64_t first, last;
+      double factor;
+    };
+    std::vector<Step> steps;
+    for (const IdentifiedPair& pair : found_.pairs) {
+      const std::int64_t r = detail::pair_index(found_, pair);
+      const double plain =
+          std::pow(rope()->rope_theta,
+                   -2 * static_cast<double>(r) / static_cast<double>(rotate_.slice.rotary_dim));
+      const double factor = pair.frequency / plain;
+      if (!steps.empty() && std::abs(factor / steps.back().factor - 1) < alike)
+        steps.back().last = r;
+      else
+        steps.push_back({r, r, factor});
+      if (steps.size() > most) return false;
+    }
+    if (steps.size() < 2) return false;
+    std::string told;
+    for (const Step& step : steps) {
+      told += (told.empty() ? "pairs " : ", ") + std::to_string(step.first) + "–" +
+              std::to_string(step.last) + " ×" + shown(step.factor);
+    }
+    add("rope_scaling", words(rope()->rope_theta, rope()->scaling), told,
+        "runs of pairs are slowed by one factor each, in steps: a scaling whose ramp between fast "
+        "and slow pairs is missing",
+        "compute the ramp as well (posenc explain MODEL --pairs prints each frequency)");
+    return true;
+  }
+  bool says_nothing_explains() const {
+    return std::ranges::any_of(found_.cannot_tell, [](const std::string& one) {
+      return one.contains("none that is known explains");
+    });
   }
 
   // base^(−2r/D) with another D than the model's.

@@ -76,6 +76,15 @@ TEST(TableBesideModel, PairsThatStandStillAreTold) {
   EXPECT_EQ(findings->front().found, "pairs 48–63 stand still");
 }
 
+TEST(TableBesideModel, AScalingInStepsIsTold) {
+  const auto turns = ladder(5e5, 1, 64);
+  const auto cut = [&](std::int64_t t, std::int64_t r) { return turns(t, r) / (r < 40 ? 1 : 8); };
+  const auto findings = beside_model(cos_sin_of(cut, 64), published("llama-3.1-8b"));
+  ASSERT_TRUE(findings) << findings.error().message();
+  ASSERT_FALSE(findings->empty());
+  EXPECT_EQ(findings->front().found, "pairs 0–39 ×1, 40–63 ×0.125");
+}
+
 // Of its layers those with a window come first, whose base is 10000.
 TEST(TableBesideModel, LayersOfTheTablesBaseAreNearest) {
   const auto findings = beside_model(cos_sin_of(ladder(1e6, 1, 128), 128), published("gemma-3-4b"));

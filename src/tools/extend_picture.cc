@@ -432,10 +432,18 @@ std::optional<PictureSize> trained_size(const Model& model) {
 
 Expected<PicturePlan> extend_picture(const Model& model, const PictureOptions& options) {
   const Axial* const axial = axial_of(model);
+  const bool encodes =
+      !model.groups.empty() && std::ranges::all_of(model.groups, [](const LayerGroup& group) {
+        return is_tower(group.stack);
+      });
   if (!axial)
     return fail("extend", "a size in pixels is for diffusion transformers with axial positions",
                 model.family.empty() ? model.name : model.family,
-                "give --to in tokens, or a transformer/config.json of diffusers");
+                encodes
+                    ? "of an encoder of pictures posenc explain says how its patches are placed "
+                      "(coordinates that are normalised have no end), and posenc resample "
+                      "stretches a learned table"
+                    : "give --to in tokens, or a transformer/config.json of diffusers");
   const PictureFamily* const family = picture_family(model);
   if (!family)
     return fail("extend", "needs a family whose pixels per token are known", model.family,
