@@ -118,6 +118,55 @@ std::vector<Run>::const_iterator first_backwards(const std::vector<Run>& runs) {
   return runs.end();
 }
 
+// Every token at one position, or every one from some token on.
+std::optional<Finding> that_stand_still(const std::vector<Run>& runs) {
+  const Run &first = runs[0], &second = runs[1];
+  Finding finding{
+      .code = "positions_constant", .severity = Severity::error, .position = second.token};
+  const bool alike = std::ranges::all_of(
+      runs, [&](const Run& run) { return run.count == 1 && run.position == first.position; });
+  const std::int64_t last = first.position + first.count - 1;
+  const bool stands_still = std::ranges::all_of(runs.begin() + 1, runs.end(), [&](const Run& run) {
+    return run.count == 1 && run.position == last;
+  });
+  if (alike && first.position == 0) {
+    finding.message =
+        "nothing turned: every token is rotated for position 0, or the layer does not rotate, or "
+        "both tensors were taken on the same side of the rotation";
+    finding.cure =
+        "hand position_ids on to the rotation; posenc explain tells which layers rotate at all";
+  } else if (alike) {
+    finding.message = "every token is rotated for one position";
+    finding.cure = "hand position_ids on to the rotation";
+  } else if (stands_still && first.count > 1) {
+    finding.message = "from token " + grouped(second.token) + " on every token is rotated for " +
+                      grouped(last) +
+                      ", where the text before ends: the position stands still while decoding";
+    finding.cure =
+        "count each new token's position by the cache's length (cache_position, position_ids of "
+        "one more)";
+  } else {
+    return std::nullopt;
+  }
+  return finding;
+}
+
+// `alone`: no other jump follows.
+void tell_gap(std::int64_t jump, const std::string& at, bool alone, Finding& finding) {
+  const bool by_one = jump == 1 && alone;
+  finding.code = "positions_gap";
+  finding.message = at + "they go on " + grouped(jump) + " later" +
+                    (by_one ? ", as where decoding begins there and takes the cache's length "
+                              "after the new token was added; else"
+                            : ",") +
+                    " as where tokens were dropped from a cache and the rest stayed "
+                    "rotated, or where a prefix of another text was reused";
+  finding.cure =
+      (by_one ? "read the cache's length before the new token is added to it; " : "") +
+      std::string("right where an engine keeps positions; else rotate the later keys back by ") +
+      grouped(jump) + " (posenc rekey)";
+}
+
 // The kind of slip that has left such runs, and the token at which positions jump.
 Finding slip(const std::vector<Run>& runs, std::int64_t tokens) {
   Finding finding{.severity = Severity::error};
@@ -140,35 +189,13 @@ Finding slip(const std::vector<Run>& runs, std::int64_t tokens) {
   finding.position = second.token;
   const std::int64_t jump = second.position - (first.position + first.count);
   const std::string at = "positions jump at token " + grouped(second.token) + ": ";
-  const bool alike = std::ranges::all_of(
-      runs, [&](const Run& run) { return run.count == 1 && run.position == first.position; });
   const bool padded =
       first.count == 1 && runs.size() > 2 && second.count == 1 && second.position == first.position;
-  const std::int64_t last = first.position + first.count - 1;
-  const bool stands_still = std::ranges::all_of(runs.begin() + 1, runs.end(), [&](const Run& run) {
-    return run.count == 1 && run.position == last;
-  });
-  if (alike && first.position == 0) {
-    finding.code = "positions_constant";
-    finding.message =
-        "nothing turned: every token is rotated for position 0, or the layer does not rotate, or "
-        "both tensors were taken on the same side of the rotation";
-    finding.cure =
-        "hand position_ids on to the rotation; posenc explain tells which layers rotate at all";
-  } else if (alike) {
-    finding.code = "positions_constant";
-    finding.message = "every token is rotated for one position";
-    finding.cure = "hand position_ids on to the rotation";
-  } else if (stands_still && first.count > 1) {
-    finding.code = "positions_constant";
-    finding.message = "from token " + grouped(second.token) + " on every token is rotated for " +
-                      grouped(last) +
-                      ", where the text before ends: the position stands still "
-                      "while decoding";
-    finding.cure =
-        "count each new token's position by the cache's length (cache_position, position_ids of "
-        "one more)";
-  } else if (padded) {
+  if (auto still = that_stand_still(runs)) {
+    still->found = finding.found;
+    return *std::move(still);
+  }
+  if (padded) {
     const auto text = std::ranges::find_if(runs, [](const Run& run) { return run.count > 1; });
     finding.code = "padding";
     finding.message = at + "the first " + grouped(text == runs.end() ? 1 : text->token) +
@@ -208,18 +235,7 @@ Finding slip(const std::vector<Run>& runs, std::int64_t tokens) {
     finding.cure = "rotate token " + grouped(back->token) + " for position " + grouped(next) +
                    (counted ? ": an evicting cache must count its tokens apart from its keys" : "");
   } else if (jump > 0) {
-    const bool by_one = jump == 1 && runs.size() == 2;
-    finding.code = "positions_gap";
-    finding.message = at + "they go on " + grouped(jump) + " later" +
-                      (by_one ? ", as where decoding begins there and takes the cache's length "
-                                "after the new token was added; else"
-                              : ",") +
-                      " as where tokens were dropped from a cache and the rest stayed "
-                      "rotated, or where a prefix of another text was reused";
-    finding.cure =
-        (by_one ? "read the cache's length before the new token is added to it; " : "") +
-        std::string("right where an engine keeps positions; else rotate the later keys back by ") +
-        grouped(jump) + " (posenc rekey)";
+    tell_gap(jump, at, runs.size() == 2, finding);
   } else {
     finding.code = "positions_jump";
     constexpr std::int64_t most_guesses = 16;  // of a draft, in one step

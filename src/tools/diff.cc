@@ -221,7 +221,28 @@ class Differences {
     masks(a, b);
     const std::size_t before = found_.size();
     attention(a, b);
+    if (found_.size() == before) rows(a, b);
     indexers(a, b, found_.size() > before);
+  }
+
+  // Of vectors that are computed, and kept for so many positions as the file says (Whisper's sound).
+  void rows(const LayerGroup& a, const LayerGroup& b) {
+    const auto told = [](const LayerGroup& group) {
+      const auto at = std::ranges::find(group.provenance, "rows", &Provenance::field);
+      const bool computed = std::ranges::any_of(group.schemes, [](const Scheme& scheme) {
+        return std::holds_alternative<Sinusoidal>(scheme);
+      });
+      return at == group.provenance.end() || !computed ? std::string() : at->value;
+    };
+    const std::string mine = told(a), theirs = told(b);
+    if (mine.empty() || theirs.empty() || mine == theirs) return;
+    differ({.code = "rows",
+            .severity = Severity::warning,
+            .expected = mine + " rows",
+            .found = theirs + " rows",
+            .message = "the table of these layers has other rows: input of another length is "
+                       "refused, or stands where training has shown nothing",
+            .cure = "the rows that the weights were trained with, and input of that length"});
   }
 
   void attention(const LayerGroup& a, const LayerGroup& b) {

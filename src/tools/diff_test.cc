@@ -40,6 +40,19 @@ Finding only(const std::vector<Finding>& findings) {
   return findings.empty() ? Finding{} : findings.front();
 }
 
+TEST(Differences, RowsOfSoundAreCompared) {
+  const auto whisper = [](const std::string& rows) {
+    return R"({"model_type": "whisper", "d_model": 768, "encoder_layers": 2, "decoder_layers": 2,
+               "encoder_attention_heads": 12, "decoder_attention_heads": 12,
+               "max_target_positions": 448, "max_source_positions": )" +
+           rows + "}";
+  };
+  const Finding found = only(diff(whisper("1500"), whisper("3000")));
+  EXPECT_EQ(found.code, "rows");
+  EXPECT_EQ(found.found, "3000 rows");
+  EXPECT_TRUE(diff(whisper("1500"), whisper("1500")).empty());
+}
+
 TEST(Diff, AModelIsItsOwnLike) { EXPECT_TRUE(diff(llama(llama3), llama(llama3)).empty()); }
 
 TEST(Diff, ScalingLost) {

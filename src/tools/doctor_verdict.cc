@@ -70,6 +70,21 @@ std::string hub_name_among(const Diagnosis& out) {
   return "";
 }
 
+// Of the gravest finding.
+std::string sentence_of(const Finding& first) {
+  const std::string message = first.message.substr(0, first.message.find(';')),
+                    meant = value_meant(first);
+  const bool breaks = first.severity == Severity::error;
+  if (first.code == "draft_length" && !first.found.empty())
+    return "The draft is of no use beyond " + first.found + " tokens" +
+           (first.expected.empty() ? "" : ", and its target runs " + first.expected) + ".";
+  if (!meant.empty()) return std::string(breaks ? "Wrong" : "Look at this") + ": " + meant + ".";
+  if (first.position && *first.position > 1)
+    return std::string(breaks ? "Text breaks" : "Text may change") + " beyond " +
+           grouped(*first.position) + ": " + message + ".";
+  return std::string(breaks ? "Wrong" : "Look at this") + ": " + message + ".";
+}
+
 // Where no finding is grave. `length` is how far it reaches, "" where nobody says.
 std::string nothing_wrong(const Diagnosis& out, const std::string& length) {
   const std::string verdict =
@@ -138,20 +153,7 @@ void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine, bool
   } else if (grave == out.findings.end()) {
     out.verdict = nothing_wrong(out, length);
   } else {
-    const Finding& first = grave->finding;
-    const std::string message = first.message.substr(0, first.message.find(';')),
-                      meant = value_meant(first);
-    const bool breaks = first.severity == Severity::error;
-    if (first.code == "draft_length" && !first.found.empty())
-      out.verdict = "The draft is of no use beyond " + first.found + " tokens" +
-                    (first.expected.empty() ? "" : ", and its target runs " + first.expected) + ".";
-    else if (!meant.empty())
-      out.verdict = std::string(breaks ? "Wrong" : "Look at this") + ": " + meant + ".";
-    else if (first.position && *first.position > 1)
-      out.verdict = std::string(breaks ? "Text breaks" : "Text may change") + " beyond " +
-                    grouped(*first.position) + ": " + message + ".";
-    else
-      out.verdict = std::string(breaks ? "Wrong" : "Look at this") + ": " + message + ".";
+    out.verdict = sentence_of(grave->finding);
   }
   if (explained) out.verdict += " It begins where you saw it.";
   const bool runs = std::ranges::any_of(out.evidence, [](const Exhibit& one) {

@@ -987,6 +987,44 @@ class LogReader {
     }
   }
 
+  // A tokenizer's own limit, which is none of positions but where a learned table is so long.
+  void tokenizer_limit(std::string_view line) {
+    constexpr std::string_view of_tokenizer = "maximum sequence length for this model (";
+    const auto length = number_after(line, of_tokenizer);
+    if (!length) return;
+    const auto limit = number_after(line, " > ");
+    log_.said["text"] = {*length, {}, line_};
+    constexpr double rows_of_bert = 512, rows_of_gpt2 = 1024;
+    const bool of_table = limit && (*limit == rows_of_bert || *limit == rows_of_gpt2);
+    Finding mine{.code = "tokenizer_limit",
+                 .severity = of_table ? Severity::warning : Severity::note,
+                 .expected = limit ? grouped(std::llround(std::min(*limit, 0x1p50))) : "",
+                 .found = grouped(std::llround(std::min(*length, 0x1p50))),
+                 .message =
+                     "the tokenizer's own limit (model_max_length of tokenizer_config.json), which "
+                     "changes no position: what counts is max_position_embeddings of the model",
+                 .cure = "posenc doctor MODEL LOG says whether the text is within it"};
+    if (constexpr double rows_of_clip = 77; limit && *limit == rows_of_clip) {
+      mine.message =
+          "77 tokens are CLIP's, and the line comes of its tokenizer alone: ComfyUI, Forge and "
+          "A1111 encode longer prompts in pieces of 75 and lose nothing; diffusers cuts them "
+          "there, and other encoders (T5 of FLUX and SD3) read on";
+      mine.cure = "in diffusers fewer words, or compel or sd_embed, which encode by pieces";
+    }
+    if (of_table) {
+      mine.message = "so long are the learned tables of most " +
+                     std::string(*limit == rows_of_bert ? "encoders (BERT, RoBERTa, embeddings)"
+                                                        : "models before RoPE (GPT-2, BART)") +
+                     ": what is longer is cut, or ends with an index out of range; a model that "
+                     "rotates, or T5, reads on";
+      mine.cure = "shorter pieces (chunks), or truncation=True, max_length=" +
+                  std::to_string(std::llround(*limit)) +
+                  "; or a model that reaches further: posenc doctor MODEL LOG says how far yours "
+                  "does";
+    }
+    remark(std::move(mine));
+  }
+
   void hugging_face(std::string_view line) {
     const std::size_t unknown = in_small_letters(line).find("unrecognized keys in `rope_");
     if (unknown != line.npos) {
@@ -1002,41 +1040,7 @@ class LogReader {
               .message = "a text was longer than the model's context: angles that training has "
                          "not shown",
               .cure = "ask for less, or plan a longer context: posenc extend MODEL --to LENGTH"});
-    constexpr std::string_view of_tokenizer = "maximum sequence length for this model (";
-    if (const auto length = number_after(line, of_tokenizer)) {
-      const auto limit = number_after(line, " > ");
-      log_.said["text"] = {*length, {}, line_};
-      constexpr double rows_of_bert = 512, rows_of_gpt2 = 1024;
-      const bool of_table = limit && (*limit == rows_of_bert || *limit == rows_of_gpt2);
-      Finding mine{
-          .code = "tokenizer_limit",
-          .severity = of_table ? Severity::warning : Severity::note,
-          .expected = limit ? grouped(std::llround(std::min(*limit, 0x1p50))) : "",
-          .found = grouped(std::llround(std::min(*length, 0x1p50))),
-          .message =
-              "the tokenizer's own limit (model_max_length of tokenizer_config.json), which "
-              "changes no position: what counts is max_position_embeddings of the model",
-          .cure = "posenc doctor MODEL LOG says whether the text is within it"};
-      if (constexpr double rows_of_clip = 77; limit && *limit == rows_of_clip) {
-        mine.message =
-            "77 tokens are CLIP's, and the line comes of its tokenizer alone: ComfyUI, Forge and "
-            "A1111 encode longer prompts in pieces of 75 and lose nothing; diffusers cuts them "
-            "there, and other encoders (T5 of FLUX and SD3) read on";
-        mine.cure = "in diffusers fewer words, or compel or sd_embed, which encode by pieces";
-      }
-      if (of_table) {
-        mine.message = "so long are the learned tables of most " +
-                       std::string(*limit == rows_of_bert ? "encoders (BERT, RoBERTa, embeddings)"
-                                                          : "models before RoPE (GPT-2, BART)") +
-                       ": what is longer is cut, or ends with an index out of range; a model that "
-                       "rotates, or T5, reads on";
-        mine.cure = "shorter pieces (chunks), or truncation=True, max_length=" +
-                    std::to_string(std::llround(*limit)) +
-                    "; or a model that reaches further: posenc doctor MODEL LOG says how far yours "
-                    "does";
-      }
-      remark(std::move(mine));
-    }
+    tokenizer_limit(line);
     if (line.contains("exceeds the training context of the model")) {
       // Slots that are capped meet no such angle.
       std::erase_if(log_.remarks, [](const Finding& one) { return one.code == "beyond_context"; });

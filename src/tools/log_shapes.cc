@@ -275,23 +275,26 @@ double text_beside_unpacked(double rows, double tokens) {
              : 0;
 }
 
+// Positions of each latent where latents are packed by 2×2; false: the two are not so.
+bool is_of_unpacked(Finding& out, double longer, double tokens) {
+  const double text = text_beside_unpacked(longer, tokens);
+  if (text <= 0) return false;
+  const auto told = [](double number) { return grouped(std::llround(number)); };
+  out.message = "without the " + told(text) + " tokens of text the table of cos and sin is for " +
+                told(longer - text) + ", just four times the picture's " + told(tokens - text) +
+                ": positions were made for each latent, and latents are packed by 2×2";
+  out.cure =
+      "make the positions (_prepare_latent_image_ids) for half the height and half the width: "
+      "diffusers changed what that function takes, so the script and diffusers must be of versions "
+      "that belong together";
+  return true;
+}
+
 // Words for a table and the tokens of a picture that differ.
 void of_a_picture(Finding& out, double a, double b, TableIs table) {
   const auto told = [](double number) { return grouped(std::llround(number)); };
-  const auto of_packed = [&](double longer, double tokens) {
-    const double text = text_beside_unpacked(longer, tokens);
-    if (text <= 0) return false;
-    out.message = "without the " + told(text) + " tokens of text the table of cos and sin is for " +
-                  told(longer - text) + ", just four times the picture's " + told(tokens - text) +
-                  ": positions were made for each latent, and latents are packed by 2×2";
-    out.cure =
-        "make the positions (_prepare_latent_image_ids) for half the height and half the width: "
-        "diffusers changed what that function takes, so the script and diffusers must be of "
-        "versions that belong together";
-    return true;
-  };
   if (table == TableIs::unknown) {
-    if (of_packed(std::max(a, b), std::min(a, b))) return;
+    if (is_of_unpacked(out, std::max(a, b), std::min(a, b))) return;
     out.message =
         "the table of cos and sin and the tokens of the picture, or the text beside it, "
         "are " +
@@ -334,7 +337,7 @@ void of_a_picture(Finding& out, double a, double b, TableIs table) {
         "for its own; where the node has no such setting, make a picture of the condition's size";
     return;
   }
-  if (of_packed(rows, tokens)) return;
+  if (is_of_unpacked(out, rows, tokens)) return;
   out.message = "the table of cos and sin is for " + told(rows) + " tokens, and " + told(tokens) +
                 (rows == 2 * tokens ? ", half of them," : "") +
                 " are rotated: the program cuts what it rotates, or leaves a part out (a reference "

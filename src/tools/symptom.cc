@@ -160,6 +160,31 @@ bool tells(const Row& row, Words words, std::string_view text) {
   return false;
 }
 
+// What of position it speaks of, and what it asks.
+void read_topics(std::string_view prose, std::string_view text, Symptom& out) {
+  out.of_table = contains_any(text, {"cache covers", "precomputed", "hard-coded", "hardcoded",
+                                     "cos/sin", "table of cos", "rope cache", "cache is capped"});
+  out.of_position =
+      contains_any(text, {"rope", "rotary", "position_id", "position id", "positional", "yarn",
+                          "alibi", "sliding window", "context length", "context size", "位置"});
+  out.of_window = contains_any(text, {"sliding window", "sliding-window", "attention window"});
+  out.of_rotation = contains_any(text, {"rope factor", "rope_freq", "freq_base", "freq_scale",
+                                        "rope_theta", "rope scal", "local base", "rope base"});
+  out.asks_less = contains_any(text, {"strip", "remove the", "remove it", "delete the", "drop the",
+                                      "disable", "leave out"}) &&
+                  contains_any(text, {"yarn", "rope_scaling", "rope scaling"});
+  // "is the missing yarn in layers 0-2 a bug?"
+  if (text.contains("layer") && contains_any(text, {"yarn", "rope_scaling", "rope scaling"}))
+    out.of_rotation = true;
+  out.of_port = contains_any(
+      text, {"my port", " port of ", "ported", "porting", "our engine", "own engine",
+             "own implementation", "my implementation", "reimplement", "from scratch", "自己实现"});
+  out.asks_longer =
+      out.seen == Seen::nothing && is_of_a_person(prose) &&
+      contains_any(text, {"extrapolat", "rope_scaling", "rope scaling", "yarn", "longer context",
+                          "extend the context", "context extension"});
+}
+
 // Whether the beginning of what was said is passed over, and not a GPU or a file.
 bool is_lost(Words words) {
   constexpr std::size_t near = 5;
@@ -169,6 +194,19 @@ bool is_lost(Words words) {
                      "context prompt history beginning earlier previous first system message "
                      "instruction document conversation text",
                      near);
+}
+
+// "context length is ignored in Open WebUI"
+bool is_set_in_vain(Words words, std::string_view text) {
+  const bool of_front_end = std::ranges::any_of(words, [](std::string_view word) {
+    return is_one(word, "openwebui open-webui sillytavern anythingllm librechat chatbox lobechat");
+  });
+  const bool unheard = contains_any(
+      text, {"ignored", "not applied", "no effect", "not respected", "does not apply",
+             "doesn't apply", "not propagate", "doesn't appear to", "despite the setting",
+             "not honored", "not being applied", "isn't applied"});
+  return (of_front_end || text.contains("open webui")) && unheard &&
+         contains_any(text, {"context", "num_ctx"});
 }
 
 void read_when(Words words, std::string_view text, Symptom& out) {
@@ -225,17 +263,7 @@ void read_when(Words words, std::string_view text, Symptom& out) {
       words, [](std::string_view word) { return is_one(word, "roberta* xlm-roberta* *_roberta"); });
   if (of_roberta && contains_any(text, {"512", "514", "index out of range", "padding_idx"}))
     out.when.push_back(When::of_offset);
-  // "context length is ignored in Open WebUI"
-  const bool of_front_end = std::ranges::any_of(words, [](std::string_view word) {
-    return is_one(word, "openwebui open-webui sillytavern anythingllm librechat chatbox lobechat");
-  });
-  const bool unheard = contains_any(
-      text, {"ignored", "not applied", "no effect", "not respected", "does not apply",
-             "doesn't apply", "not propagate", "doesn't appear to", "despite the setting",
-             "not honored", "not being applied", "isn't applied"});
-  if ((of_front_end || text.contains("open webui")) && unheard &&
-      contains_any(text, {"context", "num_ctx"}))
-    out.when.push_back(When::of_front_end);
+  if (is_set_in_vain(words, text)) out.when.push_back(When::of_front_end);
   const bool second = followed_by(words, "second 2nd next third later",
                                   "turn message prompt request question round", 2);
   if (second && !out.is(When::in_turns)) out.when.push_back(When::in_turns);
@@ -404,28 +432,8 @@ std::optional<Symptom> symptom_of(std::string_view prose) {
   out.seconds_per_grid = text.contains("second_per_grid") || text.contains("qwen2.5-vl") ||
                          text.contains("tokens_per_second");
   if (parts < 3) return std::nullopt;
+  prose::read_topics(prose, text, out);
   // Somebody who names an engine or a length asks about it, in whatever words.
-  out.of_table = contains_any(text, {"cache covers", "precomputed", "hard-coded", "hardcoded",
-                                     "cos/sin", "table of cos", "rope cache", "cache is capped"});
-  out.of_position =
-      contains_any(text, {"rope", "rotary", "position_id", "position id", "positional", "yarn",
-                          "alibi", "sliding window", "context length", "context size", "位置"});
-  out.of_window = contains_any(text, {"sliding window", "sliding-window", "attention window"});
-  out.of_rotation = contains_any(text, {"rope factor", "rope_freq", "freq_base", "freq_scale",
-                                        "rope_theta", "rope scal", "local base", "rope base"});
-  out.asks_less = contains_any(text, {"strip", "remove the", "remove it", "delete the", "drop the",
-                                      "disable", "leave out"}) &&
-                  contains_any(text, {"yarn", "rope_scaling", "rope scaling"});
-  // "is the missing yarn in layers 0-2 a bug?"
-  if (text.contains("layer") && contains_any(text, {"yarn", "rope_scaling", "rope scaling"}))
-    out.of_rotation = true;
-  out.of_port = contains_any(
-      text, {"my port", " port of ", "ported", "porting", "our engine", "own engine",
-             "own implementation", "my implementation", "reimplement", "from scratch", "自己实现"});
-  out.asks_longer =
-      out.seen == Seen::nothing && is_of_a_person(prose) &&
-      contains_any(text, {"extrapolat", "rope_scaling", "rope scaling", "yarn", "longer context",
-                          "extend the context", "context extension"});
   const bool circumstances = std::ranges::any_of(out.when, [](When one) {
     return one != When::long_texts && one != When::of_pictures && one != When::at_once &&
            one != When::constant && one != When::in_turns;

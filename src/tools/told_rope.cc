@@ -67,6 +67,14 @@ void write_lengths(JsonWriter& out, std::string_view word, const Json& dict, con
              dynamic ? dynamic->max_position_embeddings : std::max<std::int64_t>(context, 1));
 }
 
+// "16, 24, 24"
+std::string sections_text(const Rope& rope) {
+  std::string text;
+  for (const std::int64_t pairs : rope.mrope_section)
+    text += (text.empty() ? "" : ", ") + std::to_string(pairs);
+  return text;
+}
+
 }  // namespace
 
 std::optional<double> real_number(const Json& json) {
@@ -115,15 +123,11 @@ std::optional<Rope> told_rope(const Rope& rope, const Json& dict, const ToldHow&
                number_text(how.base_without),
            "write rope_theta " + number_text(rope.rope_theta) + " beside rope_type");
   }
-  if (how.replaces && !rope.mrope_section.empty() && !dict.find("mrope_section")) {
-    std::string sections;
-    for (const std::int64_t pairs : rope.mrope_section)
-      sections += (sections.empty() ? "" : ", ") + std::to_string(pairs);
+  if (how.replaces && !rope.mrope_section.empty() && !dict.find("mrope_section"))
     remark("mrope_lost", "",
            "the override replaces the file's dictionary, and mrope_section goes with it: tokens of "
            "pictures and videos are rotated by one row of positions, and text stays right",
-           "write mrope_section [" + sections + "] beside rope_type");
-  }
+           "write mrope_section [" + sections_text(rope) + "] beside rope_type");
   if (word == "default" || word == "mrope") return told;
   JsonWriter out;
   out.object().member("type", "rope").member("rope_theta", told.rope_theta);
