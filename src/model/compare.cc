@@ -79,6 +79,17 @@ const Rope* rope_of_text(const Model& model) {
   return nullptr;
 }
 
+std::int64_t grown_by_length(const Model& model) {
+  double most = 0;
+  for (const LayerGroup& group : model.groups) {
+    const Rope* rope = is_tower(group.stack) ? nullptr : rope_of(group);
+    if (const auto* dynamic = rope ? std::get_if<DynamicNtk>(&rope->scaling) : nullptr)
+      most =
+          std::max(most, dynamic->factor * static_cast<double>(dynamic->max_position_embeddings));
+  }
+  return static_cast<std::int64_t>(std::min(most, 0x1p50));
+}
+
 double stretch_of_base(const Model& before, const Model& now) {
   double most = 1;
   for (std::size_t i = 0; i < std::min(before.groups.size(), now.groups.size()); ++i) {

@@ -17,11 +17,13 @@ bool is_draft_of(const Model& target, const Model& model);
 // alone nobody can say.
 bool could_be_one_model(const Model& a, const Model& b);
 const Rope* rope_of(const LayerGroup& group);  // null: none of its schemes rotates
-const Rope* rope_of_text(
-    const Model& model);  // of its first layers that rotate text; null: none do
+// That of its first layers that rotate text; null: none do.
+const Rope* rope_of_text(const Model& model);
 // The furthest length that a scaling of the model is made for: factor times trained length; 0 where
 // none says.
 std::int64_t reach(const Model& model);
+// How far dynamic NTK's factor reaches, which stretches by each text's own length; 0: there is none.
+std::int64_t grown_by_length(const Model& model);
 // The length that a file says its training had, where the authors' scaling makes its context of it
 // (Nomic's max_trained_positions); else the context.
 std::int64_t trained_length(const Model& model);

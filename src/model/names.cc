@@ -142,6 +142,12 @@ bool names_another(std::string_view word) {
          word.contains("tokenizer");
 }
 
+// owner/name, and no path.
+bool is_owned(std::string_view word) {
+  return std::ranges::count(word, '/') == 1 && word.front() != '/' && word.front() != '.' &&
+         word.front() != '~';
+}
+
 }  // namespace
 
 std::optional<std::string_view> name_like(std::string_view name) {
@@ -176,9 +182,7 @@ std::optional<Named> model_named_in(std::string_view text) {
     before = text.substr(first, end - first);
     at = end;
     if (beside || word.size() > 200 || word.back() == '/' || word.contains("://")) continue;
-    const bool in_folder = word.contains('/');
-    const bool owned = in_folder && std::ranges::count(word, '/') == 1 && word.front() != '/' &&
-                       word.front() != '.' && word.front() != '~';
+    const bool in_folder = word.contains('/'), owned = is_owned(word);
     if (!in_folder && !follows && !word.ends_with(".gguf")) continue;
     // FROM qwen3:8b, which is the one for chats; -hf owner/name:Q4_K_M
     std::string asked = word;
@@ -265,27 +269,27 @@ std::optional<Named> model_in_prose(std::string_view text) {
 }
 
 std::string hub_name_in(std::string_view text) {
-  constexpr std::string_view of_name =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-  constexpr std::string_view before = " \t\n\r\"'`=:(,";
-  for (std::size_t slash = text.find('/'); slash != text.npos; slash = text.find('/', slash + 1)) {
-    const std::size_t first = text.find_last_not_of(of_name, slash == 0 ? 0 : slash - 1) + 1,
-                      end = std::min(text.find_first_not_of(of_name, slash + 1), text.size());
-    const std::string_view owner = text.substr(first, slash - first);
-    std::string_view name = text.substr(slash + 1, end - slash - 1);
-    while (name.ends_with('.')) name.remove_suffix(1);
-    const bool stands_alone = (first == 0 || before.contains(text[first - 1])) &&
-                              (end == text.size() || text[end] != '/');
-    const bool is_file = std::ranges::any_of(
-        std::array<std::string_view, 9>{".py", ".yaml", ".yml", ".json", ".sh", ".gguf", ".txt",
-                                        ".log", ".safetensors"},
-        [&](std::string_view ending) { return name.ends_with(ending); });
-    constexpr std::size_t shortest = 4;
-    if (stands_alone && !is_file && !owner.empty() && is_letter(owner.front()) &&
-        name.size() >= shortest && name.contains('-') && std::ranges::any_of(name, is_digit))
-      return std::string(owner) + "/" + std::string(name);
+  constexpr std::string_view between = " \t\r\n\"'`=:,;()[]{}";
+  constexpr std::array<std::string_view, 9> files = {".py",   ".yaml", ".yml", ".json",       ".sh",
+                                                     ".gguf", ".txt",  ".log", ".safetensors"};
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t first = text.find_first_not_of(between, at);
+    if (first == text.npos) break;
+    at = std::min(text.find_first_of(between, first), text.size());
+    std::string_view word = text.substr(first, at - first);
+    while (word.ends_with('.')) word.remove_suffix(1);
+    const std::string_view name = word.substr(std::min(word.find('/') + 1, word.size()));
+    const bool is_file =
+        std::ranges::any_of(files, [&](std::string_view ending) { return word.ends_with(ending); });
+    if (is_owned(word) && is_letter(word.front()) && !is_file && name.contains('-') &&
+        std::ranges::any_of(name, is_digit))
+      return std::string(word);
   }
   return "";
+}
+
+std::string line_that_fetches(const std::string& name) {
+  return "curl -sL https://huggingface.co/" + name + "/resolve/main/config.json | posenc doctor -";
 }
 
 std::string name_cure(const std::string& name) {
@@ -303,8 +307,7 @@ std::string name_cure(const std::string& name) {
     cure += (i == 0 ? "did you mean " : ", ") + alike[i];
   if (!cure.empty()) return cure + "? posenc models lists what is bundled";
   if (std::ranges::count(name, '/') == 1 && !name.starts_with('/') && !name.starts_with('.'))
-    return "give its config.json: curl -sL https://huggingface.co/" + name +
-           "/resolve/main/config.json | posenc doctor -";
+    return "give its config.json: " + line_that_fetches(name);
   const std::string near = suggestion(name, known_names());  // else all of them
   return near.starts_with("did you mean") ? near
                                           : "give a path, or a name that posenc models lists";

@@ -35,6 +35,9 @@ std::string name_cure(const std::string& name);
 // The first name of the Hub in a text that looks like a model's, "Qwen/Qwen2.5-Math-7B"; "": none.
 std::string hub_name_in(std::string_view text);
 
+// What fetches the config.json of owner/name and hands it to the doctor.
+std::string line_that_fetches(const std::string& name);
+
 // What llama.cpp calls a family of Hugging Face's: "qwen3moe" of "qwen3_moe", "deepseek2" of
 // "deepseek_v3"; empty where it is not known.
 std::string architecture_of(std::string_view family);

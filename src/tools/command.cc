@@ -60,8 +60,10 @@ bool has_text_config(const Model& model) {
 
 class Overrides {
  public:
-  Overrides(Model& model, const CommandLine& line, std::vector<Finding>& findings)
-      : model_(model), line_(line), findings_(findings) {}
+  // `version` of the engine; "": nobody tells it.
+  Overrides(Model& model, const CommandLine& line, std::string_view version,
+            std::vector<Finding>& findings)
+      : model_(model), line_(line), version_(version), findings_(findings) {}
 
   Expected<void> apply() {
     if (line_.engine == "tgi") return apply_tgi();
@@ -328,7 +330,7 @@ class Overrides {
     for (Finding& remark : remarks) {
       // Under transformers 4 the two are keys of their own.
       const bool keys_apart = line_.engine == "vllm" && where.contains("rope_scaling") &&
-                              !line_.told_version.empty() && is_before(line_.told_version, "0.12");
+                              !version_.empty() && is_before(version_, "0.12");
       if (remark.code == "theta_missing" && keys_apart) {
         if (told) told->rope_theta = rope.rope_theta;
         continue;
@@ -373,6 +375,7 @@ class Overrides {
 
   Model& model_;
   const CommandLine& line_;
+  std::string_view version_;
   std::vector<Finding>& findings_;
 };
 
@@ -455,11 +458,10 @@ void tell_as_asked(const Model& model, const Model& told, std::int64_t length, b
   const std::string code = scaling->code;
   std::int64_t reached = detail::reach(told);
   const detail::Recipe* recipe = detail::recipe_of(model);
-  bool as_published = false;
+  const bool as_published = detail::recipe_between(model, told) != nullptr;
   for (const LayerGroup& group : told.groups) {
     const Rope* rope = detail::rope_of(group);
     if (!rope || is_tower(group.stack)) continue;
-    as_published |= recipe && detail::follows(*recipe, rope->scaling);
     if (const auto* linear = std::get_if<Linear>(&rope->scaling))
       reached = std::max(
           reached, static_cast<std::int64_t>(static_cast<double>(model.context) * linear->factor));
@@ -534,7 +536,7 @@ Finding line_finding(std::string code, Severity severity, std::string_view found
 Expected<CommandReading> read_command(const Model& model, std::string_view command,
                                       std::string_view version) {
   POSENC_TRY(line, detail::read_command_line(command));
-  line.told_version = line.version.empty() ? std::string(version) : line.version;
+  if (!line.version.empty()) version = line.version;
   POSENC_TRY(asked, asked_length(line));
   CommandReading out{.length = asked};
   Model told = model;
@@ -544,7 +546,8 @@ Expected<CommandReading> read_command(const Model& model, std::string_view comma
     out.length = tokens;
     return std::move(out);
   };
-  if (line.engine != "llama.cpp") POSENC_CHECK(Overrides(told, line, out.findings).apply());
+  if (line.engine != "llama.cpp")
+    POSENC_CHECK(Overrides(told, line, version, out.findings).apply());
   // Megatron reads no file that a profile could read otherwise.
   if (line.engine == "megatron-core") {
     POSENC_TRY(engine, find_engine(line.engine));

@@ -20,8 +20,7 @@ struct CommandFlag {
 struct CommandLine {
   std::string engine;   // as profiles name it: "llama.cpp", "vllm", "megatron-core"
   std::string program;  // that the line starts: "llama-server", "lms"; "" where flags alone tell
-  std::string version = {};       // of the engine, where the tag of an image says it: "0.11.0"
-  std::string told_version = {};  // that, or what else tells it
+  std::string version = {};  // of the engine, where the tag of an image says it: "0.11.0"
   std::vector<CommandFlag> flags = {};
   std::vector<std::string> foreign_lengths = {};  // flags by which others are told the length
 

@@ -42,7 +42,7 @@ class Request {
           "has no setting for a scaling",
           "ask for up to " + std::to_string(reached) +
               ", or serve the model with an engine that scales");
-    else if (asked_ > reached && reached > 0 && !grows_so_far())
+    else if (asked_ > reached && reached > 0 && asked_ > grown_by_length(told_))
       beyond(reached);
     else if (auto few = few_tokens(line_, static_cast<double>(asked_)); few && reached > 4 * asked_)
       findings_.push_back(*std::move(few));
@@ -325,16 +325,6 @@ class Request {
               place);
   }
 
-  // Dynamic NTK stretches by each text's own length.
-  bool grows_so_far() const {
-    return std::ranges::any_of(told_.groups, [&](const LayerGroup& group) {
-      const Rope* rope = is_tower(group.stack) ? nullptr : rope_of(group);
-      const auto* dynamic = rope ? std::get_if<DynamicNtk>(&rope->scaling) : nullptr;
-      return dynamic && static_cast<double>(asked_) <=
-                            dynamic->factor * static_cast<double>(dynamic->max_position_embeddings);
-    });
-  }
-
   // --rope-freq-scale is what positions are multiplied by.
   void inverse_factor() {
     const CommandFlag* flag = line_.find("--rope-freq-scale");
@@ -389,10 +379,8 @@ class Request {
     if (line_.find("--context-shift"))
       say("context_shift", Severity::note, "", "--context-shift",
           "when the slot is full it drops the oldest tokens behind the first --keep of them (0: "
-          "the "
-          "system prompt, too), and moves the cached keys of the rest; a prompt that is longer "
-          "than "
-          "its slot is refused all the same",
+          "the system prompt, too), and moves the cached keys of the rest; a prompt that is longer "
+          "than its slot is refused all the same",
           "-c of the whole talk, or --keep with as many tokens as the system prompt has");
     const bool recurrent = std::ranges::any_of(
         told_.groups, [](const LayerGroup& group) { return group.mixer == Mixer::recurrence; });

@@ -11,6 +11,7 @@
 
 #include "posenc/context_parallel.h"
 #include "posenc/explain.h"
+#include "src/core/contains_any.h"
 #include "src/core/small_letters.h"
 #include "src/core/try.h"
 #include "src/core/words.h"
@@ -225,17 +226,11 @@ class Doctor {
   // A file with the scaling that its authors publish runs, and the one without is what it was made
   // of.
   void prefer_the_extended() {
-    const detail::Recipe* recipe = detail::recipe_of(intent());
-    const auto extends = [&](const Model& model) {
-      return std::ranges::any_of(model.groups, [&](const LayerGroup& group) {
-        const Rope* rope = is_tower(group.stack) ? nullptr : detail::rope_of(group);
-        return rope && rope->rope_theta == recipe->base && detail::follows(*recipe, rope->scaling);
-      });
-    };
-    if (!recipe) return;
-    for (Exhibit& one : out_.evidence)
-      if (one.model && &one != intent_ && one.model->family == intent().family &&
-          extends(*one.model)) {
+    for (Exhibit& one : out_.evidence) {
+      const bool could_be = one.model && &one != intent_ && one.model->family == intent().family;
+      const detail::Recipe* recipe =
+          could_be ? detail::recipe_between(intent(), *one.model) : nullptr;
+      if (recipe && detail::rope_of_text(*one.model)->rope_theta == recipe->base) {
         add({.code = "scaling_published",
              .severity = Severity::note,
              .found = one.name,
@@ -245,6 +240,7 @@ class Doctor {
         plain_ = std::exchange(intent_, &one);
         return;
       }
+    }
   }
 
   std::int64_t reached() const { return std::max(intent().context, detail::reach(intent())); }
@@ -297,13 +293,12 @@ class Doctor {
     const bool of_grpo = finding.message.contains("vLLM was started for") &&
                          std::ranges::any_of(out_.evidence, [](const Exhibit& one) {
                            const std::string text = detail::small_letters(one.text);
-                           return text.contains("grpo") || text.contains("trl");
+                           return detail::contains_any(text, {"grpo", " trl"});  // and no ctrl
                          });
     if (of_grpo)
       finding.cure =
           "max_prompt_length and max_completion_length of GRPOConfig (TRL): vLLM is started for "
-          "their sum (512 + 2,048 = 2,560), and prompts that are longer must be left out, or the "
-          "first raised";
+          "their sum, and prompts that are longer must be left out, or the first raised";
     else if (names("infer_backend: vllm"))
       finding.cure =
           "vllm_maxlen in the YAML of LLaMA-Factory, of prompt and answer together (4,096 where "

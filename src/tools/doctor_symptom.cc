@@ -372,6 +372,7 @@ class Judge {
     }
     return false;
   }
+
   void of_edge() {
     if (of_own_length()) return;
     if (!at_edge() || symptom_.from >= model_->context || !found_.empty() ||
@@ -424,18 +425,18 @@ class Judge {
     if (!rope) return;
     const bool scales = !std::holds_alternative<Unscaled>(rope->scaling);
     if (const Recipe* own = scales && symptom_.asks_less ? recipe_followed_by(*model_) : nullptr)
-      return say("asks_longer", Severity::note,
-                 "the file's scaling (" + scaling_text(rope->scaling) + ") is what " +
-                     std::string(own->source) +
-                     " add for long texts: the weights were trained "
-                     "without it, and short texts are a little better so",
-                 "leave it out where no text is longer than " + grouped(own->trained));
+      return say(
+          "asks_longer", Severity::note,
+          "the file's scaling (" + scaling_text(rope->scaling) + ") is what " +
+              std::string(own->source) +
+              " add for long texts: the weights were trained without it, and short texts are "
+              "a little better so",
+          "leave it out where no text is longer than " + grouped(own->trained));
     if (scales && symptom_.asks_less)
       return say("asks_longer", Severity::note,
                  "the weights were trained with the file's scaling (" +
                      scaling_text(rope->scaling) +
-                     "): it acts on every length, and without it "
-                     "short texts go wrong, too",
+                     "): it acts on every length, and without it short texts go wrong, too",
                  "leave it in");
     if (scales)
       return say("asks_longer", Severity::note,
@@ -631,7 +632,8 @@ class Judge {
     const double base = base_of(*model_);
     constexpr double own = 10000;
     const bool garbled = symptom_.seen == Seen::garbled || symptom_.seen == Seen::repeats;
-    if (!runs("langchain") || runs("ollama") || runs("vllm") || !garbled || base <= 2 * own) return;
+    const bool of_llama_cpp = runs("llama.cpp") || runs("llama-cpp-python");
+    if (!runs("langchain") || !of_llama_cpp || !garbled || base <= 2 * own) return;
     say("seen_at_base", Severity::warning,
         "LangChain's LlamaCpp(…) hands llama.cpp rope_freq_base 10000 where nobody sets it, "
         "whatever the file says (" +

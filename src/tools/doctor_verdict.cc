@@ -91,6 +91,7 @@ std::string nothing_wrong(const Diagnosis& out, const std::string& length) {
       "Nothing wrong with position" + (length.empty() ? "" : " up to " + length);
   if (const Finding* seen = by_what_was_seen(out))
     return verdict + " in what was given. By your words: " + seen->message + ".";
+  // Where a line starts it; what words name in passing is no program that runs.
   if (const Diagnosed* program = with(out, "program_unknown"); program && program->sure != "read")
     return verdict + " by the file itself. Of " + program->finding.found + ": " +
            program->finding.message + ".";
@@ -127,7 +128,7 @@ bool with_unread_class(const Diagnosis& diagnosis) {
 
 void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine, bool explained) {
   const std::int64_t reached = intent ? std::max(intent->model->context, reach(*intent->model)) : 0;
-
+  const std::string named = intent ? "" : hub_name_among(out);
   const std::string length = out.length > 0          ? grouped(out.length)
                              : intent && reached > 0 ? grouped(reached)
                                                      : "";
@@ -146,9 +147,8 @@ void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine, bool
                  out.findings,
                  [](const Diagnosed& one) { return one.finding.code != "program_unknown"; });
              !intent && !compared) {
-    const std::string name = hub_name_among(out);
     out.verdict = "Without " +
-                  (name.empty() ? "a model's config.json" : "the config.json of " + name) +
+                  (named.empty() ? "a model's config.json" : "the config.json of " + named) +
                   " nothing can be compared.";
   } else if (grave == out.findings.end()) {
     out.verdict = nothing_wrong(out, length);
@@ -166,11 +166,9 @@ void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine, bool
             ? "posenc doctor " + intent->name + " --engine vllm   # or the line that starts it"
             : "posenc explain " + intent->name + "   # what rotates, and how far";
   else if (!intent && !nothing && !with_unread_class(out))
-    out.next = hub_name_among(out).empty()
-                   ? "posenc doctor MODEL " + first_used(out) +
-                         "   # the model's config.json, GGUF or name beside it"
-                   : "curl -sL https://huggingface.co/" + hub_name_among(out) +
-                         "/resolve/main/config.json | posenc doctor - " + first_used(out);
+    out.next = named.empty() ? "posenc doctor MODEL " + first_used(out) +
+                                   "   # the model's config.json, GGUF or name beside it"
+                             : line_that_fetches(named) + " " + first_used(out);
   else if (intent && !found)
     out.next = "posenc identify --how any   # what the engine really rotated by, from its tensors";
 }

@@ -50,16 +50,6 @@ bool is_of_numbers(std::string_view text) {
   return (named || listed || letters < 10) && letters < 80 + std::ssize(*numbers);
 }
 
-// One line of words with hardly a sign between them.
-bool reads_as_words(std::string_view text) {
-  const auto count = [&](auto is) { return std::ranges::count_if(text, is); };
-  const auto blanks = count([](char c) { return c == ' '; });
-  const auto signs = count([](char c) {
-    return c != ' ' && !is_letter(c) && !is_digit(c) && static_cast<unsigned char>(c) < 0x80;
-  });
-  return !text.contains('\n') && blanks >= 3 && 10 * signs <= std::ssize(text);
-}
-
 // "vllm==0.19.1", "transformers  5.3.0", "- `transformers` version: 4.57.1", "vLLM Version: 0.9",
 // as pip and reports of environments have them: engines with their versions.
 std::vector<std::string> versions_in(std::string_view text) {
@@ -514,7 +504,7 @@ Exhibit text_exhibit(std::string name, std::string text) {
               error.rule + (error.got.empty() ? "" : ", got " + printable(error.got, 40)) +
                   (error.cure.empty() ? "" : "; " + error.cure));
   }
-  if (reads_as_words(trimmed))
+  if (!trimmed.contains('\n') && detail::is_sentence(trimmed))
     return as(ExhibitKind::unusable,
               "these words name nothing of position: what goes wrong, from how many tokens on, in "
               "which engine");

@@ -6,7 +6,9 @@
 
 #include "posenc/doctor.h"
 #include "posenc/files.h"
+#include "src/core/small_letters.h"
 #include "src/tools/serving_settings.h"
+#include "src/tools/symptom.h"
 
 namespace posenc {
 namespace {
@@ -99,10 +101,11 @@ std::vector<Exhibit> exhibits_of(const std::string& given) {
     return only({.name = "command", .kind = ExhibitKind::versions, .as = given, .text = given});
   Exhibit version = text_exhibit("command", given);
   if (version.kind == ExhibitKind::versions) return only(std::move(version));
-  Exhibit seen = text_exhibit("words", "the text is " + given);
-  const bool is_complaint =
-      seen.kind == ExhibitKind::symptom && !given.contains('.') && !seen.as.contains("a question");
-  return only(is_complaint ? std::move(seen) : std::move(model));
+  const std::string told = "the text is " + given;
+  const auto seen =
+      std::ranges::all_of(given, detail::is_letter) ? detail::symptom_of(told) : std::nullopt;
+  return only(seen && seen->seen != detail::Seen::nothing ? text_exhibit("words", told)
+                                                          : std::move(model));
 }
 
 }  // namespace posenc

@@ -208,12 +208,8 @@ void lint_llama3_base(const Model& model, std::vector<Finding>& findings) {
 // A published recipe whose file keeps the shorter length is no slip; some versions of transformers 4
 // took the ratio of the lengths for the factor.
 void lint_recipe(const Model& model, const LintOptions& options, std::vector<Finding>& findings) {
-  const detail::Recipe* recipe = detail::recipe_of(model);
-  const bool follows = recipe && std::ranges::any_of(model.groups, [&](const LayerGroup& group) {
-                         const Rope* rope = detail::rope_of(group);
-                         return rope && detail::follows(*recipe, rope->scaling);
-                       });
-  if (!follows) return;
+  const detail::Recipe* recipe = detail::recipe_between(model, model);
+  if (!recipe) return;
   const bool of_old_transformers = std::ranges::any_of(
       options.engines,
       [](const std::string& engine) { return engine.starts_with("transformers@4"); });

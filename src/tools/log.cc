@@ -50,8 +50,8 @@ class LogDifferences {
     for (Finding& finding : differ) {
       if (const std::int64_t line = line_of(finding.code)) finding.line = line;
       if (finding.code == "rope_scaling") finding.cure = cure_of_scaling(finding.cure);
-      if (const detail::Recipe* recipe = detail::recipe_of(model_);
-          recipe && finding.code == "rope_scaling" && scales_as(*recipe, told)) {
+      if (const detail::Recipe* recipe = detail::recipe_between(model_, told);
+          recipe && finding.code == "rope_scaling") {
         finding.severity = Severity::note;
         finding.message = "it ran with the scaling that " + std::string(recipe->source) +
                           " publish for longer texts; " + finding.message;
@@ -73,13 +73,6 @@ class LogDifferences {
   }
 
  private:
-  static bool scales_as(const detail::Recipe& recipe, const Model& told) {
-    return std::ranges::any_of(told.groups, [&](const LayerGroup& group) {
-      const Rope* rope = is_tower(group.stack) ? nullptr : detail::rope_of(group);
-      return rope && detail::follows(recipe, rope->scaling);
-    });
-  }
-
   const LogSaid* positive(std::string_view what) const {
     const LogSaid* said = log_.find(what);
     return said && said->number > 0 ? said : nullptr;
@@ -276,19 +269,6 @@ class LogDifferences {
     }
   }
 
-  // How far dynamic NTK's factor reaches; 0: the file has none.
-  std::int64_t grown_by_length() const {
-    double most = 0;
-    for (const LayerGroup& group : model_.groups) {
-      const Rope* rope = detail::rope_of(group);
-      const auto* dynamic = rope ? std::get_if<DynamicNtk>(&rope->scaling) : nullptr;
-      if (dynamic)
-        most =
-            std::max(most, dynamic->factor * static_cast<double>(dynamic->max_position_embeddings));
-    }
-    return static_cast<std::int64_t>(std::min(most, 0x1p50));
-  }
-
   // A server that refuses a text which the model reaches was started for less.
   void of_request() {
     const std::int64_t reached = std::max(model_.context, detail::reach(model_));
@@ -306,7 +286,7 @@ class LogDifferences {
       }
       if (one.code != "request_too_long" || one.expected.empty() || one.found.empty()) continue;
       const std::int64_t limit = whole(one.expected), text = whole(one.found);
-      const std::int64_t grown = grown_by_length();
+      const std::int64_t grown = detail::grown_by_length(model_);
       if (limit > 0 && text > reached && text <= grown) {
         one.message += "; the file's dynamic scaling reaches " + grouped(grown) +
                        ", so the server, and not the model, is what limits it";
@@ -407,7 +387,6 @@ class LogDifferences {
     });
   }
 
-  // A key that a reader misses, and that the file has: the reader looks elsewhere.
   // "Unrecognized keys in `rope_scaling` for 'rope_type'='yarn': {'original_max_position_embeddings'}"
   void of_unread_original(Finding& one) const {
     const detail::Recipe* recipe = detail::recipe_of(model_);
@@ -420,6 +399,7 @@ class LogDifferences {
     one.cure = "";
   }
 
+  // A key that a reader misses, and that the file has: the reader looks elsewhere.
   void of_keys() {
     for (Finding& one : findings_) {
       if (one.code == "unknown_key") of_unread_original(one);

@@ -917,8 +917,8 @@ constexpr Message messages[] = {
      "past_key_values.crop(-1)"},
     {"Context Shifting: Erased", "at position ", "context_shifted", warning,
      "koboldcpp dropped tokens behind a beginning that the prompts share, and moved the cached "
-     "keys after them to lower positions: layers with a window or a base of their own (Gemma 3 "
-     "and 4) have been moved wrongly",
+     "keys after them to lower positions: that is its way to read no prompt twice, and a report of "
+     "Gemma 4 has it crash there",
      "--noshift (or --smartcache), and a newer koboldcpp"},
     {"requested context size too large for model", "n_ctx_train=", "context_capped", warning,
      "Ollama was asked for more tokens than the file's context, and runs that: longer prompts are "

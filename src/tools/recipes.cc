@@ -41,6 +41,15 @@ const Recipe* recipe_of(const Model& model) {
   return at == std::end(recipes) ? nullptr : at;
 }
 
+const Recipe* recipe_between(const Model& plain, const Model& extended) {
+  const Recipe* recipe = recipe_of(plain);
+  const bool scales = recipe && std::ranges::any_of(extended.groups, [&](const LayerGroup& group) {
+                        const Rope* rope = is_tower(group.stack) ? nullptr : rope_of(group);
+                        return rope && follows(*recipe, rope->scaling);
+                      });
+  return scales ? recipe : nullptr;
+}
+
 const Recipe* recipe_followed_by(const Model& model) {
   const Rope* rope = rope_of_text(model);
   if (!rope) return nullptr;

@@ -21,7 +21,10 @@ struct Recipe {
 // The recipe for a model as its file has it; null: none is known.
 const Recipe* recipe_of(const Model& model);
 
-// The recipe by which a file was extended; null: by none.
+// The recipe of `plain` by which layers of `extended` scale; null: by none.
+const Recipe* recipe_between(const Model& plain, const Model& extended);
+
+// The recipe by which a file was extended, whatever it was before; null: by none.
 const Recipe* recipe_followed_by(const Model& model);
 
 // Whether a scaling is the recipe's.

@@ -161,7 +161,7 @@ bool tells(const Row& row, Words words, std::string_view text) {
 }
 
 // What of position it speaks of, and what it asks.
-void read_topics(std::string_view prose, std::string_view text, Symptom& out) {
+void read_topics(std::string_view prose, Words words, std::string_view text, Symptom& out) {
   out.of_table = contains_any(text, {"cache covers", "precomputed", "hard-coded", "hardcoded",
                                      "cos/sin", "table of cos", "rope cache", "cache is capped"});
   out.of_position =
@@ -176,9 +176,10 @@ void read_topics(std::string_view prose, std::string_view text, Symptom& out) {
   // "is the missing yarn in layers 0-2 a bug?"
   if (text.contains("layer") && contains_any(text, {"yarn", "rope_scaling", "rope scaling"}))
     out.of_rotation = true;
-  out.of_port = contains_any(
-      text, {"my port", " port of ", "ported", "porting", "our engine", "own engine",
-             "own implementation", "my implementation", "reimplement", "from scratch", "自己实现"});
+  out.of_port =
+      std::ranges::any_of(words, [](auto word) { return is_one(word, "ported porting"); }) ||
+      contains_any(text, {"my port", " port of ", "our engine", "own engine", "own implementation",
+                          "my implementation", "reimplement", "自己实现"});
   out.asks_longer =
       out.seen == Seen::nothing && is_of_a_person(prose) &&
       contains_any(text, {"extrapolat", "rope_scaling", "rope scaling", "yarn", "longer context",
@@ -269,20 +270,6 @@ void read_when(Words words, std::string_view text, Symptom& out) {
   if (second && !out.is(When::in_turns)) out.when.push_back(When::in_turns);
 }
 
-// A line of a log that a person wrote: words with hardly a sign between.
-bool is_sentence(std::string_view line) {
-  line = trimmed(line);
-  constexpr std::size_t longest = 1000;
-  if (line.size() < 20 || line.size() > longest) return false;
-  if (line.contains(" = ") || line.contains("::") || line.contains(" | ") || line.contains("INFO"))
-    return false;
-  const auto blanks = std::ranges::count(line, ' ');
-  const auto others = std::ranges::count_if(small_letters(line), [](char c) {
-    return c != ' ' && !is_letter(c) && static_cast<unsigned char>(c) < 128;
-  });
-  return blanks >= 4 && 6 * others < std::ssize(line);
-}
-
 // Signs that set something: those of ">=" and "==" compare.
 std::ptrdiff_t settings_in(std::string_view text) {
   std::ptrdiff_t count = 0;
@@ -335,6 +322,19 @@ std::string_view other_fault(Words words, std::string_view text, Seen seen) {
 
 }  // namespace
 }  // namespace prose
+
+bool is_sentence(std::string_view line) {
+  line = trimmed(line);
+  constexpr std::size_t longest = 1000;
+  if (line.size() < 20 || line.size() > longest) return false;
+  if (line.contains(" = ") || line.contains("::") || line.contains(" | ") || line.contains("INFO"))
+    return false;
+  const auto blanks = std::ranges::count(line, ' ');
+  const auto others = std::ranges::count_if(small_letters(line), [](char c) {
+    return c != ' ' && !is_letter(c) && static_cast<unsigned char>(c) < 128;
+  });
+  return blanks >= 4 && 6 * others < std::ssize(line);
+}
 
 bool is_of_a_person(std::string_view text) {
   constexpr std::size_t longest = 4000;
@@ -432,7 +432,7 @@ std::optional<Symptom> symptom_of(std::string_view prose) {
   out.seconds_per_grid = text.contains("second_per_grid") || text.contains("qwen2.5-vl") ||
                          text.contains("tokens_per_second");
   if (parts < 3) return std::nullopt;
-  prose::read_topics(prose, text, out);
+  prose::read_topics(prose, words, text, out);
   // Somebody who names an engine or a length asks about it, in whatever words.
   const bool circumstances = std::ranges::any_of(out.when, [](When one) {
     return one != When::long_texts && one != When::of_pictures && one != When::at_once &&
@@ -447,8 +447,8 @@ std::optional<Symptom> symptom_of(std::string_view prose) {
       std::ranges::any_of(words, [](auto word) { return contains_word("with in on using", word); });
   if (out.seen == Seen::nothing && names_version) return out;
   if (out.seen == Seen::nothing)
-    return told && (is_of_a_person(prose) || prose::is_sentence(prose)) ? std::optional(out)
-                                                                        : std::nullopt;
+    return told && (is_of_a_person(prose) || is_sentence(prose)) ? std::optional(out)
+                                                                 : std::nullopt;
   return told || !out.when.empty() || out.seen != Seen::worse ? std::optional(out) : std::nullopt;
 }
 
@@ -485,7 +485,7 @@ std::optional<Symptom> symptom_in_log(std::string_view log) {
   std::string sentences;
   for (std::size_t lines = 0; !log.empty() && lines < 2000; ++lines) {
     const std::size_t end = std::min(log.find('\n'), log.size());
-    if (const std::string_view line = log.substr(0, end); prose::is_sentence(line))
+    if (const std::string_view line = log.substr(0, end); is_sentence(line))
       sentences.append(line).append("\n");
     log.remove_prefix(std::min(end + 1, log.size()));
   }

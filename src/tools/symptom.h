@@ -75,6 +75,8 @@ struct Symptom {
 // Whether somebody wrote it to somebody else, and no program printed it: sentences with 'I', 'my',
 // a question, the title of a report. Such a text may name flags, numbers and messages.
 bool is_of_a_person(std::string_view text);
+// A line that a person wrote, in a log as well: words with hardly a sign between.
+bool is_sentence(std::string_view line);
 // A person's sentences, and what stands between backquotes, on lines of their own, as messages are
 // read by the line.
 std::string sentences_on_lines(std::string_view text);

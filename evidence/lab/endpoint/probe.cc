@@ -81,7 +81,7 @@ class ProbeRun {
                   "raise --at or --limit");
     POSENC_CHECK(measure_floor());
     result_.floor = floor_;
-    if (floor_ > coarsest && alike_ < least_alike) return weights_differ();
+    if (floor_ > coarsest && alike_ < least_alike) return weights_too_far_off();
     judge_.emplace(all_.size(), floor_);
     living_.assign(all_.size(), true);
     for (std::optional<std::int64_t> distance = first_distance(); distance;
@@ -383,7 +383,7 @@ class ProbeRun {
     return {};
   }
 
-  ProbeResult weights_differ() {
+  ProbeResult weights_too_far_off() {
     char off[32];
     std::snprintf(off, sizeof off, "%.2f", floor_);
     if (alike_ < least_kin) {
