@@ -2,6 +2,7 @@
 #include "src/model/bundled.h"
 
 #include <algorithm>
+#include <array>
 #include <span>
 
 #include "posenc/model.h"
@@ -76,8 +77,21 @@ std::span<const detail::BundledFile> files() {
   return {detail::bundled_files, detail::bundled_file_count};
 }
 
-std::span<const detail::BundledFile> published() {
-  return {detail::published_files, detail::published_file_count};
+// The folders of models/, whose files are known by their names alone.
+struct Folder {
+  std::string_view origin, about;
+  std::span<const detail::BundledFile> files;
+  std::string_view source;
+};
+std::array<Folder, 2> folders() {
+  return {{{"published",
+            "what its config.json says of position",
+            {detail::published_files, detail::published_file_count},
+            "models/published/README.md"},
+           {"reconstructed",
+            "what its card and other programs say of position",
+            {detail::reconstructed_files, detail::reconstructed_file_count},
+            "models/reconstructed/README.md"}}};
 }
 
 // A file that is not there is no name: another's configuration would stand in for it unseen.
@@ -86,10 +100,13 @@ Expected<const detail::BundledFile*> file_meant(std::string_view name) {
                     name.ends_with(".gguf") || name.ends_with(".json") ||
                     std::ranges::count(name, '/') > 1;
   const std::string_view known = path ? name : detail::name_like(name).value_or(name);
-  for (const auto& table : {files(), published()})
-    if (const auto at = std::ranges::find(table, known, &detail::BundledFile::name);
-        at != table.end())
-      return &*at;
+  const auto find = [known](std::span<const detail::BundledFile> table) {
+    const auto at = std::ranges::find(table, known, &detail::BundledFile::name);
+    return at == table.end() ? nullptr : &*at;
+  };
+  if (const auto* bundled = find(files())) return bundled;
+  for (const Folder& folder : folders())
+    if (const auto* found = find(folder.files)) return found;
   const std::string shown(name.substr(0, 200));
   return fail("bundled_config", "no such bundled model", "'" + shown + "'",
               detail::name_cure(shown));
@@ -108,18 +125,20 @@ std::vector<BundledModel> bundled_models() {
 
 std::vector<BundledModel> published_models() {
   std::vector<BundledModel> models;
-  for (const detail::BundledFile& file : published())
-    models.push_back({.name = file.name,
-                      .about = "what its config.json says of position, without a file",
-                      .origin = "published",
-                      .source = "models/published/README.md"});
+  for (const Folder& folder : folders())
+    for (const detail::BundledFile& file : folder.files)
+      models.push_back({.name = file.name,
+                        .about = folder.about,
+                        .origin = folder.origin,
+                        .source = folder.source});
   return models;
 }
 
 std::vector<std::string_view> detail::known_names() {
   std::vector<std::string_view> names;
-  for (const auto& table : {files(), published()})
-    for (const detail::BundledFile& file : table) names.push_back(file.name);
+  for (const detail::BundledFile& file : files()) names.push_back(file.name);
+  for (const Folder& folder : folders())
+    for (const detail::BundledFile& file : folder.files) names.push_back(file.name);
   return names;
 }
 
@@ -134,9 +153,13 @@ Expected<Model> detail::read_bundled(std::string_view name) {
   if (!model) return model;
   model->files.clear();  // no file of the user's
   const auto about = std::ranges::find(abouts, file->name, &BundledModel::name);
-  model->origin = about == std::end(abouts)
-                      ? "published: what its config.json says of position"
-                      : std::string(about->origin) + ": " + std::string(about->source);
+  if (about != std::end(abouts)) {
+    model->origin = std::string(about->origin) + ": " + std::string(about->source);
+    return model;
+  }
+  for (const Folder& folder : folders())
+    if (std::ranges::find(folder.files, file->name, &BundledFile::name) != folder.files.end())
+      model->origin = std::string(folder.origin) + ": " + std::string(folder.about);
   return model;
 }
 

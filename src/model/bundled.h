@@ -1,5 +1,5 @@
-// The files of models/ and of models/published/, made into string constants by the build, sorted by
-// name. WebAssembly has none of the second.
+// The files of models/ and of its folders published/ and reconstructed/, made into string constants
+// by the build, sorted by name. WebAssembly has none of the folders'.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,10 @@ extern const BundledFile bundled_files[];
 extern const std::size_t bundled_file_count;
 extern const BundledFile published_files[];
 extern const std::size_t published_file_count;
+extern const BundledFile reconstructed_files[];
+extern const std::size_t reconstructed_file_count;
 
-// Of both, the bundled ones first.
+// Of all, the bundled ones first.
 std::vector<std::string_view> known_names();
 
 Expected<Model> read_bundled(std::string_view name);

@@ -114,7 +114,7 @@ TEST(PublishedModels, AreReadableAndStandInNoOtherList) {
     const auto model = read_model(one.name);
     ASSERT_TRUE(model) << one.name << ": " << model.error().message();
     EXPECT_FALSE(model->groups.empty()) << one.name;
-    EXPECT_TRUE(model->origin.starts_with("published")) << one.name;
+    EXPECT_TRUE(model->origin.starts_with(one.origin)) << one.name;
     EXPECT_EQ(known(one.name), one.name);
     for (const BundledModel& other : bundled_models()) EXPECT_NE(other.name, one.name);
   }
