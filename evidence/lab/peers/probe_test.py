@@ -5,14 +5,17 @@
   evidence/lab/peers/probe_test.py MODEL.gguf --folder build/probe --seeds 1,2,3 --only linear,theta
   evidence/lab/peers/probe_test.py --table evidence/lab/results/probe.jsonl              the table of docs/probe.md
 
-Servers: llama-cpp-python's own and llama.cpp's llama-server, where --llama_python and --llama_server name them, and transformers
-behind probe_server.py. Other quantisations are made of MODEL by llama-quantize, where --llama_quantize names it.
+Servers: transformers behind probe_server.py; vLLM's; llama.cpp's, which is llama-server or, by wheels that need no compiler,
+llama_server.py; llama-cpp-python's. Each runs where a flag names it. Other quantisations are made of MODEL by llama-quantize or
+llama_quantize.py.
 """
 
 import argparse
 import json
 import math
+import operator
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -31,7 +34,7 @@ YARN4 = 0.1 * math.log(4) + 1
 @dataclass
 class Case:
     name: str
-    server: str  # transformers, llama_python, llama_server
+    server: str  # transformers, vllm, llama_python, llama_server
     words: list
     expected: list = field(default_factory=list)  # ids of hypotheses; none: healthy
     model: str = ""  # "q8_0": another file that is served
@@ -108,7 +111,7 @@ def llama_cases(server, flags):
         ("linear 8, q4_K", {"scaling": "linear", "scale": 0.125}, "linear:8", "q4_k_m", "linear"),
         ("YaRN 2", {"scaling": "yarn", "scale": 0.5, "original": 8192}, "yarn:2", "", "YaRN"),
         ("YaRN 4, q8_0", {"scaling": "yarn", "scale": 0.25, "original": 8192}, "yarn:4", "q8_0", "YaRN"),
-        ("YaRN 4, factor 1", {"scaling": "yarn", "scale": 0.25, "original": 8192, "attention": 1 / YARN4}, "yarn_flat:4", "", "factor dropped"),
+        ("YaRN 4, factor 1", {"scaling": "yarn", "scale": 0.25, "original": 8192}, "yarn_flat:4", "factor", "factor dropped"),
         ("base 10000", {"base": 10000}, "theta:10000", "", "base"),
         ("base 10000, q4_K", {"base": 10000}, "theta:10000", "q4_k_m", "base"),
         ("base 1e6", {"base": 1000000}, "theta:1000000", "f16", "base"),
@@ -118,22 +121,37 @@ def llama_cases(server, flags):
     return made
 
 
-def factor_key(attention):
-    """llama.cpp makes the flag's factor anew under YaRN, and multiplies by the file's."""
-    return f"llama.rope.scaling.attn_factor=float:{attention:.6f}"
-
-
-def python_flags(scaling=None, scale=None, original=None, attention=None, base=None):
+def python_flags(scaling=None, scale=None, original=None, base=None):
     kinds = {None: [], "linear": ["--rope_scaling_type", "1"], "yarn": ["--rope_scaling_type", "2"]}
     named = {"rope_freq_scale": scale, "yarn_orig_ctx": original, "rope_freq_base": base}
-    flags = kinds[scaling] + [w for k, v in named.items() if v is not None for w in (f"--{k}", f"{v:g}")]
-    return flags + (["--kv_overrides", factor_key(attention)] if attention else [])
+    return kinds[scaling] + [w for k, v in named.items() if v is not None for w in (f"--{k}", f"{v:g}")]
 
 
-def server_flags(scaling=None, scale=None, original=None, attention=None, base=None):
-    named = {"rope-scaling": scaling, "rope-freq-scale": scale, "yarn-orig-ctx": original,
-             "override-kv": factor_key(attention) if attention else None, "rope-freq-base": base}  # fmt: skip
+def server_flags(scaling=None, scale=None, original=None, base=None):
+    named = {"rope-scaling": scaling, "rope-freq-scale": scale, "yarn-orig-ctx": original, "rope-freq-base": base}
     return [w for k, v in named.items() if v is not None for w in (f"--{k}", v if isinstance(v, str) else f"{v:g}")]
+
+
+def vllm_cases():
+    def case(name, rope, *expected, kind="", dtype="float32"):
+        words = ["--dtype", dtype]
+        if rope:
+            values = {"rope_theta": 100000, "rope_type": "default", **rope}
+            words += ["--hf-overrides", json.dumps({"rope_parameters": values})]
+        return Case(name, "vllm", words, list(expected), kind=kind)
+
+    scaled = {"rope_type": "yarn", "original_max_position_embeddings": 8192}
+    return [
+        case("float32", {}),
+        case("bfloat16", {}, dtype="bfloat16"),
+        case("linear 4", {"rope_type": "linear", "factor": 4.0}, "linear:4", kind="linear"),
+        case("YaRN 2", {**scaled, "factor": 2.0}, "yarn:2", kind="YaRN"),
+        case("YaRN 4, bfloat16", {**scaled, "factor": 4.0}, "yarn:4", kind="YaRN", dtype="bfloat16"),
+        case("YaRN 4, factor 1", {**scaled, "factor": 4.0, "attn_factor": 1 / YARN4}, "yarn_flat:4", kind="factor dropped"),
+        case("base 10000", {"rope_theta": 10000}, "theta:10000", kind="base"),
+        case("Llama 3 by 8, bfloat16", {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+             "original_max_position_embeddings": 8192}, "llama3:8", kind="Llama 3", dtype="bfloat16"),
+    ]  # fmt: skip
 
 
 def free_port():
@@ -148,26 +166,22 @@ class Server:
     def __init__(self, case, given, port):
         file = Path(given.folder) / f"{case.model}.gguf" if case.model else Path(given.model)
         threads = str(given.threads)
-        environment = {**os.environ, "OMP_NUM_THREADS": threads}
-        if case.server == "transformers":
-            words = [given.transformers_python, HERE / "probe_server.py", Path(given.folder) / "hf", "--port", port]
-        elif case.server == "llama_python":
-            words = [
-                given.llama_python,
-                "-m",
-                "llama_cpp.server",
-                "--model",
-                file,
-                "--host",
-                "127.0.0.1",
-                "--port",
-                port,
-            ]
-            words += ["--n_ctx", "1536", "--logits_all", "true", "--n_threads", threads, "--n_threads_batch", threads]
-            words += ["--verbose", "false"]
-        else:
-            words = [given.llama_server, "-m", file, "--host", "127.0.0.1", "--port", port, "-c", "1536", "-np", "1"]
-            words += ["-t", threads, "--no-webui"]
+        environment = {
+            **os.environ,
+            "OMP_NUM_THREADS": threads,
+            "HF_HUB_OFFLINE": "1",
+            "VLLM_CPU_KVCACHE_SPACE": "1",
+            "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+        }
+        words = {
+            "transformers": [given.transformers_python, HERE / "probe_server.py", Path(given.folder) / "hf"],
+            "vllm": [given.vllm_python, "-m", "vllm.entrypoints.openai.api_server", "--model", Path(given.folder) / "hf",
+                     "--max-model-len", "1536", "--enforce-eager"],
+            "llama_python": [given.llama_python, "-m", "llama_cpp.server", "--model", file, "--n_ctx", "1536",
+                             "--logits_all", "true", "--n_threads", threads, "--n_threads_batch", threads, "--verbose", "false"],
+            "llama_server": [*shlex.split(given.llama_server or ""), "-m", file, "-c", "1536", "-np", "1", "-t", threads],
+        }[case.server]  # fmt: skip
+        words += ["--port", port] + ([] if case.server == "transformers" else ["--host", "127.0.0.1"])
         self.log = open(Path(given.folder) / "server.log", "wb")
         self.process = subprocess.Popen(
             [*map(str, words), *case.words],
@@ -200,22 +214,15 @@ class Server:
         self.log.close()
 
 
-def run(case, seed, given):
-    server = Server(case, given, free_port())
+def ask(server, case, seed, given):
     row = {"case": case.name, "server": case.server, "model": case.model, "kind": case.kind, "expected": case.expected,
            "seed": seed, "at": given.at}  # fmt: skip
-    try:
-        server.wait()
-        words = [given.posenc, "probe", server.url, "--model", given.model, "--json", "--seed", str(seed)]
-        words += ["--at", str(given.at), "--threads", str(given.threads)]
-        done = subprocess.run(words, capture_output=True, text=True)
-        if done.returncode == 2:
-            return {**row, "error": done.stderr.strip().splitlines()[-1]}
-        said = json.loads(done.stdout)["servers"][0]
-    except RuntimeError as error:
-        return {**row, "error": str(error)}
-    finally:
-        server.end()
+    words = [given.posenc, "probe", server.url, "--model", given.model, "--json", "--seed", str(seed)]
+    words += ["--at", str(given.at), "--threads", str(given.threads)]
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode == 2:
+        return {**row, "error": done.stderr.strip().splitlines()[-1]}
+    said = json.loads(done.stdout)["servers"][0]
     alike = [one["id"] for one in said["hypotheses"] if one["alike"]]
     healthy = not case.expected
     right = (
@@ -227,6 +234,17 @@ def run(case, seed, given):
             "ahead": next((-one["score"] for one in said["hypotheses"] if not one["alike"]), None)}  # fmt: skip
 
 
+def run(case, seeds, given):
+    """One server, asked with the texts of each seed."""
+    server = Server(case, given, free_port())
+    try:
+        server.wait()
+        for seed in seeds:
+            yield ask(server, case, seed, given)
+    finally:
+        server.end()
+
+
 def quantised(given):
     folder = Path(given.folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -235,7 +253,7 @@ def quantised(given):
         if file.exists():
             continue
         if given.llama_quantize:
-            words = [given.llama_quantize, "--allow-requantize", given.model, str(file), quant]
+            words = [*shlex.split(given.llama_quantize), "--allow-requantize", given.model, str(file), quant]
         elif given.llama_python:
             words = [given.llama_python, "-c", QUANTIZE, given.model, str(file), quant]
         else:
@@ -243,6 +261,8 @@ def quantised(given):
         subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     if given.transformers_python and not (folder / "hf").exists():
         subprocess.run([given.transformers_python, "-c", RESTORE, given.model, str(folder / "hf")], check=True)
+    if given.transformers_python and not (folder / "factor.gguf").exists():
+        subprocess.run([given.transformers_python, "-c", FACTOR, given.model, str(folder / "factor.gguf"), str(1 / YARN4)], check=True)
 
 
 # llama-quantize by the library that llama-cpp-python brings.
@@ -260,6 +280,18 @@ options.allow_requantize = True
 sys.exit(llama_cpp.llama_model_quantize(file.encode(), made.encode(), options))
 """
 
+# A GGUF with a factor that voids YaRN's of 4: llama.cpp makes its flag's factor anew under YaRN, and multiplies by the file's.
+FACTOR = """
+import sys
+import gguf
+from gguf.scripts.gguf_new_metadata import MetadataDetails, copy_with_new_metadata
+file, made, factor = sys.argv[1:]
+reader = gguf.GGUFReader(file)
+writer = gguf.GGUFWriter(made, arch="llama", endianess=reader.endianess)
+detail = MetadataDetails(gguf.GGUFValueType.FLOAT32, float(factor))
+copy_with_new_metadata(reader, writer, {"llama.rope.scaling.attn_factor": detail}, [])
+"""
+
 # The weights of the GGUF as transformers has them.
 RESTORE = """
 import sys
@@ -275,27 +307,49 @@ model.save_pretrained(folder)
 """
 
 
+SERVERS = {"transformers": "transformers", "vllm": "vLLM", "llama_python": "llama-cpp-python", "llama_server": "llama.cpp"}
+ACCUSED = ("named", "unknown", "other_weights")
+
+
+def spread(numbers, digits):
+    """Of one number a seed: the least and the most, once where they are written alike."""
+    shown = dict.fromkeys(f"{n:,.{digits}f}" if n >= 10.0**-digits or not digits else "< 0.001" for n in sorted(numbers))
+    return " to ".join([*shown][:: max(len(shown) - 1, 1)])
+
+
+def told(row):
+    if "error" in row:
+        return "error: " + row["error"]
+    return row["hypothesis"] if row["verdict"] in ("as_file", "named") else row["verdict"]
+
+
 def table(rows):
-    names = {"transformers": "transformers", "llama_python": "llama-cpp-python", "llama_server": "llama-server"}
-    print("| server | what it runs | said | off by / floor | ahead of the next, ln | tokens | seconds |")
-    print("|---|---|---|---:|---:|---:|---:|")
+    """A line a server, with the spread over its seeds."""
+    cases = {}
     for row in rows:
-        what = row["case"] or "Q4_1"
-        if "error" in row:
-            print(f"| {names[row['server']]} | {what} | error: {row['error']} | | | | |")
-            continue
-        said = row["hypothesis"] if row["verdict"] in ("as_file", "named") else row["verdict"]
-        mark = "" if row["right"] else " **wrong**"
-        noise = row["noise"]
-        ahead = "" if row["ahead"] is None else f"{row['ahead']:.0f}"
-        print(f"| {names[row['server']]} | {what} | `{said}`{mark} | {noise['scale'] / noise['floor']:.1f} | {ahead} "
-              f"| {row['tokens']:,} | {row['seconds']:.0f} |")  # fmt: skip
+        cases.setdefault((row["server"], row["case"] or "Q4_1", row["model"], row["at"]), []).append(row)
+    print("| server | what it runs | right, of seeds | said | off by, nats | ahead of the next, ln | prompt tokens | seconds |")
+    print("|---|---|---:|---|---:|---:|---:|---:|")
+    for (server, what, model, at), each in cases.items():
+        what += f", {model}" * (server.startswith("llama") and model not in ("", what.lower(), "factor") and model[:4] not in what.lower())
+        what += f", up to {at:,} tokens" * (at != 1024)
+        said = ", ".join(f"`{one}`" for one in dict.fromkeys(map(told, each)))
+        ran = [row for row in each if "error" not in row]
+        decided = [row for row in ran if row["verdict"] != "undecided" and row["ahead"] is not None]
+        numbers = [
+            spread([row["noise"]["scale"] for row in decided], 3) or "floor " + spread([row["noise"]["floor"] for row in ran], 2),
+            spread([row["ahead"] for row in decided], 0),
+            spread([row["tokens"] for row in ran], 0),
+            spread([row["seconds"] for row in ran], 0),
+        ]
+        right = sum(row.get("right", False) for row in each)
+        print(f"| {SERVERS[server]} | {what} | {right} of {len(each)} | {said} | {' | '.join(numbers)} |")
     healthy = [row for row in rows if not row["expected"]]
     faulty = [row for row in rows if row["expected"]]
     kinds = {row["kind"] for row in faulty if row.get("right")}
     print(f"\n{sum(row.get('right', False) for row in faulty)} of {len(faulty)} faults named, of {len(kinds)} kinds; "
-          f"{sum(row.get('verdict') in ('named', 'unknown', 'other_weights') for row in healthy)} of {len(healthy)} healthy "
-          f"servers accused")  # fmt: skip
+          f"{sum(row.get('verdict') in ACCUSED for row in healthy)} of {len(healthy)} healthy servers accused; "
+          f"{len({row['seed'] for row in rows})} seeds")  # fmt: skip
 
 
 def main():
@@ -304,11 +358,12 @@ def main():
     parser.add_argument("--table", help="print the table of rows that were kept")
     parser.add_argument("--posenc", default=str(ROOT / "build/release/posenc"))
     parser.add_argument("--folder", default=str(ROOT / "build/probe"), help="models that are made, and logs")
-    parser.add_argument("--out", help="keep a line of JSON a case; cases that are there already are not run again")
+    parser.add_argument("--out", help="keep a line of JSON a case; what is there already is not run again")
     parser.add_argument("--transformers_python", help="a Python with torch, transformers and gguf")
+    parser.add_argument("--vllm_python", help="a Python with vLLM")
     parser.add_argument("--llama_python", help="a Python with llama-cpp-python[server]")
-    parser.add_argument("--llama_server", help="llama-server")
-    parser.add_argument("--llama_quantize", help="llama-quantize, in place of what llama-cpp-python brings")
+    parser.add_argument("--llama_server", help="llama-server, or 'PYTHON llama_server.py'")
+    parser.add_argument("--llama_quantize", help="llama-quantize, or 'PYTHON llama_quantize.py'")
     parser.add_argument("--seeds", default="1")
     parser.add_argument("--only", help="words, one of which a case's name has")
     parser.add_argument("--at", type=int, default=1024)
@@ -318,6 +373,7 @@ def main():
         return table([json.loads(line) for line in Path(given.table).read_text().splitlines()])
     quantised(given)
     cases = transformers_cases() if given.transformers_python else []
+    cases += vllm_cases() if given.vllm_python else []
     cases += llama_cases("llama_python", python_flags) if given.llama_python else []
     cases += llama_cases("llama_server", server_flags) if given.llama_server else []
     cases = [case for case in cases if not case.model or (Path(given.folder) / f"{case.model}.gguf").exists()]
@@ -328,16 +384,14 @@ def main():
     out = Path(given.out) if given.out else None
     kept = [json.loads(line) for line in out.read_text().splitlines()] if out and out.exists() else []
     rows = list(kept)
-    for seed in map(int, given.seeds.split(",")):
-        for case in cases:
-            if any(
-                (r["case"], r["server"], r["model"], r["seed"]) == (case.name, case.server, case.model, seed)
-                for r in kept
-            ):
-                continue
-            row = run(case, seed, given)
+    key = operator.itemgetter("case", "server", "model", "at", "seed")
+    for case in cases:
+        seeds = [int(one) for one in given.seeds.split(",")]
+        there = {key(row) for row in kept}
+        left = [one for one in seeds if (case.name, case.server, case.model, given.at, one) not in there]
+        for row in run(case, left, given) if left else []:
             rows.append(row)
-            print(f"{'ok   ' if row.get('right') else 'WRONG'} {case.server:<13} {case.name or 'Q4_1':<28} "
+            print(f"{'ok   ' if row.get('right') else 'WRONG'} {case.server:<13} {case.name or 'Q4_1':<28} seed {row['seed']} "
                   f"{row.get('verdict', row.get('error'))} {row.get('hypothesis', '')} "
                   f"{row.get('tokens', 0)} tokens {row.get('seconds', 0):.0f} s", flush=True)  # fmt: skip
             if out:
