@@ -55,6 +55,16 @@ std::string fraction_rows(const PicturePlan& plan, const Terminal& term) {
   return table(rows, "", term);
 }
 
+std::string grid_rows(const PicturePlan& plan, const Terminal& term) {
+  std::vector<std::vector<std::string>> rows{{"axis", "patches"}};
+  for (const PictureAxis& axis : plan.axes)
+    rows.push_back(
+        {axis.name,
+         fmt::format("{} → {}, ×{:.3g}", grouped(axis.trained), grouped(axis.wanted),
+                     static_cast<double>(axis.wanted) / static_cast<double>(axis.trained))});
+  return table(rows, "", term);
+}
+
 }  // namespace
 
 std::string picture_page(const std::string& title, const PicturePlan& plan, const Terminal& term) {
@@ -66,12 +76,13 @@ std::string picture_page(const std::string& title, const PicturePlan& plan, cons
   out += term.bold(title) + "  " +
          term.dim(fmt::format("{} → {}", picture_text(plan.trained), picture_text(plan.to))) +
          "\n\n";
-  const bool fractions = plan.axes.front().range > 0;
+  const bool fractions = plan.axes.front().range > 0, rotates = !plan.options.empty();
   line(fractions ? "reach" : "training",
        fmt::format("{}, {}", picture_text(plan.trained), plan.trained_by));
   out += "\n" +
          (fractions ? fraction_rows(plan, term)
-                    : axis_rows(plan, term) + "\n" + option_rows(plan, term)) +
+          : rotates ? axis_rows(plan, term) + "\n" + option_rows(plan, term)
+                    : grid_rows(plan, term)) +
          "\n";
   line("recommended", fmt::format("{} (rule {}{}): {}", plan.recommended, plan.rule,
                                   plan.source.empty() ? "" : ", " + plan.source, plan.reason));

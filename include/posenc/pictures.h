@@ -82,8 +82,9 @@ std::optional<PicturePlan> extend_fractions(std::string_view type, const Picture
 std::optional<PictureSize> trained_size(const Model& model);
 
 // Everything is computed from the model's file and its family's published sizes, nothing measured.
-// Errors: a model that is no diffusion transformer with axial positions, one whose pixels per token
-// nobody says.
+// Of an encoder whose patches each have a learned row: the grid that its table is stretched to
+// (2010.11929), in patches, and no options. Errors: a model that is neither that nor a diffusion
+// transformer with axial positions, one whose pixels per token nobody says.
 Expected<PicturePlan> extend_picture(const Model& model, const PictureOptions& options);
 
 }  // namespace posenc

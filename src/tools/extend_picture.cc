@@ -13,6 +13,7 @@
 #include "src/core/words.h"
 #include "src/explain/text.h"
 #include "src/text/number.h"
+#include "src/tools/extend_table.h"
 
 namespace posenc {
 namespace {
@@ -432,6 +433,8 @@ std::optional<PictureSize> trained_size(const Model& model) {
 
 Expected<PicturePlan> extend_picture(const Model& model, const PictureOptions& options) {
   const Axial* const axial = axial_of(model);
+  if (!axial)
+    if (auto stretched = detail::extend_table(model, options)) return *std::move(stretched);
   const bool encodes =
       !model.groups.empty() && std::ranges::all_of(model.groups, [](const LayerGroup& group) {
         return is_tower(group.stack);

@@ -10,11 +10,15 @@
 namespace posenc::detail {
 namespace {
 
+// Of the layers that read texts; of a tower where there are no others.
 template <class S>
 const S* scheme_in(const Model& model) {
+  const bool towers_alone = std::ranges::all_of(
+      model.groups, [](const LayerGroup& group) { return is_tower(group.stack); });
   for (const LayerGroup& group : model.groups)
     for (const Scheme& scheme : group.schemes)
-      if (const S* one = std::get_if<S>(&scheme); one && !is_tower(group.stack)) return one;
+      if (const S* one = std::get_if<S>(&scheme); one && (towers_alone || !is_tower(group.stack)))
+        return one;
   return nullptr;
 }
 
@@ -39,7 +43,10 @@ std::optional<Holds> by_scheme(const Model& model, std::int64_t to, const Plan& 
                    "the table has a row for each of " + grouped(most) + " positions"};
     return Holds{"longer_table", "rows", "1705.03122",
                  "a position without a row has no vector: the table ends at " + grouped(most) +
-                     ", and rows beyond must be trained"};
+                     (is_tower(model.groups.front().stack)
+                          ? ", and --to HEIGHTxWIDTH in pixels says how it is stretched over more "
+                            "patches"
+                          : ", and rows beyond must be trained")};
   }
   if (rope_of(model.groups.front())) return {};
   if (const auto* slopes = plan.bias ? std::get_if<Slopes>(&*plan.bias) : nullptr) {
