@@ -89,11 +89,38 @@ class Explanation {
     const double next =
         std::pow(fit.base, -2 * static_cast<double>(last) / static_cast<double>(out_.rotary_dim));
     if (next * usual_position() < 16 * in_.spread) return pairs;
+    // No scheme leaves out a pair or two.
+    constexpr std::int64_t few = 2;
+    if (pairs - last <= few) {
+      for (std::int64_t pair = last; pair < pairs; ++pair)
+        out_.findings.push_back(
+            {.code = "odd_pair",
+             .pair = pair,
+             .expected = shown(std::pow(fit.base, -2 * static_cast<double>(pair) /
+                                                      static_cast<double>(out_.rotary_dim)),
+                               4),
+             .found = "0",
+             .message =
+                 "this pair stands still, and all others rotate by base " + shown(fit.base, 6),
+             .cure = "see that the table has rotary_dim / 2 frequencies, and that none is "
+                     "overwritten"});
+      return last;
+    }
     fit.scaling = Proportional{.partial_rotary_factor =
                                    static_cast<double>(last) / static_cast<double>(pairs)};
+    // Others would turn what stands still.
     std::erase_if(fits, [&](const FrequencyFit& other) {
-      return &other != &fits.front() && other.misfit > 10;
+      if (&other == &fits.front()) return false;
+      const auto made = rope_frequencies<double>(
+          Rope{.rope_theta = other.base, .rotary_dim = out_.rotary_dim, .scaling = other.scaling},
+          {.head_dim = out_.rotary_dim});
+      const auto still = static_cast<std::size_t>(last);
+      return other.misfit > 10 || (made && still < made->frequency.size() &&
+                                   made->frequency[still] * usual_position() > 4 * in_.spread);
     });
+    say("pairs " + std::to_string(last) + " to " + std::to_string(pairs - 1) +
+        ": they stand still, by design (proportional RoPE, as in Gemma 4's wide layers) or since "
+        "the buffer of frequencies was filled in part");
     return last;
   }
 
@@ -230,16 +257,16 @@ class Explanation {
       return;
     }
     for (const auto& [kept, form] : {std::pair(DType::bf16, "bfloat16"), {DType::f16, "float16"}}) {
-      const auto base = base_of(measured, out_.rotary_dim, 1, kept);
-      if (!base) continue;
+      // Positions that were rounded are of no base whose frequencies were.
+      const double base = base_of(measured, out_.rotary_dim, 1, kept).value_or(fits.front().base);
       // Rounding bends what is measured: a base may be off in its last digits.
       const auto round = [](double number) {
         const double power = std::pow(10, std::floor(std::log10(number)) - 1);
         return std::round(number / power) * power;
       };
       const std::pair<double, Scaling> candidates[] = {
-          {*base, Unscaled{}},
-          {round(*base), Unscaled{}},
+          {base, Unscaled{}},
+          {round(base), Unscaled{}},
           {round(fits.front().base), fits.front().scaling}};
       for (const auto& [candidate, scaling] : candidates) {
         const FrequencyFit all{.base = candidate, .scaling = scaling, .kept = kept, .misfit = 1};

@@ -48,6 +48,15 @@ AngleRows of_rounded(const std::vector<double>& frequency, DType kept, RoundedPa
   return rows;
 }
 
+// Frequencies in float, products in double.
+AngleRows of_floats(const std::vector<double>& frequency, const Positions& positions) {
+  AngleRows rows;
+  for (std::int64_t t = 0; t < positions.size(); ++t)
+    for (const double f : frequency)
+      rows.push_back(static_cast<double>(positions.at(t)) * static_cast<float>(f));
+  return rows;
+}
+
 // Positions as the type has them; empty where all of them are as they were, or one is too large.
 std::vector<std::int64_t> rounded_ids(DType kept, std::span<const std::int64_t> positions) {
   std::vector<std::int64_t> ids;
@@ -104,6 +113,8 @@ std::vector<std::string> forms_of(const FrequencyFit& fit, std::int64_t rotary_d
       for (const Angles angles : {Angles::exact, Angles::hf_float})
         add(name, of_plan(rope, rotary_dim, angles, *rounded));
       add(name, of_rounded(made->frequency, DType::f32, of_frequency, *rounded));
+      add(name, of_rounded(made->frequency, kept, of_frequency, *rounded));
+      add(name, of_floats(made->frequency, *rounded));
     }
     add("bfloat16_products", of_rounded(made->frequency, DType::bf16, of_product, *at));
     add("float16_products", of_rounded(made->frequency, DType::f16, of_product, *at));

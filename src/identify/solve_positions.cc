@@ -198,8 +198,16 @@ Finding slip(const std::vector<Run>& runs, std::int64_t tokens) {
   if (padded) {
     const auto text = std::ranges::find_if(runs, [](const Run& run) { return run.count > 1; });
     finding.code = "padding";
-    finding.message = at + "the first " + grouped(text == runs.end() ? 1 : text->token) +
-                      " tokens share one position, as padding on the left does";
+    const std::string shared = "the first " + grouped(text == runs.end() ? 1 : text->token) +
+                               " tokens share one position, as padding on the left does";
+    // As transformers counts by the mask: padding at 1, and the text from 0 on.
+    if (text != runs.end() && text->position == 0 && std::next(text) == runs.end()) {
+      finding.severity = Severity::note;
+      finding.message = shared + "; the text behind it stands at 0 to " + grouped(text->count - 1) +
+                        ", as it should";
+      return finding;
+    }
+    finding.message = at + shared;
     finding.cure = "leave padding out of the dump, or count positions by the attention mask";
   } else if (second.position == first.position) {
     finding.code = "positions_restart";

@@ -135,6 +135,22 @@ TEST(SolvePositions, ARingOfAWindowIsNoFault) {
   EXPECT_EQ((*solved)->slip.found, "tokens 0–15 at 24–39, tokens 16–39 at 0–23");
 }
 
+TEST(SolvePositions, PaddingBeforeATextThatStandsRightlyIsNoFault) {
+  Shown shown{.heads = 2, .tokens = 25, .dim = 64};
+  shown.fill(4, true);
+  const auto plan = compile(small_llama().groups.front());
+  const std::vector<std::int64_t> at = joined({1, 1, 1, 1, 1}, from(0, 20));
+  const auto stand = Positions::signed_ids(at);
+  ASSERT_TRUE(plan && stand);
+  ASSERT_TRUE(rotate(*plan, shown.before, *stand, Side::key, shown.after));
+  const auto solved = solve_positions(
+      {.after = shown.after, .before = shown.before, .positions = Positions::range(0, 25)},
+      small_llama());
+  ASSERT_TRUE(solved && *solved);
+  EXPECT_EQ((*solved)->slip.severity, Severity::note);
+  EXPECT_TRUE((*solved)->slip.message.contains("stands at 0 to 19"));
+}
+
 TEST(SolvePositions, PaddingOnTheLeft) {
   EXPECT_EQ(slip(joined({1, 1, 1, 1, 1}, from(0, 20))), "padding");
 }

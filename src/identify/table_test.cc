@@ -115,6 +115,38 @@ TEST(IdentifyTable, PositionsInBfloat16) {
   EXPECT_EQ(found.rotation.angles, std::vector<std::string>{"bfloat16_positions"});
 }
 
+TEST(IdentifyTable, PositionsInBfloat16TimesFrequenciesOfFewerDigits) {
+  const auto narrow = [](double x) {
+    return bfloat16_to_float(float_to_bfloat16(static_cast<float>(x)));
+  };
+  const auto angles_of = [&](const std::function<float(double)>& kept) {
+    return found_table([&](std::int64_t t, std::int64_t r) {
+             return static_cast<double>(narrow(static_cast<double>(t)) * kept(wave(r)));
+           })
+        .rotation.angles;
+  };
+  const std::vector<std::string> positions{"bfloat16_positions"};
+  EXPECT_EQ(angles_of([](double f) { return static_cast<float>(f); }), positions);
+  EXPECT_EQ(angles_of(narrow), positions);
+}
+
+TEST(IdentifyTable, APairThatStandsStillAloneIsOdd) {
+  const IdentifiedTable found = found_table([](std::int64_t t, std::int64_t r) {
+    return r == table_pairs - 1 ? 0 : static_cast<double>(t) * wave(r);
+  });
+  ASSERT_FALSE(found.rotation.findings.empty());
+  EXPECT_EQ(found.rotation.findings.front().code, "odd_pair");
+  EXPECT_EQ(found.rotation.findings.front().pair, table_pairs - 1);
+}
+
+TEST(IdentifyTable, PairsThatStandStillMayBeABufferFilledInPart) {
+  const IdentifiedTable found = found_table([](std::int64_t t, std::int64_t r) {
+    return r >= table_pairs / 2 ? 0 : static_cast<double>(t) * wave(r);
+  });
+  ASSERT_FALSE(found.rotation.cannot_tell.empty());
+  EXPECT_TRUE(found.rotation.cannot_tell.front().contains("filled in part"));
+}
+
 TEST(IdentifyTable, ProductsInFloat16) {
   const IdentifiedTable found = found_table([](std::int64_t t, std::int64_t r) {
     const float angle = static_cast<float>(t) * static_cast<float>(wave(r));
