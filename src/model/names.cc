@@ -157,14 +157,6 @@ std::optional<std::string_view> name_like(std::string_view name) {
     return found == by_plain(own_tuned).end() ? std::nullopt : std::optional(found->second);
   };
   if (const auto exact = find(true, true)) return exact;
-  // Qwen 2.5's files for chats promise 32,768 tokens, and those of most base models 131,072.
-  const std::string asked = plain(name, true);
-  if (const auto base = find(false, true);
-      base && asked.starts_with("qwen2.5") && asked.ends_with("instruct")) {
-    constexpr std::int64_t of_chats = 32768;
-    const auto model = read_bundled(*base);
-    if (!model || model->context > of_chats) return std::nullopt;
-  }
   if (const auto untuned = find(false, true)) return untuned;
   return find(false, false);
 }

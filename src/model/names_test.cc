@@ -85,7 +85,7 @@ TEST(Names, SignsAndOtherScriptsPartANameFromTheSentence) {
 
 TEST(Names, TheBaseOfQwen25IsNotItsModelForChats) {
   EXPECT_EQ(known("Qwen/Qwen2.5-14B"), "qwen2.5-14b");
-  EXPECT_EQ(known("Qwen/Qwen2.5-14B-Instruct-AWQ"), "nothing");
+  EXPECT_EQ(known("Qwen/Qwen2.5-14B-Instruct-AWQ"), "qwen2.5-14b-instruct");
   EXPECT_EQ(known("Qwen/Qwen2.5-7B-Instruct-AWQ"), "qwen2.5-7b-instruct");
 }
 

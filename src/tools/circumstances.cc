@@ -32,6 +32,12 @@ constexpr DefaultContext of_programs[] = {
      "says it, and cuts prompts at its truncation length, whatever the model was made for",
      "--ctx-size LENGTH (max_seq_len of ExLlama), and Truncate the prompt up to this length as "
      "high"},
+    {"executorch react-native-executorch optimum-executorch",
+     {128, 128},
+     "ExecuTorch runs a context of 128 tokens where the exported file has no max_context_len, "
+     "whatever the model was made for, and ends beyond it",
+     "export the model again with its length (--max_context_length, --max_seq_len of optimum-cli "
+     "export executorch)"},
     {"gpt4all",
      {2048, 2048},
      "GPT4All runs 2,048 tokens unless the model's settings say more; what is longer loses its "
@@ -40,11 +46,41 @@ constexpr DefaultContext of_programs[] = {
 };
 
 constexpr Circumstance by_when[] = {
+    {When::in_buffers, "seen_in_buffers",
+     "the frequencies are a buffer that no file holds: what makes a model on the meta device and "
+     "gives it memory afterwards (to_empty, from_pretrained) must compute them anew; else they are "
+     "what stood there, zeros, NaN or huge numbers, and a cosine may lie beyond 1",
+     "compute inv_freq again after loading (the class's own __init__ or _init_weights has how), or "
+     "a version that does; print model.model.rotary_emb.inv_freq and give that to posenc doctor"},
+    {When::after_eviction, "seen_after_eviction",
+     "a cache that drops keys must go on counting all tokens: where the number of rows that are "
+     "left is taken for the next position, later tokens rotate at positions behind, and distances "
+     "shrink by what was dropped",
+     "a count of all tokens beside that of the rows (mlx-lm: the cache's offset, transformers: "
+     "position_ids), or keys that are kept unrotated, and rotate by their slot (StreamingLLM)"},
+    {When::padded_apart, "seen_in_batch",
+     "ids that are padded on another side than their tokens belong to other tokens: all positions "
+     "of shorter texts are wrong",
+     "pad position_ids on the side of input_ids, M-RoPE's three rows alike; posenc "
+     "check-positions IDS --mask MASK looks at them"},
+    {When::in_cloud, "seen_in_cloud",
+     "models of Ollama's cloud run there, with the model's whole context, and not with the default "
+     "of this machine: a smaller number is the client's own table",
+     "the length in the client's settings; ollama show NAME:cloud says the model's"},
+    {When::no_positions, "seen_without_positions",
+     "RWKV and Mamba keep a state and have no positions: nothing rotates and nothing can be "
+     "scaled; what the state keeps of texts longer than those of training, training decides",
+     "texts as long as the card of the model names, or a model that was trained for longer ones"},
     {When::axes_as_packed, "seen_axes_as_packed",
      "position_ids of three rows (M-RoPE) that go where one row is looked for are taken for texts "
      "packed into one row: lengths are made of them, and flash attention reads other memory",
      "a transformers that tells the two apart (with huggingface/transformers#44911), or "
      "attn_implementation='sdpa' until then"},
+    {When::one_row, "seen_on_axes",
+     "tokens of pictures have three rows of positions (M-RoPE: time, height, width): by one row "
+     "text stays right, and where the row is handed over the model does not make its own",
+     "position_ids [3, batch, tokens] of get_rope_index (in transformers 5 a fourth row in front "
+     "for texts that are packed), or none, so that the model makes them"},
     {When::packed, "seen_packed",
      "texts that are packed into one row see each other unless the attention is told where "
      "each begins: ids that begin anew do not tell it by themselves (flash attention's "
@@ -158,6 +194,12 @@ constexpr Circumstance by_when[] = {
      "range",
      "max_position_embeddings 514 for a model that is made anew (--config_overrides "
      "max_position_embeddings=514), or texts of two tokens less than the table has rows"},
+    {When::cache_quantized, "seen_quantized",
+     "cached keys of few bits (fp8, q8_0, q4_0) err a little for each token that is read, and more "
+     "in longer texts: the first thing to leave out where a model is right at first and worse "
+     "later, within what it reaches",
+     "the same line without it (vLLM: --kv-cache-dtype auto, llama.cpp: f16 for both, Ollama: "
+     "OLLAMA_KV_CACHE_TYPE=f16), and compare"},
     {When::quantized, "seen_quantized",
      "the same model with 16 bits is right, so that its positions are: few bits, or a quantizer "
      "that was told nothing of long texts, spoil it (cached keys of 4 bits do so first in long "

@@ -53,7 +53,36 @@ std::optional<Finding> any_client(std::string_view text) {
           "vLLM), or start it with as many, for each slot: give posenc its line or its log"};
 }
 
+// The word behind the last `key` of a text: of "model: qwen3:8b" and of "\"model\": \"qwen3:8b\",".
+std::string_view last_word_of(std::string_view text, std::string_view key) {
+  for (std::size_t at = text.rfind(key); at != text.npos && at > 0; at = text.rfind(key, at - 1)) {
+    if (!std::string_view(" \t\n\"'{,").contains(text[at - 1])) continue;
+    std::string_view rest = text.substr(at + key.size());
+    const std::size_t first = rest.find_first_not_of("\"': \t");
+    if (first == 0 || first == rest.npos || !rest.substr(0, first).contains(':')) continue;
+    rest = rest.substr(first);
+    return rest.substr(0, std::min(rest.find_first_of("\"' \t\r\n,}#"), rest.size()));
+  }
+  return {};
+}
+
 }  // namespace
+
+std::optional<std::string> modelfile_of_client(std::string_view text) {
+  constexpr std::size_t longest = std::size_t{1} << 16;
+  constexpr std::string_view key = "contextLength";
+  const std::size_t at = text.find(key);
+  if (at == text.npos || text.size() > longest) return std::nullopt;
+  std::string_view number = text.substr(at + key.size());
+  number.remove_prefix(std::min(number.find_first_not_of("\"': \t"), number.size()));
+  const auto tokens = number_after(number, "");
+  const std::string_view before = text.substr(0, at), model = last_word_of(before, "model");
+  if (!tokens || *tokens < 1 || *tokens > 0x1p40 || model.empty() ||
+      last_word_of(before, "provider") != "ollama")
+    return std::nullopt;
+  return "FROM " + std::string(model) + "\nPARAMETER num_ctx " +
+         std::to_string(std::llround(*tokens)) + "\n";
+}
 
 std::optional<Finding> client_settings(std::string_view text) {
   constexpr std::size_t shortly = 80;

@@ -163,13 +163,20 @@ class Overrides {
                     "exllamav3 rotates as the config.json says",
           "write the scaling into the model's config.json: posenc extend MODEL --to LENGTH "
           "--engine exllamav3"));
-    if (!is_v2 && is_said) return {};
+    if (!is_v2) return {};
     for (LayerGroup& group : model_.groups) {
       Rope* rope = mutable_rope(group);
       if (!rope || is_tower(group.stack)) continue;
       const auto plan = compile(group);
       const double dim = plan && plan->rotate ? static_cast<double>(2 * plan->rotate->pairs()) : 0;
-      if (raised != 1 && dim > 2) rope->rope_theta *= std::pow(raised, dim / (dim - 2));
+      if (raised != 1 && dim > 2) {
+        rope->rope_theta *= std::pow(raised, dim / (dim - 2));
+        // Which ExLlama multiplies after it has read the file.
+        std::erase_if(group.provenance,
+                      [](const Provenance& value) { return value.field == "rope_theta"; });
+        group.provenance.push_back(
+            {"rope_theta", number_text(rope->rope_theta), Origin::file, "rope_theta"});
+      }
       if (by != 1) rope->scaling = Linear{by};
     }
     return {};
@@ -233,7 +240,10 @@ class Overrides {
     const bool inside = has_text_config(model_);
     const Json* text = json.find("text_config");
     const bool is_sglang = line_.engine == "sglang";
-    if (inside && is_sglang && text) {
+    // 0.5.23 merges a part of the configuration by its keys, and a scaling at the top by its own
+    // (utils/hf_transformers/config.py); older ones put the one in place of the other.
+    const bool merges_parts = is_sglang && !(line_says_version() && is_before(version_, "0.5.23"));
+    if (inside && is_sglang && text && !merges_parts) {
       findings_.push_back(line_finding(
           "override_refused", Severity::error, flag.name,
           "SGLang puts the override in place of the whole text_config, does not merge it, and "
@@ -248,9 +258,10 @@ class Overrides {
           "override_unread", Severity::error, flag.name,
           inside ? "the text's layers read text_config, and the override stands beside it"
                  : "the override stands in text_config, which this configuration does not have",
-          inside && is_sglang ? "write it into text_config of the config.json itself"
-          : inside            ? "put rope_parameters into {\"text_config\": …}"
-                              : "put rope_parameters at the top"));
+          inside && is_sglang && !merges_parts
+              ? "write it into text_config of the config.json itself"
+          : inside ? "put rope_parameters into {\"text_config\": …}"
+                   : "put rope_parameters at the top"));
     if (!read) return {};
     POSENC_CHECK(check_keys(*read, flag));
     if (const Json* dict = scaling_in(*read)) {
@@ -258,7 +269,7 @@ class Overrides {
         return fail("command", "rope_parameters must be a JSON object", dict->text(),
                     "write {\"rope_type\": …}");
       // vLLM merges what is nested with what is there, and replaces what stands at the top.
-      const bool merges = inside && line_.engine == "vllm";
+      const bool merges = inside ? line_.engine == "vllm" : merges_parts;
       const bool of_five = read->find("rope_parameters") != nullptr;
       POSENC_CHECK(put_in(*dict, !merges, of_five ? "rope_parameters." : "rope_scaling."));
     }
@@ -342,8 +353,8 @@ class Overrides {
           continue;
         }
         remark.message =
-            "SGLang ends with a KeyError: the override replaces all of "
-            "rope_parameters, and has no rope_theta";
+            "SGLang ends with an error: the override replaces all of rope_parameters, and has no "
+            "rope_theta";
         remark.found = {};
         if (told) told->rope_theta = rope.rope_theta;
       }
@@ -364,6 +375,8 @@ class Overrides {
           {field, word ? *word : member.value.text(), Origin::file, where + member.key});
     }
   }
+
+  bool line_says_version() const { return !version_.empty(); }
 
   static void part_of_head(const LayerGroup& group, const Json& dict, Rope& told) {
     const Json* part = dict.find("partial_rotary_factor");

@@ -416,6 +416,13 @@ class Request {
       say("cache_smaller", Severity::warning, grouped(asked_), grouped(cache),
           "tabbyAPI limits a text to cache_size, which is all jobs' together",
           "cache_size: " + std::to_string(asked_));
+    POSENC_TRY(step, count("--max-num-batched-tokens", 0));
+    const std::int64_t served = asked_ > 0 ? asked_ : told_.context;
+    if (step > 0 && step < served && line_.find("--no-enable-chunked-prefill"))
+      say("context_refused", Severity::error, grouped(served), grouped(step),
+          "without chunked prefill vLLM takes a whole prompt in one step, and ends with an error "
+          "where --max-num-batched-tokens is below the context",
+          "--max-num-batched-tokens " + std::to_string(served) + ", or chunked prefill on");
     POSENC_TRY(tokens, count("--max-num-tokens", 0));
     const std::int64_t wanted = asked_ > 0 ? asked_ : std::max(told_.context, reach(told_));
     if (tokens == 0 || tokens >= wanted || line_.find("--enable-chunked-prefill")) return {};

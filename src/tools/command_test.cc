@@ -17,8 +17,8 @@ Model bundled(const char* name) {
   return model.value_or(Model{});
 }
 
-CommandReading by(const char* name, const std::string& command) {
-  const auto read = read_command(bundled(name), command);
+CommandReading by(const char* name, const std::string& command, std::string_view version = {}) {
+  const auto read = read_command(bundled(name), command, version);
   EXPECT_TRUE(read) << read.error().message();
   return read.value_or(CommandReading{});
 }
@@ -137,13 +137,31 @@ TEST(EngineCommand, AnOverrideOfVllmReplacesTheBaseToo) {
   EXPECT_TRUE(finds(read, "theta_missing"));
 }
 
-TEST(EngineCommand, SglangEndsWithoutABase) {
-  const auto read = by("qwen2.5-7b-yarn4",
-                       "python -m sglang.launch_server --json-model-override-args "
-                       "'{\"rope_parameters\": {\"rope_type\": \"linear\", \"factor\": 4.0}}'");
+constexpr const char* sglang_without_a_base =
+    "python -m sglang.launch_server --json-model-override-args "
+    "'{\"rope_parameters\": {\"rope_type\": \"linear\", \"factor\": 4.0}}'";
+
+TEST(EngineCommand, SglangMergesAScalingWithTheFiles) {
+  const auto read = by("qwen2.5-7b-yarn4", sglang_without_a_base);
+  EXPECT_FALSE(finds(read, "theta_missing"));
+  EXPECT_EQ(first_rope(read).rope_theta, 1e6);
+}
+
+TEST(EngineCommand, OlderSglangEndsWithoutABase) {
+  const auto read = by("qwen2.5-7b-yarn4", sglang_without_a_base, "0.5.10");
   const auto at = std::ranges::find(read.findings, "theta_missing", &Finding::code);
   ASSERT_NE(at, read.findings.end());
-  EXPECT_TRUE(at->message.contains("KeyError")) << at->message;
+  EXPECT_TRUE(at->message.contains("has no rope_theta")) << at->message;
+}
+
+TEST(EngineCommand, VllmTakesAWholePromptInOneStepWithoutChunks) {
+  EXPECT_TRUE(finds(by("llama-3.1-8b",
+                       "vllm serve M --max-model-len 8192 --max-num-batched-tokens 4096 "
+                       "--no-enable-chunked-prefill"),
+                    "context_refused"));
+  EXPECT_FALSE(
+      finds(by("llama-3.1-8b", "vllm serve M --max-model-len 8192 --max-num-batched-tokens 4096"),
+            "context_refused"));
 }
 
 TEST(EngineCommand, FlagsThatVllmNoLongerHasAreFindings) {
@@ -276,11 +294,20 @@ TEST(EngineCommand, ASlotOfSharedCellsEndsWhereTheModelDoes) {
   EXPECT_FALSE(finds(read, "beyond_context"));
 }
 
-TEST(EngineCommand, SglangReplacesATextConfig) {
-  const auto read = by("qwen3-vl-8b-instruct",
-                       "python -m sglang.launch_server --model-path M --json-model-override-args "
-                       "'{\"text_config\": {\"rope_parameters\": {\"rope_type\": \"yarn\", "
-                       "\"factor\": 2.0, \"rope_theta\": 5000000}}}'");
+constexpr const char* sglang_within_the_text =
+    "python -m sglang.launch_server --model-path M --json-model-override-args "
+    "'{\"text_config\": {\"rope_parameters\": {\"rope_type\": \"yarn\", \"factor\": 2.0, "
+    "\"original_max_position_embeddings\": 262144}}}'";
+
+TEST(EngineCommand, SglangReplacesAScalingWithinTheText) {
+  const auto read = by("qwen3-vl-8b-instruct", sglang_within_the_text);
+  EXPECT_FALSE(finds(read, "override_refused"));
+  EXPECT_TRUE(finds(read, "theta_missing"));
+  EXPECT_TRUE(finds(read, "mrope_lost"));
+}
+
+TEST(EngineCommand, OlderSglangReplacesTheWholeText) {
+  const auto read = by("qwen3-vl-8b-instruct", sglang_within_the_text, "0.5.10");
   EXPECT_TRUE(finds(read, "override_refused"));
   EXPECT_FALSE(finds(read, "rope_scaling"));
 }
@@ -604,7 +631,8 @@ TEST(EngineCommand, OllamaCapsTheContextAtTheFiles) {
 }
 
 TEST(EngineCommand, TabbysAlphaRaisesTheBaseAsNtkDoes) {
-  const auto read = by("llama-2-7b", "tabbyapi --max-seq-len 8192 --rope-alpha 2");
+  const auto read =
+      by("llama-2-7b", "tabbyapi --max-seq-len 8192 --rope-alpha 2 --backend exllamav2");
   const Rope& rope = std::get<Rope>(read.reading.model.groups.front().schemes.front());
   EXPECT_NEAR(rope.rope_theta, 10000 * std::pow(2.0, 128.0 / 126), 1e-6);
 }

@@ -110,6 +110,14 @@ class Doctor {
     });
     if (drafts && !symptom_->is(detail::When::of_draft))
       symptom_->when.push_back(detail::When::of_draft);
+    const bool few_bits = std::ranges::any_of(commands_, [](const Exhibit* one) {
+      return detail::contains_any(one->text,
+                                  {"kv-cache-dtype fp8", "kv_cache_dtype fp8", "kv-cache-dtype=fp8",
+                                   "cache-type-k q", "-ctk q", "--quantkv", "KV_CACHE_TYPE=q"});
+    });
+    const bool later = symptom_->from > 0 || symptom_->is(detail::When::long_texts);
+    if (few_bits && later && !symptom_->is(detail::When::cache_quantized))
+      symptom_->when.push_back(detail::When::cache_quantized);
     const bool logged = std::ranges::any_of(
         out_.evidence, [](const Exhibit& one) { return one.kind == ExhibitKind::log; });
     if (options_.length > 0 || runs_ || logged || !intent_) return;
@@ -447,6 +455,21 @@ class Doctor {
       return;
     }
     keep(*found);
+    // Which was read flat, and for all layers, until 5.8.
+    const bool flat = std::ranges::any_of(engines_, [](const std::string& engine) {
+      return engine.starts_with("transformers@") && is_before(engine.substr(13), "5.8");
+    });
+    for (Diagnosed& one : out_.findings)
+      if (flat && one.finding.code == "flat_parameters" && intent().family == "olmo3") {
+        one.finding.severity = Severity::warning;
+        one.finding.message =
+            "until 5.8 transformers reads one rotation for all layers of Olmo 3, so that those "
+            "which slide are scaled as well; later ones want an entry for each kind of layer, and "
+            "read nothing of this file's";
+        one.finding.cure =
+            "a newer transformers, and rope_parameters of full_attention (with the scaling) and "
+            "sliding_attention (rope_type default)";
+      }
   }
 
   bool is_asked(const Finding& finding) const {
@@ -471,12 +494,11 @@ class Doctor {
       std::string_view engine, words;
     };
     constexpr Flag flags[] = {
-        {"vllm", "vLLM: --max-model-len"},
         {"sglang", "SGLang: --context-length, with SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1"},
         {"tgi", "TGI: --max-total-tokens and --max-input-tokens"},
         {"lmdeploy", "LMDeploy: --session-len"},
         {"llama.cpp", "llama.cpp: -c"}};
-    const std::string_view usual = flags[0].words;
+    const std::string_view usual = "SGLang: --context-length";
     const std::size_t at = finding.message.find(usual);
     const auto* const mine =
         std::ranges::find_if(flags, [&](const Flag& one) { return runs_by(one.engine); });

@@ -615,6 +615,18 @@ class Joined {
     });
   }
 
+  // Its default runs, and not what was configured.
+  static void unheard_by_docker(const CommandLine& line, Finding& finding) {
+    const CommandFlag* all = line.find("--ctx-size");
+    const double asked = all ? number_of_flag(*all).value_or(0) : 0;
+    if (asked <= 4096) return;
+    finding.message = "Docker Model Runner runs 4,096 tokens where nobody sets it: the " +
+                      told(asked) + " that were configured did not reach the model that is loaded";
+    finding.cure =
+        "docker model unload, and configure it again before the next request; context_size in a "
+        "compose file, or docker model package --context-size, are kept";
+  }
+
   // Each of the slots has its part of -c; where it has not just that, memory has decided.
   static void of_slots(const CommandLine& line, Finding& finding, double limit) {
     const CommandFlag *all = line.find("--ctx-size"), *count = line.find("--parallel");
@@ -706,7 +718,11 @@ class Joined {
       for (Diagnosed& one : out_.findings) {
         if (one.finding.code != "request_too_long") continue;
         const auto limit = number_after(one.finding.expected, "");
-        if (limit) of_slots(*line, one.finding, *limit);
+        constexpr double usual_of_docker = 4096;
+        if (limit == usual_of_docker && command.as.contains("Docker Model Runner"))
+          unheard_by_docker(*line, one.finding);
+        else if (limit)
+          of_slots(*line, one.finding, *limit);
         of_one_slot(*line, one.finding);
       }
       return;

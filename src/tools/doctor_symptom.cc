@@ -76,6 +76,7 @@ class Judge {
       of_others();
       return std::move(found_);
     }
+    of_answer();
     of_default();
     of_pictures();
     of_table();
@@ -148,13 +149,28 @@ class Judge {
         "");
   }
 
+  // Tokens that are kept for the answer are part of the context.
+  void of_answer() {
+    const std::int64_t reached = model_ ? std::max(model_->context, reach(*model_)) : 0;
+    if (symptom_.answer == 0 || reached <= 0 || symptom_.answer < reached) return;
+    const std::string all = std::to_string(2 * symptom_.answer);
+    say("beyond_context", Severity::warning,
+        "an answer of " + grouped(symptom_.answer) +
+            " tokens leaves no room for a prompt: the "
+            "model reaches " +
+            grouped(reached) + ", prompt and answer together",
+        "a shorter answer, or a longer context: posenc extend MODEL --to " + all +
+            " (--train where the weights are trained at it)",
+        reached);
+  }
+
   // The default context of a program that was not told one.
   void of_default() {
     const bool complains = symptom_.seen != Seen::nothing;
     const bool lost = complains && (symptom_.seen == Seen::forgets || symptom_.is(When::in_turns));
     // Whose context is another, or is shared, or was said elsewhere.
     if (symptom_.of_embeddings || symptom_.is(When::side_by_side) ||
-        symptom_.is(When::of_front_end))
+        symptom_.is(When::of_front_end) || symptom_.is(When::no_positions))
       return;
     for (const DefaultContext& one : default_contexts()) {
       if (std::ranges::none_of(split(one.programs),
@@ -264,11 +280,13 @@ class Judge {
     if (!symptom_.is(When::of_time) || !(by_seconds || (!model_ && symptom_.seconds_per_grid)))
       return;
     say("seen_in_time", Severity::warning,
-        "Qwen2.5-VL places a video's frames tokens_per_second × second_per_grid_ts apart, in whole "
-        "numbers: where the fps of the video does not reach the processor, 2 a second are taken, "
-        "and beyond 4 a second neighbours share a position",
+        "Qwen2.5-VL and Omni place a video's frames tokens_per_second × second_per_grid_ts apart, "
+        "in whole numbers: where the fps of the video does not reach the processor, or its "
+        "second_per_grid_ts does not reach the model, 2 a second are taken; beyond 4 a second "
+        "neighbours share a position in Qwen2.5-VL",
         "hand fps on (processor(…, **video_kwargs), of process_vision_info(…, "
-        "return_video_kwargs=True)), and look at second_per_grid_ts");
+        "return_video_kwargs=True)), look at second_per_grid_ts, and update an engine that drops "
+        "it");
   }
 
   // A window that an engine does not keep, or a cache that is cut at it.
@@ -281,7 +299,7 @@ class Judge {
       say("seen_at_window", Severity::warning,
           seen_at() + ", and layers have a window of " + grouped(window) +
               ": what runs it keeps no window there (a build or a file from before it knew one), "
-              "or drops what the other layers still need",
+              "drops what the other layers still need, or takes it for the longest text",
           "update the engine, and convert the file anew with it; posenc diff config.json FILE "
           "shows "
           "whether the window is in it",
@@ -498,7 +516,9 @@ class Judge {
     });
     const bool there =
         is_near(symptom_.from, model_->context) || is_near(symptom_.length, model_->context);
-    if (!learned || !found_.empty() || model_->context <= 0 ||
+    // In a batch it is padding, unless somebody counts tokens.
+    const bool of_padding = symptom_.is(When::in_batch) && symptom_.from == 0 && !there;
+    if (!learned || !found_.empty() || model_->context <= 0 || of_padding ||
         !(there || symptom_.of_position || symptom_.seen == Seen::forgets))
       return;
     say("seen_at_table", there ? Severity::warning : Severity::note,
@@ -536,13 +556,13 @@ class Judge {
 
   // The file has a scaling, and somebody says that it is not read.
   void of_unread_scaling() {
-    if (!symptom_.is(When::unscaled)) return;
+    if (!symptom_.is(When::unscaled) && !breaks_early()) return;
     for (const LayerGroup& group : model_->groups) {
       const Rope* rope = is_tower(group.stack) ? nullptr : rope_of(group);
       if (!rope || std::holds_alternative<Unscaled>(rope->scaling)) continue;
       const bool linear = std::holds_alternative<Linear>(rope->scaling);
       return say(
-          "seen_unscaled", Severity::warning,
+          "seen_unscaled", found_.empty() ? Severity::warning : Severity::note,
           "the file scales (" + scaling_text(rope->scaling) +
               "), and a program that does not read that rotates otherwise " +
               (linear ? "from the first tokens on: blanks, newlines and nonsense at any length"
@@ -602,24 +622,33 @@ class Judge {
                             : ""));
   }
 
-  // The commonest slip of a program that somebody wrote: the base stays what it was in 2023.
-  void of_base() {
-    const double base = base_of(*model_);
-    constexpr double usual = 10000;
-    // Of those that a rule of their own judges nothing is guessed, and trainers keep the base.
-    const bool foreign = std::ranges::any_of(symptom_.engines, [&](const std::string& one) {
+  // Of those that a rule of their own judges nothing is guessed, and trainers keep what a file says.
+  bool is_foreign() const {
+    return std::ranges::any_of(symptom_.engines, [&](const std::string& one) {
       const std::string_view name =
           program_without_profile(std::string_view(one).substr(0, one.find('@')));
       return !name.empty() && !is_trainer(name) && known_of_program(name, *model_, 0).empty();
     });
+  }
+
+  // Garbled well within what was trained, in a program whose reading nobody knows.
+  bool breaks_early() const {
     const bool garbled = symptom_.seen == Seen::garbled || symptom_.seen == Seen::repeats ||
                          (symptom_.seen == Seen::worse && symptom_.from > 0);
     const bool early = symptom_.from == 0 ? symptom_.is(When::long_texts)
                                           : 2 * symptom_.from <= trained_length(*model_);
-    if (at_edge() || symptom_.of_table || !garbled || !early || base <= 2 * usual ||
-        !(foreign || engines_.empty()))
-      return;
-    say("seen_at_base", foreign ? Severity::warning : Severity::note,
+    return garbled && early && !at_edge() && !symptom_.of_table &&
+           (is_foreign() || engines_.empty());
+  }
+
+  // The commonest slip of a program that somebody wrote: the base stays what it was in 2023.
+  void of_base() {
+    const double base = base_of(*model_);
+    constexpr double usual = 10000;
+    const Rope* rope = rope_of_text(*model_);
+    const bool scales = rope && !std::holds_alternative<Unscaled>(rope->scaling);
+    if (!breaks_early() || base <= 2 * usual || scales) return;
+    say("seen_at_base", is_foreign() ? Severity::warning : Severity::note,
         "the file's base is " + number_text(base) +
             ": a program that keeps 10000, as code of 2023 does, answers short texts and turns "
             "into nonsense after some hundred tokens or a few thousand",
@@ -674,6 +703,9 @@ class Judge {
     const bool of_llama_cpp =
         engines_.empty() || runs("llama.cpp") || runs("mlx-lm") || runs("ollama");
     for (const Circumstance& row : circumstances()) {
+      const bool answered = (row.when == When::of_answers && symptom_.answer > 0) ||
+                            (row.when == When::one_row && model_);
+      if (answered && !found_.empty()) continue;
       if (!counts(row.when) || (row.when == When::window_cache && !of_llama_cpp)) continue;
       // Just where the first chunk of a prompt ends.
       const bool there = row.when == When::chunked && at_edge();

@@ -13,6 +13,7 @@
 #include "src/explain/text.h"
 #include "src/model/names.h"
 #include "src/text/json.h"
+#include "src/tools/client_settings.h"
 #include "src/tools/command_line.h"
 #include "src/tools/doctor_parts.h"
 #include "src/tools/log_lines.h"
@@ -217,6 +218,9 @@ std::string trainers_json_on_lines(std::string_view text) {
 std::optional<std::string> told_by_roles(std::string_view text) {
   const std::vector<detail::RoleTold> roles = detail::roles_in(text);
   if (roles.empty()) return std::nullopt;
+  if (text.contains("\"tokenizer_class\""))
+    return "a tokenizer's settings, which cut texts and promise nothing of the model: " +
+           roles_text(roles);
   return std::string(detail::settings_by_name) + roles_text(roles);
 }
 
@@ -389,6 +393,10 @@ Exhibit text_exhibit(std::string name, std::string text) {
   if (auto settings = detail::serving_settings(trimmed)) {
     text = std::move(settings->line);
     return as(ExhibitKind::command, "settings of " + std::string(settings->program));
+  }
+  if (auto asked = detail::modelfile_of_client(trimmed)) {
+    text = *std::move(asked);
+    return as(ExhibitKind::modelfile, "a client's settings, whose length Ollama gets as num_ctx");
   }
   if (auto show = detail::ollama_show(trimmed, name)) {
     Exhibit model = model_exhibit(std::move(name), std::move(show->model));

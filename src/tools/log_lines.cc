@@ -181,12 +181,18 @@ void EngineLog::remark(Finding finding, std::int64_t line) {
     return old.code == finding.code && (finding.found.empty() || old.found == finding.found);
   };
   if (std::ranges::any_of(remarks, same)) return;
-  // Of requests that are too long for one limit the longest says it all.
-  const auto shorter = std::ranges::find_if(remarks, [&](const Finding& old) {
-    return old.code == finding.code && old.code == "request_too_long" && !old.found.empty() &&
-           !old.expected.empty() && old.expected == finding.expected &&
-           old.message == finding.message;
-  });
+  // Of requests that are too long for one limit the longest says it all, and of many alike three do.
+  const auto is_alike = [&](const Finding& old) {
+    return old.code == finding.code && !old.found.empty() && old.message == finding.message;
+  };
+  const auto is_same_limit = [&](const Finding& old) {
+    return is_alike(old) && old.code == "request_too_long" && !old.expected.empty() &&
+           old.expected == finding.expected;
+  };
+  constexpr std::ptrdiff_t few = 3;
+  auto shorter = std::ranges::find_if(remarks, is_same_limit);
+  if (shorter == remarks.end() && std::ranges::count_if(remarks, is_alike) >= few)
+    shorter = std::ranges::find_if(remarks, is_alike);
   if (shorter != remarks.end()) {
     if (number_after(finding.found, "") > number_after(shorter->found, ""))
       shorter->found = finding.found;

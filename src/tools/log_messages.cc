@@ -62,6 +62,12 @@ constexpr std::string_view
         "Model Server, whose versions before model_server#3703 do not hand it on), or a smaller "
         "picture";
 
+constexpr std::string_view
+    no_shift =
+        "this model's cache cannot be shifted, and --context-shift is switched off: no key is "
+        "moved, and a text ends where the context is full",
+    whole_talk = "a -c that prompt and answer fit into";
+
 // The first that a line has counts.
 constexpr Message messages[] = {
     // transformers
@@ -375,7 +381,7 @@ constexpr Message messages[] = {
      "too",
      "keep the sampler from writing such tokens (logit_bias, suppress_tokens), or drop answers "
      "that have them; a newer trainer marks them as text"},
-    {"get_rope_index", "", "mrope_index", warning,
+    {"in get_rope_index", "", "mrope_index", warning,
      "the positions of a picture's tokens could not be made: input_ids, grid_thw and attention "
      "mask are not of one prompt",
      "do not truncate prompts with pictures; hand over image_grid_thw of just these pictures"},
@@ -604,6 +610,12 @@ constexpr Message messages[] = {
      "TGI: --max-input-tokens and --max-total-tokens; text-embeddings-inference: truncate: true in "
      "the request (or --auto-truncate), shorter pieces, or a model of 8,192 tokens",
      "less than "},
+    {"is smaller than max_model_len", "max_num_batched_tokens (", "context_refused", error,
+     "vLLM takes a whole prompt in one step where chunked prefill is off, and ends with an error "
+     "where a step has room for fewer tokens than the context",
+     "--max-num-batched-tokens as large as --max-model-len, chunked prefill on, or a shorter "
+     "--max-model-len (versions of TRL fix 4,096: prompt and completion within that)",
+     "max_model_len ("},
     {"is too long and exceeds limit of", "Input prompt (", "request_too_long", warning,
      "a prompt was longer than what vLLM's scheduler takes: the context that it was started for, "
      "or max_num_batched_tokens without chunked prefill",
@@ -929,6 +941,12 @@ constexpr Message messages[] = {
     {"slot context shift", "n_discard = ", "context_shifted", warning,
      "the slot was full: the oldest tokens were dropped, and cached keys moved to lower positions",
      longer},
+    {"shifting is not supported", "", "context_full", note, no_shift, whole_talk},
+    {"ctx_shift is not supported", "", "context_full", note, no_shift, whole_talk},
+    {"GGML_ASSERT(sections.v[0] > 0", "", "context_full", error,
+     "the context was full and keys of M-RoPE (three rows of positions) were to be moved, which "
+     "llama.cpp cannot",
+     "a -c that the whole talk fits into, --no-context-shift, and a newer llama.cpp"},
     {"context shift is not supported", "", "context_full", warning,
      "a context is full and cannot be shifted (recurrent layers, whose state is kept in "
      "checkpoints): that of the draft (-cd) then drafts no more, that of the model ends the text",

@@ -335,6 +335,8 @@ TEST(LogDifferences, LinesThatSayAFaultByThemselvesAreKnown) {
        "lengths_differ"},
       {"Got [32, 32, 32, 32] but expected positional dim 64", "axes_sum"},
       {"Key 'rope_type' is not in struct", "override_refused"},
+      {"ctx_shift is not supported by this context's KV cache, it will be disabled",
+       "context_full"},
       {"rope.py\", line 461, in get_mrope_freqs", "mrope_section_missing"},
       {"The draft model config's max_model_len (2048) is less than the deployment's max_model_len "
        "(8192).",

@@ -475,7 +475,17 @@ class PlanDifferences {
               .message = "token embeddings are scaled otherwise before positions are added"});
     auto all = detail::member_differences(a, b);
     std::erase_if(all, [](const auto& one) { return one.member == "embedding_scale"; });
-    if (!all.empty())
+    const auto *rows = std::get_if<Rows>(&a.kind), *others = std::get_if<Rows>(&b.kind);
+    // Tables that the files do not have, of two lengths.
+    if (all.size() == 1 && rows && others && rows->rows != others->rows)
+      differ({.code = "added",
+              .expected = added_text(a),
+              .found = added_text(b),
+              .message = "rows from " +
+                         grouped(std::min(rows->rows, others->rows) - rows->row_offset) +
+                         " on stand in one table alone: weights of the shorter one do not load "
+                         "into the longer, or leave those rows untrained"});
+    else if (!all.empty())
       differ({.code = "added",
               .expected = added_text(a),
               .found = added_text(b),

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "src/core/small_letters.h"
+#include "src/core/trimmed.h"
 #include "src/text/json.h"
 #include "src/tools/command_line.h"
 #include "src/tools/container_settings.h"
@@ -132,6 +133,8 @@ std::optional<ServingSettings> of_tabby(std::string_view text) {
   for (const std::string_view backend : {"exllamav2", "exllamav3"})
     if (text.contains("\n  backend: " + std::string(backend)))  // and no comment of the sample
       flag(line, "--backend", std::string(backend));
+  // Weights of exl2 ran by exllamav2, which newer versions refuse.
+  if (text.contains("exl2") && !line.contains("--backend")) flag(line, "--backend", "exllamav2");
   return ServingSettings{"tabbyAPI", line};
 }
 
@@ -296,6 +299,16 @@ std::optional<ServingSettings> of_docker_models(std::string_view text) {
   constexpr double usual = 4096;
   const double served = tokens && *tokens > 0 && *tokens < 0x1p40 ? *tokens : usual;
   flag(line, "--ctx-size", std::to_string(static_cast<std::int64_t>(served)));
+  // What stands behind -- or in runtime_flags is llama-server's, and counts last.
+  constexpr std::string_view behind = " -- ", list = "runtime_flags:";
+  if (const std::size_t at = text.find(behind); is_line && at != text.npos)
+    line.append(" ").append(text.substr(at + behind.size()));
+  if (std::size_t at = text.find(list); is_compose && at != text.npos)
+    for (at = text.find('\n', at); at != text.npos; at = text.find('\n', at + 1)) {
+      const std::string_view item = trimmed(text.substr(at, text.find('\n', at + 1) - at));
+      if (!item.starts_with("- ")) break;
+      line.append(" ").append(without(item.substr(2), "\"'"));
+    }
   return ServingSettings{"Docker Model Runner", line};
 }
 

@@ -84,7 +84,7 @@ constexpr WhenRow of_when[] = {
     {When::of_places, "where things are in pictures", "coordinates grounding bbox bboxes boxes",
      "bounding box|click position|定位|坐标"},
     {When::one_row, "rotated by one row", "1d-rope 1d-rotary",
-     "1d rope|1-d rope|one-dimensional rope|2d position_ids"},
+     "1d rope|1-d rope|one-dimensional rope|2d position_ids|2-d position_ids|position_ids (b, l)"},
     {When::constant, "always at the same place", "consistently",
      "always at|same time|exact same|same place"},
     {When::of_sides, "of pictures that are no squares", "non-square nonsquare rectangular",
@@ -98,7 +98,9 @@ constexpr WhenRow of_when[] = {
     {When::unscaled, "without the scaling", "",
      "rope_scaling not|rope scaling not|scaling is not|scaling is ignored|rope_scaling is "
      "ignored|ignores rope_scaling|ignores the rope_scaling|not implement rope_scaling|yarn is not "
-     "supported|scaling not implemented"},
+     "supported|scaling not implemented|rope_theta alone|yarn is not applied|scaling isn't "
+     "applied|reads only rope_parameters|only reads rope_parameters|without rope scaling|drops "
+     "rope_scaling|not apply rope_scaling|not apply the scaling|without the scaling"},
     {When::chunked, "by chunks of the prompt",
      "prefill_step_size prefill-step-size chunked-prefill", "chunked prefill|prefill chunk"},
     {When::window_cache, "by the window's cache", "swa swa-full rotatingkvcache", "window cache"},
@@ -127,6 +129,17 @@ constexpr WhenRow of_when[] = {
      "parallel|parallel request|two chats|two long chats|both chats|both generations|several users "
      "at|multiple users at|two requests at|同时"},
     {When::of_front_end, "by what a front end sets"},
+    {When::in_cloud, "in Ollama's cloud"},
+    {When::after_eviction, "after keys were dropped"},
+    {When::in_buffers, "by frequencies that are not filled"},
+    {When::no_positions, "of a model without positions",
+     "rwkv* mamba mamba2* mamba-* falcon-mamba*"},
+    {When::cache_quantized, "with cached keys of few bits",
+     "kv-cache-dtype --kv-cache-dtype cache-type-k --cache-type-k quantkv --quantkv "
+     "ollama_kv_cache_type*",
+     "kv cache is fp8|kv cache is q4|kv cache is q8|fp8 kv|kv cache quant|quantized kv|kv "
+     "quantiz|cache in fp8|cache to q4|cache to q8"},
+    {When::padded_apart, "padded on two sides"},
 };
 
 // What is no fault of position, and how it is called.
@@ -210,6 +223,32 @@ bool is_set_in_vain(Words words, std::string_view text) {
          contains_any(text, {"context", "num_ctx"});
 }
 
+// What does it by itself, whatever the length.
+void read_causes(Words words, std::string_view text, Symptom& out) {
+  const auto any = [&](std::string_view list) {
+    return std::ranges::any_of(words, [&](std::string_view word) { return is_one(word, list); });
+  };
+  if (text.contains("ollama") && contains_any(text, {":cloud", "-cloud"})) {
+    out.when.push_back(When::in_cloud);
+    std::erase_if(out.engines, [](const std::string& one) { return one.starts_with("ollama"); });
+  }
+  if (any("evict* eviction pruned pruning snapkv* pyramidkv* squeezeattention* h2o "
+          "streamingllm*") &&
+      contains_any(text, {"offset", "position", "rope", "rotat"}))
+    out.when.push_back(When::after_eviction);
+  if (contains_any(text, {"inv_freq", "freqs_cis", "freqs_cos", "rope buffer", "rotary buffer"}) &&
+      (contains_any(text, {"uninit", "to_empty", "meta device", "garbage", "not initialized",
+                           "not initialised", "corrupt", "non-persistent", "persistent=false"}) ||
+       any("nan nans meta")))
+    out.when.push_back(When::in_buffers);
+  if (contains_any(text, {"position_ids", "position ids"}) && text.contains("left pad") &&
+      text.contains("right pad"))
+    out.when.push_back(When::padded_apart);
+  // What the engine refuses is not done.
+  if (contains_any(text, {"shifting is not supported", "shift is not supported"}))
+    std::erase(out.when, When::shifted);
+}
+
 void read_when(Words words, std::string_view text, Symptom& out) {
   for (const WhenRow& row : of_when)
     if (tells(row, words, text)) out.when.push_back(row.when);
@@ -265,6 +304,7 @@ void read_when(Words words, std::string_view text, Symptom& out) {
   if (of_roberta && contains_any(text, {"512", "514", "index out of range", "padding_idx"}))
     out.when.push_back(When::of_offset);
   if (is_set_in_vain(words, text)) out.when.push_back(When::of_front_end);
+  read_causes(words, text, out);
   const bool second = followed_by(words, "second 2nd next third later",
                                   "turn message prompt request question round", 2);
   if (second && !out.is(When::in_turns)) out.when.push_back(When::in_turns);

@@ -44,6 +44,12 @@ enum class When {
   axes_as_packed,   // ids of three rows, taken for texts that are packed
   side_by_side,     // while another text runs
   of_front_end,     // by a length that a front end sets, and the server does not hear
+  in_cloud,         // on machines of Ollama's, and not here
+  after_eviction,   // by a cache that drops keys, and counts those that are left
+  in_buffers,       // by frequencies that nothing was written into
+  no_positions,     // of a model that has none (RWKV, Mamba)
+  cache_quantized,  // with cached keys of few bits
+  padded_apart,     // ids are padded on another side than their tokens
 };
 
 struct Symptom {
@@ -52,6 +58,7 @@ struct Symptom {
   std::int64_t from = 0;    // tokens: where it begins; 0: nobody says
   std::int64_t length = 0;  // tokens that the text has or is to have; 0: nobody says
   std::int64_t set_to = 0;  // tokens that a setting among the words allows (num_ctx); 0: none is
+  std::int64_t answer = 0;  // tokens that are kept for the answer; 0: nobody says
   std::int64_t frames = 0, height = 0, width = 0;  // of a video or picture; 0: nobody says
   // Of the kind of model that the words name: frames it was trained on, rows of its table, pixels
   // of a side; 0: none is named.

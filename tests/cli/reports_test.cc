@@ -1044,6 +1044,60 @@ const Report reports[] = {
      0, "30 seconds of sound"},
     {"vllm-project/vllm#18728", "", "doctor qwen3-8b @doctor/qwen3-yarn.sh", 0,
      "leave it out where no text is longer than 40,960"},
+    {"TsinghuaC3I/Unify-Post-Training#5", "",
+     "doctor qwen2.5-math-1.5b-instruct 'the response length is set to 8192, but "
+     "max_position_embeddings of qwen2.5 math is only 4096, how do you solve this?'",
+     1, "an answer of 8,192 tokens leaves no room for a prompt"},
+    {"docker/model-runner#726", "",
+     "doctor 'docker model configure --context-size 16384 ai/qwen3-vl:8B -- -c 16384 -np 4' "
+     "@doctor/docker-slots.log",
+     0, "each of 4 slots has 1/4 of -c"},
+    {"docker/desktop-feedback#188", "",
+     "doctor @doctor/docker-4096.json 'docker model configure --context-size 65536 ai/gpt-oss'", 1,
+     "Docker Model Runner runs 4,096 tokens where nobody sets it"},
+    {"axolotl-ai-cloud/axolotl#3817", "",
+     "doctor 'the packed collator of axolotl emits 2-D position_ids (B, L), and get_rope_index() "
+     "is "
+     "skipped entirely for qwen2_5_vl'",
+     0, "the model does not make its own"},
+    {"ggml-org/llama.cpp#27515", "", "doctor @doctor/no-shift.log", 0,
+     "no key is moved, and a text ends where the context is full"},
+    {"sbryngelson/ANEForge#58", "",
+     "doctor llama-3.1-8b 'short context is fine, long context degenerates into repetition: our "
+     "engine computed RoPE from rope_theta alone'",
+     1, "the file scales (llama3 factor 8"},
+    {"BlinkDL/RWKV-LM#318", "",
+     "doctor 'RWKV gives wrong output under very long context in LM Studio'", 0,
+     "RWKV and Mamba keep a state and have no positions"},
+    {"huggingface/trl#3788", "", "doctor @doctor/step-below-context.log", 1,
+     "vLLM takes a whole prompt in one step where chunked prefill is off"},
+    {"software-mansion/react-native-executorch#201", "",
+     "doctor 'ExecuTorch app crashes when the conversation exceeds 128 tokens'", 1,
+     "ExecuTorch runs a context of 128 tokens"},
+    {"huggingface/transformers#45902", "", "doctor 'inv_freq is uninitialized after to_empty'", 0,
+     "the frequencies are a buffer that no file holds"},
+    {"rajveer43/VeloxQuant-MLX#389", "",
+     "doctor 'PyramidKVCache resets its offset to the number of retained rows, and the RoPE "
+     "position "
+     "is wrong after eviction in mlx_lm'",
+     0, "must go on counting all tokens"},
+    {"gpustack/llama-box#21", "", "doctor @doctor/mrope-shift.log", 1,
+     "keys of M-RoPE (three rows of positions) were to be moved"},
+    {"volcengine/verl#4159", "",
+     "doctor 'response_position_ids of verl are left padded and response_ids right padded, for "
+     "Qwen2-VL'",
+     0, "ids that are padded on another side than their tokens"},
+    {"can1357/oh-my-pi#847", "", "doctor 'deepseek-v4-flash:cloud in ollama forgets'", 0,
+     "models of Ollama's cloud run there"},
+    {"deepseek-ai/DeepSeek-R1#334", "",
+     "doctor deepseek-v3 'vllm serve M --max-model-len 65536 --kv-cache-dtype fp8_e5m2' 'incorrect "
+     "outputs when the context exceeds 18K tokens in vLLM'",
+     0, "cached keys of few bits"},
+    {"sgl-project/sglang#27974", "",
+     "doctor qwen3-vl-8b-instruct \"python -m sglang.launch_server --model-path M "
+     "--json-model-override-args '{\\\"text_config\\\":{\\\"rope_scaling\\\":{\\\"rope_type\\\":"
+     "\\\"yarn\\\",\\\"factor\\\":2.0,\\\"original_max_position_embeddings\\\":262144}}}'\"",
+     1, "the override replaces all of rope_parameters, and has no rope_theta"},
 };
 
 // "@doctor/a.log" lies in the folder of reports; behind an engine (vllm@0.24.0) stands a version.

@@ -147,7 +147,7 @@ def vllm_cases():
         case("linear 4", {"rope_type": "linear", "factor": 4.0}, "linear:4", kind="linear"),
         case("YaRN 2", {**scaled, "factor": 2.0}, "yarn:2", kind="YaRN"),
         case("YaRN 4, bfloat16", {**scaled, "factor": 4.0}, "yarn:4", kind="YaRN", dtype="bfloat16"),
-        case("YaRN 4, factor 1", {**scaled, "factor": 4.0, "attn_factor": 1 / YARN4}, "yarn_flat:4", kind="factor dropped"),
+        case("YaRN 4, factor 1", {**scaled, "factor": 4.0, "attention_factor": 1.0}, "yarn_flat:4", kind="factor dropped"),
         case("base 10000", {"rope_theta": 10000}, "theta:10000", kind="base"),
         case("Llama 3 by 8, bfloat16", {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
              "original_max_position_embeddings": 8192}, "llama3:8", kind="Llama 3", dtype="bfloat16"),

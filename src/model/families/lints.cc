@@ -114,9 +114,10 @@ void lint_scaling(Reading& reading, const Family& family, const Scaling& scaling
     const std::string kept = std::to_string(context);
     warn("trained_length_kept", "max_position_embeddings stays at the trained " + kept +
                                     " beside " + type + " factor " + number_text(*factor) +
-                                    ", as the model's authors publish it: engines serve " +
+                                    ", as the model's authors publish it: vLLM serves " +
                                     number_text(*factor * longest) +
-                                    " tokens only where they are asked to (vLLM: --max-model-len)");
+                                    " tokens by itself, others where they are asked to (SGLang: "
+                                    "--context-length)");
     return lint_factors(reading, family, scaling, where);
   }
   // A length that was rounded down, or kept below what the scaling reaches.
@@ -182,7 +183,7 @@ bool has_part(std::string_view key, std::initializer_list<std::string_view> part
 // Whether a key's name says that it changes a rotation, by its words alone.
 bool speaks_of_rotation(std::string_view name) {
   const std::string key = small_letters(name);
-  if (key == "compress_pos_emb" || key == "alpha_value") return true;
+  if (key == "compress_pos_emb" || key == "alpha_value" || key == "use_logn_attn") return true;
   const bool rotates =
       has_part(key, {"rope", "rotary", "yarn", "ntk", "longrope"}) ||
       (key.contains("position") && has_part(key, {"interpol", "scale", "scaling", "factor"}));
@@ -194,7 +195,7 @@ bool speaks_of_rotation(std::string_view name) {
 
 // Whether a value asks for anything: a number that is no neutral one, a scaling's word, a flag.
 bool asks_for_something(std::string_view key, const Json& value, const std::vector<double>& held) {
-  if (const bool* flag = value.get<bool>()) return *flag && has_part(key, {"yarn", "ntk"});
+  if (const bool* flag = value.get<bool>()) return *flag && has_part(key, {"yarn", "ntk", "logn"});
   if (const std::string* word = value.get<std::string>())
     return has_part(*word, {"yarn", "linear", "dynamic", "ntk", "longrope", "llama3"});
   const double* real = value.get<double>();

@@ -107,10 +107,9 @@ RopeParameters find_parameters(const Section& config, const Family& family,
   if (is_by_layer_type(parameters))
     return entry_of(parameters, family, has_entries(family, defaults, reading), layer_type);
   if (!old_wins && !now.members().empty() && family.local.rope != LocalRope::same) {
-    reading.warn("flat_parameters", now.path() +
-                                        " must be given by layer type: Hugging Face's "
-                                        "code for " +
-                                        reading.family + " reads nothing of it otherwise");
+    reading.warn("flat_parameters",
+                 now.path() + " must be given by layer type: Hugging Face's newest code for " +
+                     reading.family + " reads nothing of it otherwise, no scaling either");
     return {.section = Section(reading), .whole = Section(reading)};
   }
   return {.section = parameters, .whole = parameters};
