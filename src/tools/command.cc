@@ -242,7 +242,7 @@ class Overrides {
     const bool is_sglang = line_.engine == "sglang";
     // 0.5.23 merges a part of the configuration by its keys, and a scaling at the top by its own
     // (utils/hf_transformers/config.py); older ones put the one in place of the other.
-    const bool merges_parts = is_sglang && !(line_says_version() && is_before(version_, "0.5.23"));
+    const bool merges_parts = is_sglang && !is_before(version_, "0.5.23");
     if (inside && is_sglang && text && !merges_parts) {
       findings_.push_back(line_finding(
           "override_refused", Severity::error, flag.name,
@@ -375,8 +375,6 @@ class Overrides {
           {field, word ? *word : member.value.text(), Origin::file, where + member.key});
     }
   }
-
-  bool line_says_version() const { return !version_.empty(); }
 
   static void part_of_head(const LayerGroup& group, const Json& dict, Rope& told) {
     const Json* part = dict.find("partial_rotary_factor");

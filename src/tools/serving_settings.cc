@@ -134,7 +134,10 @@ std::optional<ServingSettings> of_tabby(std::string_view text) {
     if (text.contains("\n  backend: " + std::string(backend)))  // and no comment of the sample
       flag(line, "--backend", std::string(backend));
   // Weights of exl2 ran by exllamav2, which newer versions refuse.
-  if (text.contains("exl2") && !line.contains("--backend")) flag(line, "--backend", "exllamav2");
+  const std::size_t name = text.find("model_name:");
+  const bool exl2 =
+      name != text.npos && text.substr(name, text.find('\n', name) - name).contains("exl2");
+  if (exl2 && !line.contains("--backend")) flag(line, "--backend", "exllamav2");
   return ServingSettings{"tabbyAPI", line};
 }
 

@@ -134,10 +134,9 @@ constexpr WhenRow of_when[] = {
     {When::in_buffers, "by frequencies that are not filled"},
     {When::no_positions, "of a model without positions",
      "rwkv* mamba mamba2* mamba-* falcon-mamba*"},
-    {When::cache_quantized, "with cached keys of few bits",
-     "kv-cache-dtype --kv-cache-dtype cache-type-k --cache-type-k quantkv --quantkv "
-     "ollama_kv_cache_type*",
-     "kv cache is fp8|kv cache is q4|kv cache is q8|fp8 kv|kv cache quant|quantized kv|kv "
+    {When::cache_quantized, "with cached keys of few bits", "",
+     "kv-cache-dtype fp8|cache-type-k q|kv cache is fp8|kv cache is q4|kv cache is q8|fp8 kv|kv "
+     "cache quant|quantized kv|kv "
      "quantiz|cache in fp8|cache to q4|cache to q8"},
     {When::padded_apart, "padded on two sides"},
 };
@@ -228,12 +227,16 @@ void read_causes(Words words, std::string_view text, Symptom& out) {
   const auto any = [&](std::string_view list) {
     return std::ranges::any_of(words, [&](std::string_view word) { return is_one(word, list); });
   };
-  if (text.contains("ollama") && contains_any(text, {":cloud", "-cloud"})) {
+  // "gpt-oss:120b-cloud"
+  const bool cloud = std::ranges::any_of(
+      words, [](std::string_view word) { return word.contains(':') && word.ends_with("cloud"); });
+  if (cloud && text.contains("ollama")) {
     out.when.push_back(When::in_cloud);
     std::erase_if(out.engines, [](const std::string& one) { return one.starts_with("ollama"); });
   }
   if (any("evict* eviction pruned pruning snapkv* pyramidkv* squeezeattention* h2o "
           "streamingllm*") &&
+      contains_any(text, {"cache", "kv"}) &&
       contains_any(text, {"offset", "position", "rope", "rotat"}))
     out.when.push_back(When::after_eviction);
   if (contains_any(text, {"inv_freq", "freqs_cis", "freqs_cos", "rope buffer", "rotary buffer"}) &&
