@@ -149,7 +149,7 @@ class Differences {
                         detail::shown(static_cast<double>(theirs) / static_cast<double>(mine), 3) +
                         " times the tokens and rotates as before: beyond " + grouped(mine) +
                         " are angles that the first was not trained on"
-                  : "they promise texts of other lengths",
+                  : "the two promise texts of different lengths",
          .cure = grew
                      ? "right where the model was trained further; else posenc extend MODEL --to " +
                            std::to_string(theirs) + " plans a scaling"

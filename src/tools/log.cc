@@ -264,7 +264,7 @@ class LogDifferences {
       one.severity = Severity::note;
       one.message =
           "this attention (sdpa, eager) knows no window, and in this model nothing "
-          "slides: the line is for nothing";
+          "slides: the line may be passed over";
       one.cure = "";
     }
   }
@@ -395,7 +395,7 @@ class LogDifferences {
     if (!same) return;
     one.severity = Severity::note;
     one.message = "this transformers takes max_position_embeddings for it, which is the same " +
-                  grouped(model_.context) + " in this model's file: the line is for nothing";
+                  grouped(model_.context) + " in this model's file: the line may be passed over";
     one.cure = "";
   }
 

@@ -906,7 +906,7 @@ class LogReader {
             .message = all_read
                            ? "the check of transformers alone does not know these keys, and the "
                              "model's class reads them (mrope_section of pictures, truncate of "
-                             "YaRN), or they do nothing: the line is for nothing"
+                             "YaRN), or they do nothing: the line may be passed over"
                            : "transformers does not read these keys: what they should do does not "
                              "happen there, and other engines may read them",
             .cure = all_read ? ""

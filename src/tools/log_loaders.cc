@@ -199,7 +199,9 @@ void LoaderLines::judge_prompt(EngineLog& log) const {
               " in the request, PARAMETER num_ctx in the Modelfile, or OLLAMA_CONTEXT_LENGTH in "
               "the environment of the server";
   if (is_ollamas_default(limit_) && !asked_by_server_)
-    cut->message += ", which is Ollama's default where nothing that it hears asks for more";
+    cut->message +=
+        ", which has Ollama's default unless the request, the Modelfile or the server's variable "
+        "says more";
 }
 
 // Ollama loads a model for less than it has unless it is asked for more; the model's own num_ctx

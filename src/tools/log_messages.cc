@@ -199,7 +199,7 @@ constexpr Message messages[] = {
     {"Sliding Window Attention is enabled but not implemented", "", "window_unread", warning,
      "this attention (sdpa, eager) of transformers knows no window: layers that slide see all of a "
      "text longer than it. Where use_sliding_window is false, as in Qwen 2.5's files, nothing "
-     "slides and the line is for nothing",
+     "slides and the line may be passed over",
      "attn_implementation=\"flash_attention_2\", or pip install -U transformers (4.50 or later)"},
     {"right-padding was detected", "", "right_padding", error,
      "prompts of a batch are padded on the right, so new tokens follow padding and stand at its "
@@ -958,7 +958,7 @@ constexpr Message messages[] = {
      "context window of "},
     {"truncating input messages which exceed context length", "", "prompt_truncated", error,
      "Ollama left the oldest messages out: the talk was longer than num_ctx, which is its default "
-     "where nothing that it hears asks for more",
+     "unless the request, the Modelfile or the server's variable says more",
      "options.num_ctx of the request (/api/chat), PARAMETER num_ctx in the Modelfile, or "
      "OLLAMA_CONTEXT_LENGTH in the environment of the server"},
     {"Deepseek2 does not support K-shift", "", "context_full", error, latent_unshifted,
