@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """llama-quantize, out of a wheel that needs no compiler (cyllama), by its own words.
 
-  evidence/lab/peers/llama_quantize.py --allow-requantize IN.gguf OUT.gguf q4_k_m
+evidence/lab/peers/llama_quantize.py --allow-requantize IN.gguf OUT.gguf q4_k_m
 """
 
 import argparse

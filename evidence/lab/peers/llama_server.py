@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """llama.cpp's server, out of a wheel that needs no compiler (xllamacpp), by llama-server's flags.
 
-  evidence/lab/peers/llama_server.py -m MODEL.gguf --port 8080 -c 1536
-  evidence/lab/peers/llama_server.py -m MODEL.gguf --port 8080 --rope-scaling yarn --rope-freq-scale 0.25 --yarn-orig-ctx 8192
+evidence/lab/peers/llama_server.py -m MODEL.gguf --port 8080 -c 1536
+evidence/lab/peers/llama_server.py -m MODEL.gguf --port 8080 --rope-scaling yarn --rope-freq-scale 0.25 --yarn-orig-ctx 8192
 """
 
 import argparse

@@ -264,7 +264,10 @@ def quantised(given):
     if given.transformers_python and not (folder / "hf").exists():
         subprocess.run([given.transformers_python, "-c", RESTORE, given.model, str(folder / "hf")], check=True)
     if given.transformers_python and not (folder / "factor.gguf").exists():
-        subprocess.run([given.transformers_python, "-c", FACTOR, given.model, str(folder / "factor.gguf"), str(1 / YARN4)], check=True)
+        subprocess.run(
+            [given.transformers_python, "-c", FACTOR, given.model, str(folder / "factor.gguf"), str(1 / YARN4)],
+            check=True,
+        )
 
 
 # llama-quantize by the library that llama-cpp-python brings.
@@ -309,13 +312,32 @@ model.save_pretrained(folder)
 """
 
 
-SERVERS = {"transformers": "transformers", "vllm": "vLLM", "llama_python": "llama-cpp-python", "llama_server": "llama.cpp"}
+SERVERS = {
+    "transformers": "transformers",
+    "vllm": "vLLM",
+    "llama_python": "llama-cpp-python",
+    "llama_server": "llama.cpp",
+}
+PLANTED = {
+    "none": "no rotation",
+    "pairing": "neighbours where halves are paired",
+    "reversed": "the other direction",
+    "half_head": "half of each head alone",
+    "restart": "ids that begin anew every",
+    "behind": "ids behind the prompt off by",
+    "padding": "padding counted, to multiples of",
+    "keys": "keys shifted by",
+    "amplitude": "YaRN's factor alone,",
+    "bfloat16_angles": "bfloat16 angles",
+}
 ACCUSED = ("named", "unknown", "other_weights")
 
 
 def spread(numbers, digits):
     """Of one number a seed: the least and the most, once where they are written alike."""
-    shown = dict.fromkeys(f"{n:,.{digits}f}" if n >= 10.0**-digits or not digits else "< 0.001" for n in sorted(numbers))
+    shown = dict.fromkeys(
+        f"{n:,.{digits}f}" if n >= 10.0**-digits or not digits else "< 0.001" for n in sorted(numbers)
+    )
     return " to ".join([*shown][:: max(len(shown) - 1, 1)])
 
 
@@ -330,16 +352,24 @@ def table(rows):
     cases = {}
     for row in rows:
         cases.setdefault((row["server"], row["case"] or "Q4_1", row["model"], row["at"]), []).append(row)
-    print("| server | what it runs | right, of seeds | said | off by, nats | ahead of the next, ln | prompt tokens | seconds |")
+    print(
+        "| server | what it runs | right, of seeds | said | off by, nats | ahead of the next, ln | prompt tokens | seconds |"
+    )
     print("|---|---|---:|---|---:|---:|---:|---:|")
-    for (server, what, model, at), each in cases.items():
-        what += f", {model}" * (server.startswith("llama") and model not in ("", what.lower(), "factor") and model[:4] not in what.lower())
+    order = [*SERVERS]
+    for (server, what, model, at), each in sorted(cases.items(), key=lambda one: order.index(one[0][0])):
+        plant, _, amount = what.partition(":")
+        what = f"{PLANTED[plant]} {amount}".strip() if plant in PLANTED else what
+        what += f", {model}" * (
+            server.startswith("llama") and model not in ("", what.lower(), "factor") and model[:4] not in what.lower()
+        )
         what += f", up to {at:,} tokens" * (at != 1024)
         said = ", ".join(f"`{one}`" for one in dict.fromkeys(map(told, each)))
         ran = [row for row in each if "error" not in row]
         decided = [row for row in ran if row["verdict"] != "undecided" and row["ahead"] is not None]
         numbers = [
-            spread([row["noise"]["scale"] for row in decided], 3) or "floor " + spread([row["noise"]["floor"] for row in ran], 2),
+            spread([row["noise"]["scale"] for row in decided], 3)
+            or "floor " + spread([row["noise"]["floor"] for row in ran], 2),
             spread([row["ahead"] for row in decided], 0),
             spread([row["tokens"] for row in ran], 0),
             spread([row["seconds"] for row in ran], 0),
