@@ -429,8 +429,9 @@ class ProbeRun {
       result_.verdict = ProbeVerdict::undecided;
       result_.sentence = "Not decided within the limit of tokens: the likeliest is " +
                          all_[best].title + ", " + percent(certain) + ".";
-    } else if (floor_ > coarsest && !all_[best].finding.code.empty() &&
-               judge_->scale(0) < clearly_worse * result_.scale) {
+    } else if (floor_ > coarsest && (all_[best].finding.code.empty()
+                                         ? ahead() < out
+                                         : judge_->scale(0) < clearly_worse * result_.scale)) {
       result_.verdict = ProbeVerdict::undecided;
       char off[32];
       std::snprintf(off, sizeof off, "%.2f", floor_);
@@ -448,6 +449,13 @@ class ProbeRun {
       result_.sentence = "The server does not rotate as the file says: " + all_[best].title + ".";
       result_.findings.push_back(all_[best].finding);
     }
+  }
+
+  // How far behind the nearest that is told apart from the likeliest is, in ln.
+  double ahead() const {
+    for (const Rated& one : result_.rated)
+      if (!one.alike) return -one.score;
+    return out;
   }
 
   std::int64_t longest_text() const {
