@@ -68,19 +68,20 @@ constexpr Row rows[] = {
     {{"transformers", "4.0.0", "4.43.0",
       "it knows no scaling of type llama3, and refuses the file ('`rope_scaling` must be a "
       "dictionary with two fields')",
-      "pip install -U transformers (4.43 or later)", "the release notes of transformers 4.43"},
+      "pip install -U transformers (4.43 or later)",
+      "modeling_rope_utils.py of transformers 4.43.0"},
      [](const Model& model) {
        return any_rope(
            model, [](const Rope& rope) { return std::holds_alternative<Llama3>(rope.scaling); });
      }},
     {{"transformers", "4.0.0", "4.51.0", "it has no class for Qwen 3, and refuses the file",
-      "pip install -U transformers (4.51 or later)", "the card of Qwen3-8B"},
+      "pip install -U transformers (4.51 or later)", "models/qwen3 of transformers 4.51.0"},
      [](const Model& model) { return model.family == "qwen3" || model.family == "qwen3_moe"; }},
     {{"transformers", "4.0.0", "4.55.0", "it has no class for gpt-oss, and refuses the file",
-      "pip install -U transformers (4.55 or later)", "the release notes of transformers 4.55"},
+      "pip install -U transformers (4.55 or later)", "models/gpt_oss of transformers 4.55.0"},
      [](const Model& model) { return model.family == "gpt_oss"; }},
     {{"transformers", "4.0.0", "4.50.0", "it has no class for Gemma 3, and refuses the file",
-      "pip install -U transformers (4.50 or later)", "the card of Gemma 3"},
+      "pip install -U transformers (4.50 or later)", "models/gemma3 of transformers 4.50.0"},
      [](const Model& model) { return model.family.starts_with("gemma3"); }},
     {{"transformers", "4.54.0", "4.57.0",
       "4.54 to 4.56 take the first of Qwen-VL's three rows of positions for those of packed text: "

@@ -86,8 +86,7 @@ class Explanation {
     if (!std::holds_alternative<Unscaled>(fit.scaling) || fit.misfit > explains || last >= pairs ||
         out_.axis_layout != AxisLayout::one)
       return pairs;
-    const double next =
-        std::pow(fit.base, -2 * static_cast<double>(last) / static_cast<double>(out_.rotary_dim));
+    const double next = of_base(fit.base, last);
     if (next * usual_position() < 16 * in_.spread) return pairs;
     // No scheme leaves out a pair or two.
     constexpr std::int64_t few = 2;
@@ -96,9 +95,7 @@ class Explanation {
         out_.findings.push_back(
             {.code = "odd_pair",
              .pair = pair,
-             .expected = shown(std::pow(fit.base, -2 * static_cast<double>(pair) /
-                                                      static_cast<double>(out_.rotary_dim)),
-                               4),
+             .expected = shown(of_base(fit.base, pair), 5),
              .found = "0",
              .message =
                  "this pair stands still, and all others rotate by base " + shown(fit.base, 6),

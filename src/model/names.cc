@@ -298,8 +298,7 @@ std::string name_cure(const std::string& name) {
   for (std::size_t i = 0; i < std::min<std::size_t>(alike.size(), 4); ++i)
     cure += (i == 0 ? "did you mean " : ", ") + alike[i];
   if (!cure.empty()) return cure + "? posenc models lists what is bundled";
-  if (std::ranges::count(name, '/') == 1 && !name.starts_with('/') && !name.starts_with('.'))
-    return "give its config.json: " + line_that_fetches(name);
+  if (is_owned(name)) return "give its config.json: " + line_that_fetches(name);
   const std::string near = suggestion(name, known_names());  // else all of them
   return near.starts_with("did you mean") ? near
                                           : "give a path, or a name that posenc models lists";

@@ -194,7 +194,6 @@ constexpr KnownFlag known_flags[] = {
     {"vllm", "--disable-sliding-window", "", true},
     {"vllm", "--allow-longer", "VLLM_ALLOW_LONG_MAX_MODEL_LEN"},  // a variable
     {"vllm", "--speculative-config"},
-    {"vllm", "--kv-transfer-config"},
     {"vllm", "--max-num-batched-tokens"},
     {"vllm", "--no-enable-chunked-prefill", "", true},
     {"vllm", "--speculative-model"},

@@ -455,21 +455,28 @@ class Doctor {
       return;
     }
     keep(*found);
-    // Which was read flat, and for all layers, until 5.8.
-    const bool flat = std::ranges::any_of(engines_, [](const std::string& engine) {
-      return engine.starts_with("transformers@") && is_before(engine.substr(13), "5.8");
+    read_flat();
+  }
+
+  // transformers 5.0 to 5.7 reads what lint has of the newest otherwise.
+  void read_flat() {
+    constexpr std::string_view name = "transformers@";
+    const bool flat = std::ranges::any_of(engines_, [&](const std::string& engine) {
+      const std::string_view version = std::string_view(engine).substr(engine.find('@') + 1);
+      return engine.starts_with(name) && is_before(version, "5.8") && !is_before(version, "5.0");
     });
-    for (Diagnosed& one : out_.findings)
-      if (flat && one.finding.code == "flat_parameters" && intent().family == "olmo3") {
-        one.finding.severity = Severity::warning;
-        one.finding.message =
-            "until 5.8 transformers reads one rotation for all layers of Olmo 3, so that those "
-            "which slide are scaled as well; later ones want an entry for each kind of layer, and "
-            "read nothing of this file's";
-        one.finding.cure =
-            "a newer transformers, and rope_parameters of full_attention (with the scaling) and "
-            "sliding_attention (rope_type default)";
-      }
+    if (!flat || intent().family != "olmo3") return;
+    for (Diagnosed& one : out_.findings) {
+      if (one.finding.code != "flat_parameters") continue;
+      one.finding.severity = Severity::warning;
+      one.finding.message =
+          "until 5.8 transformers reads one rotation for all layers of Olmo 3, so that those which "
+          "slide are scaled as well; later ones want an entry for each kind of layer, and read "
+          "nothing of this file's";
+      one.finding.cure =
+          "a newer transformers, and rope_parameters of full_attention (with the scaling) and "
+          "sliding_attention (rope_type default)";
+    }
   }
 
   bool is_asked(const Finding& finding) const {
@@ -494,11 +501,13 @@ class Doctor {
       std::string_view engine, words;
     };
     constexpr Flag flags[] = {
+        {"vllm",
+         "vLLM: --max-model-len, from 0.30 on beside max_position_embeddings in --hf-overrides"},
         {"sglang", "SGLang: --context-length, with SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1"},
         {"tgi", "TGI: --max-total-tokens and --max-input-tokens"},
         {"lmdeploy", "LMDeploy: --session-len"},
         {"llama.cpp", "llama.cpp: -c"}};
-    const std::string_view usual = "SGLang: --context-length";
+    const std::string_view usual = flags[0].words;
     const std::size_t at = finding.message.find(usual);
     const auto* const mine =
         std::ranges::find_if(flags, [&](const Flag& one) { return runs_by(one.engine); });

@@ -28,8 +28,8 @@ ModelfileSays read_modelfile(std::string_view text, const Model* model) {
             {.code = "flag_removed",
              .severity = Severity::warning,
              .found = printable(line, 60),
-             .message = "Ollama no longer reads rope_frequency_base and rope_frequency_scale: "
-                        "ollama create ends with 'unknown parameter'",
+             .message = "Ollama no longer reads rope_frequency_base and rope_frequency_scale, "
+                        "and newer versions end ollama create with 'unknown parameter'",
              .cure = "the GGUF itself must have them: posenc translate MODEL --to gguf"});
       continue;
     }

@@ -156,9 +156,8 @@ class Judge {
     const std::string all = std::to_string(2 * symptom_.answer);
     say("beyond_context", Severity::warning,
         "an answer of " + grouped(symptom_.answer) +
-            " tokens leaves no room for a prompt: the "
-            "model reaches " +
-            grouped(reached) + ", prompt and answer together",
+            " tokens leaves no room for a prompt: the model reaches " + grouped(reached) +
+            ", prompt and answer together",
         "a shorter answer, or a longer context: posenc extend MODEL --to " + all +
             " (--train where the weights are trained at it)",
         reached);

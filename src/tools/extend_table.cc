@@ -1,17 +1,15 @@
 // Larger pictures for an encoder whose patches each have a learned row: the table is stretched over
 // the new grid.
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <variant>
 
-#include "src/explain/text.h"
+#include "src/text/number.h"
 #include "src/tools/extend_table.h"
 
 namespace posenc::detail {
@@ -19,14 +17,8 @@ namespace {
 
 // A number among those that the file was read by; 0: it is not there, or no number ("224×224").
 std::int64_t read_number(const LayerGroup& group, std::string_view field) {
-  for (const Provenance& one : group.provenance)
-    if (one.field == field) {
-      std::int64_t number = 0;
-      const char* const end = one.value.data() + one.value.size();
-      const auto [rest, wrong] = std::from_chars(one.value.data(), end, number);
-      return wrong == std::errc() && rest == end ? number : 0;
-    }
-  return 0;
+  const auto at = std::ranges::find(group.provenance, field, &Provenance::field);
+  return at == group.provenance.end() ? 0 : whole_number(at->value).value_or(0);
 }
 
 struct Grid {
@@ -101,8 +93,7 @@ std::optional<PicturePlan> extend_table(const Model& model, const PictureOptions
                         "DeiT, CLIP, SigLIP); DINOv2 does so by itself"});
   out.unknown.push_back(
       "how much the model loses by objects that are larger or smaller than in training: "
-      "fine-tuning "
-      "at the new size is usual");
+      "fine-tuning at the new size is usual");
   if (options.to.height % grid->patch != 0 || options.to.width % grid->patch != 0)
     out.unknown.push_back("what becomes of the rest of a side: " + std::to_string(grid->patch) +
                           " pixels a patch do not divide it, and most code drops it");

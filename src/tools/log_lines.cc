@@ -183,11 +183,11 @@ void EngineLog::remark(Finding finding, std::int64_t line) {
   if (std::ranges::any_of(remarks, same)) return;
   // Of requests that are too long for one limit the longest says it all, and of many alike three do.
   const auto is_alike = [&](const Finding& old) {
-    return old.code == finding.code && !old.found.empty() && old.message == finding.message;
+    return old.code == finding.code && !old.found.empty() && old.expected == finding.expected &&
+           old.message == finding.message;
   };
   const auto is_same_limit = [&](const Finding& old) {
-    return is_alike(old) && old.code == "request_too_long" && !old.expected.empty() &&
-           old.expected == finding.expected;
+    return is_alike(old) && old.code == "request_too_long" && !old.expected.empty();
   };
   constexpr std::ptrdiff_t few = 3;
   auto shorter = std::ranges::find_if(remarks, is_same_limit);

@@ -22,6 +22,30 @@ bool is_no_length(std::int64_t value, std::string_view before) {
                          "http status code error batch gpu seed line page");
 }
 
+// "max_tokens 40960", "response length is set to 8192".
+void read_answer(Words words, Symptom& out) {
+  constexpr std::string_view names =
+      "max_tokens max_new_tokens max_response_length max_completion_length max_output_tokens "
+      "max_completion_tokens num_predict n_predict";
+  constexpr std::size_t near = 4;
+  for (std::size_t n = 0; n < words.size() && out.answer == 0; ++n) {
+    const std::size_t sign = words[n].find_first_of("=:");
+    const bool named = contains_word(names, words[n].substr(0, sign));
+    const bool told = n + 1 < words.size() && words[n + 1] == "length" &&
+                      contains_word("response completion answer", words[n]);
+    if (!named && !told) continue;
+    if (named && sign != words[n].npos)
+      if (const auto count = count_of(words[n].substr(sign + 1))) out.answer = count->value;
+    for (std::size_t k = n + (told ? 2 : 1);
+         k < words.size() && k <= n + near + 1 && out.answer == 0; ++k) {
+      if (const auto count = count_of(words[k]))
+        out.answer = count->value;
+      else if (!contains_word("is was set to of at as", words[k]))
+        break;
+    }
+  }
+}
+
 }  // namespace
 
 void read_lengths(Words words, Symptom& out) {
@@ -79,33 +103,6 @@ void read_lengths(Words words, Symptom& out) {
     }
   }
 }
-namespace {
-
-// "max_tokens 40960", "response length is set to 8192".
-void read_answer(Words words, Symptom& out) {
-  constexpr std::string_view names =
-      "max_tokens max_new_tokens max_response_length max_completion_length max_output_tokens "
-      "max_completion_tokens num_predict n_predict";
-  constexpr std::size_t near = 4;
-  for (std::size_t n = 0; n < words.size() && out.answer == 0; ++n) {
-    const std::size_t sign = words[n].find_first_of("=:");
-    const bool named = contains_word(names, words[n].substr(0, sign));
-    const bool told = n + 1 < words.size() && words[n + 1] == "length" &&
-                      contains_word("response completion answer", words[n]);
-    if (!named && !told) continue;
-    if (named && sign != words[n].npos)
-      if (const auto count = count_of(words[n].substr(sign + 1))) out.answer = count->value;
-    for (std::size_t k = n + (told ? 2 : 1);
-         k < words.size() && k <= n + near + 1 && out.answer == 0; ++k) {
-      if (const auto count = count_of(words[k]))
-        out.answer = count->value;
-      else if (!contains_word("is was set to of at as", words[k]))
-        break;
-    }
-  }
-}
-
-}  // namespace
 
 void read_settings(Words words, Symptom& out) {
   constexpr std::string_view names =
@@ -122,6 +119,7 @@ void read_settings(Words words, Symptom& out) {
   }
   read_answer(words, out);
 }
+
 void read_sizes(Words words, Symptom& out) {
   // "2K resolution"
   for (std::size_t n = 0; n + 1 < words.size(); ++n)
@@ -143,6 +141,7 @@ void read_sizes(Words words, Symptom& out) {
     return;
   }
 }
+
 void read_makers(Words words, Symptom& out) {
   struct Maker {
     std::string_view words;
@@ -165,6 +164,7 @@ void read_makers(Words words, Symptom& out) {
         contains_word("at after beyond past over to of around length than is", words[n - 1]))
       out.frames = count->value;
 }
+
 void read_tables(Words words, Symptom& out) {
   struct Table {
     std::string_view words, model;

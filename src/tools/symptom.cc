@@ -160,10 +160,13 @@ constexpr OtherFault of_others[] = {
      "install|can't install|download a|is corrupted"},
 };
 
+bool any_is_one(Words words, std::string_view list) {
+  return std::ranges::any_of(words, [&](std::string_view word) { return is_one(word, list); });
+}
+
 template <class Row>
 bool tells(const Row& row, Words words, std::string_view text) {
-  if (std::ranges::any_of(words, [&](std::string_view word) { return is_one(word, row.words); }))
-    return true;
+  if (any_is_one(words, row.words)) return true;
   for (std::string_view left = row.phrases; !left.empty();) {
     const std::size_t end = std::min(left.find('|'), left.size());
     if (text.contains(left.substr(0, end))) return true;
@@ -189,7 +192,7 @@ void read_topics(std::string_view prose, Words words, std::string_view text, Sym
   if (text.contains("layer") && contains_any(text, {"yarn", "rope_scaling", "rope scaling"}))
     out.of_rotation = true;
   out.of_port =
-      std::ranges::any_of(words, [](auto word) { return is_one(word, "ported porting"); }) ||
+      any_is_one(words, "ported porting") ||
       contains_any(text, {"my port", " port of ", "our engine", "own engine", "own implementation",
                           "my implementation", "reimplement", "自己实现"});
   out.asks_longer =
@@ -211,9 +214,8 @@ bool is_lost(Words words) {
 
 // "context length is ignored in Open WebUI"
 bool is_set_in_vain(Words words, std::string_view text) {
-  const bool of_front_end = std::ranges::any_of(words, [](std::string_view word) {
-    return is_one(word, "openwebui open-webui sillytavern anythingllm librechat chatbox lobechat");
-  });
+  const bool of_front_end =
+      any_is_one(words, "openwebui open-webui sillytavern anythingllm librechat chatbox lobechat");
   const bool unheard = contains_any(
       text, {"ignored", "not applied", "no effect", "not respected", "does not apply",
              "doesn't apply", "not propagate", "doesn't appear to", "despite the setting",
@@ -224,9 +226,6 @@ bool is_set_in_vain(Words words, std::string_view text) {
 
 // What does it by itself, whatever the length.
 void read_causes(Words words, std::string_view text, Symptom& out) {
-  const auto any = [&](std::string_view list) {
-    return std::ranges::any_of(words, [&](std::string_view word) { return is_one(word, list); });
-  };
   // "gpt-oss:120b-cloud"
   const bool cloud = std::ranges::any_of(
       words, [](std::string_view word) { return word.contains(':') && word.ends_with("cloud"); });
@@ -234,15 +233,16 @@ void read_causes(Words words, std::string_view text, Symptom& out) {
     out.when.push_back(When::in_cloud);
     std::erase_if(out.engines, [](const std::string& one) { return one.starts_with("ollama"); });
   }
-  if (any("evict* eviction pruned pruning snapkv* pyramidkv* squeezeattention* h2o "
-          "streamingllm*") &&
+  if (any_is_one(words,
+                 "evict* eviction pruned pruning snapkv* pyramidkv* squeezeattention* h2o "
+                 "streamingllm*") &&
       contains_any(text, {"cache", "kv"}) &&
       contains_any(text, {"offset", "position", "rope", "rotat"}))
     out.when.push_back(When::after_eviction);
   if (contains_any(text, {"inv_freq", "freqs_cis", "freqs_cos", "rope buffer", "rotary buffer"}) &&
       (contains_any(text, {"uninit", "to_empty", "meta device", "garbage", "not initialized",
                            "not initialised", "corrupt", "non-persistent", "persistent=false"}) ||
-       any("nan nans meta")))
+       any_is_one(words, "nan nans meta")))
     out.when.push_back(When::in_buffers);
   if (contains_any(text, {"position_ids", "position ids"}) && text.contains("left pad") &&
       text.contains("right pad"))
@@ -296,14 +296,11 @@ void read_when(Words words, std::string_view text, Symptom& out) {
   if (text.contains("rope_theta") && text.contains("rope_parameters"))
     out.when.push_back(When::moved_keys);
   if (followed_by(words, "f16 fp16 bf16 q8_0 unquantized 16-bit original", right, 4) &&
-      std::ranges::any_of(words, [](std::string_view word) {
-        return is_one(
-            word,
-            "quant* 4-bit* 3-bit* 2-bit* 4bit 2bit q4* q2* q3* iq* awq gptq exl2 exl3 nvfp4 fp4");
-      }))
+      any_is_one(
+          words,
+          "quant* 4-bit* 3-bit* 2-bit* 4bit 2bit q4* q2* q3* iq* awq gptq exl2 exl3 nvfp4 fp4"))
     out.when.push_back(When::quantized);
-  const bool of_roberta = std::ranges::any_of(
-      words, [](std::string_view word) { return is_one(word, "roberta* xlm-roberta* *_roberta"); });
+  const bool of_roberta = any_is_one(words, "roberta* xlm-roberta* *_roberta");
   if (of_roberta && contains_any(text, {"512", "514", "index out of range", "padding_idx"}))
     out.when.push_back(When::of_offset);
   if (is_set_in_vain(words, text)) out.when.push_back(When::of_front_end);

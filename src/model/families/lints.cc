@@ -114,10 +114,11 @@ void lint_scaling(Reading& reading, const Family& family, const Scaling& scaling
     const std::string kept = std::to_string(context);
     warn("trained_length_kept", "max_position_embeddings stays at the trained " + kept +
                                     " beside " + type + " factor " + number_text(*factor) +
-                                    ", as the model's authors publish it: vLLM serves " +
+                                    ", as the model's authors publish it: engines serve " +
                                     number_text(*factor * longest) +
-                                    " tokens by itself, others where they are asked to (SGLang: "
-                                    "--context-length)");
+                                    " tokens only where they are asked to (vLLM: --max-model-len, "
+                                    "from 0.30 on beside max_position_embeddings in "
+                                    "--hf-overrides)");
     return lint_factors(reading, family, scaling, where);
   }
   // A length that was rounded down, or kept below what the scaling reaches.
