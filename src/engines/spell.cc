@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "src/files/field_value.h"
+#include "src/model/compare.h"
 #include "src/scalings/scaling.h"
 #include "src/text/json_writer.h"
 
@@ -306,13 +307,6 @@ void say_for_params(const LayerGroup& group, Rope& rope, std::vector<EngineNote>
   yarn->truncate = true;
 }
 
-// The part of a configuration that has the text's keys: a model with pictures has it inside.
-bool is_nested(const LayerGroup& group) {
-  return std::ranges::any_of(group.provenance, [](const Provenance& value) {
-    return value.detail.starts_with("text_config.");
-  });
-}
-
 }  // namespace
 
 SpelledRope sayable(const Model& model, const LayerGroup& group, Spelling spelling,
@@ -417,7 +411,7 @@ std::string old_vllm_flags(const std::vector<SpelledRope>& ropes, std::int64_t l
   say(notes, Kind::approximated,
       "vLLM before 0.11.1, in flags that it has dropped: read back as newer ones read "
       "rope_parameters");
-  if (is_nested(*one.group))
+  if (is_in_text_config(*one.group))
     say(notes, Kind::lost, "text_config: these flags reach the top of the file alone");
   if (ropes.size() > 1)
     say(notes, Kind::lost,
@@ -451,15 +445,18 @@ std::string spelled(const std::vector<SpelledRope>& ropes, Spelling spelling, st
   };
   // Flags that override the configuration and its length.
   const auto overriding = [&](std::string flag, std::string_view length_flag) {
-    const bool nested = is_nested(*one.group);
+    const bool nested = is_in_text_config(*one.group);
     json.object();
     if (nested) json.key("text_config").object();
     write_rope_parameters(json, ropes);
-    // SGLang does not stretch the length of a file whose scaling names the trained one, and refuses
-    // a longer --context-length.
-    const bool keeps_length =
-        spelling == Spelling::sglang_flags && std::holds_alternative<Yarn>(one.rope.scaling);
-    if (keeps_length && length > 0) json.member("max_position_embeddings", length);
+    // Beside YaRN both serve max_position_embeddings as it stands and refuse a longer length (vLLM
+    // from 0.30 on), as they do without a scaling.
+    const Scaling& scaling = one.rope.scaling;
+    const bool as_it_stands = std::holds_alternative<Yarn>(scaling) ||
+                              std::holds_alternative<Llama3>(scaling) ||
+                              std::holds_alternative<Unscaled>(scaling);
+    if (as_it_stands && length > 0 && length >= context)
+      json.member("max_position_embeddings", length);
     if (nested) json.end();
     json.end();
     flag += quoted_json(json.text);

@@ -90,6 +90,16 @@ std::int64_t grown_by_length(const Model& model) {
   return static_cast<std::int64_t>(std::min(most, 0x1p50));
 }
 
+bool is_in_text_config(const LayerGroup& group) {
+  return std::ranges::any_of(group.provenance, [](const Provenance& value) {
+    return value.detail.starts_with("text_config.");
+  });
+}
+
+bool has_text_config(const Model& model) {
+  return std::ranges::any_of(model.groups, is_in_text_config);
+}
+
 double stretch_of_base(const Model& before, const Model& now) {
   double most = 1;
   for (std::size_t i = 0; i < std::min(before.groups.size(), now.groups.size()); ++i) {

@@ -31,6 +31,11 @@ std::int64_t trained_length(const Model& model);
 // beyond a trained length at least this wide show no new angle.
 std::int64_t widest_window(const Model& model);
 
+// Whether a layer's keys stand in text_config, as those of a model with pictures do; of a model
+// where any does.
+bool is_in_text_config(const LayerGroup& group);
+bool has_text_config(const Model& model);
+
 // By how much NTK-aware scaling stretches the context that a larger base of `now` means, layers
 // being as many as in `before`: s of b·s^(d/(d−2)); 1 where no base is larger.
 double stretch_of_base(const Model& before, const Model& now);

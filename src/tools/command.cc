@@ -50,12 +50,20 @@ const Json* scaling_in(const Json& config) {
   return nullptr;
 }
 
-bool has_text_config(const Model& model) {
-  return std::ranges::any_of(model.groups, [](const LayerGroup& group) {
-    return std::ranges::any_of(group.provenance, [](const Provenance& value) {
-      return value.detail.starts_with("text_config.");
-    });
-  });
+Expected<std::int64_t> asked_length(const CommandLine& line) {
+  for (const char* name :
+       {"--ctx-size", "--max-model-len", "--context-length", "--session-len", "--max-seq-len",
+        "--seq-length", "--max-total-tokens", "--max-length", "--max-req-total-len"}) {
+    const CommandFlag* flag = line.find(name);
+    if (!flag || flag->value == "auto" || flag->value == "-1") continue;
+    return length_of_flag(*flag);
+  }
+  // trtllm-build before 0.12: prompt and answer apart.
+  const CommandFlag *prompt = line.find("--max-input-len"), *answer = line.find("--max-output-len");
+  if (!prompt || !answer) return 0;
+  POSENC_TRY(of_prompt, length_of_flag(*prompt));
+  POSENC_TRY(of_answer, length_of_flag(*answer));
+  return detail::sum(of_prompt, of_answer);
 }
 
 class Overrides {
@@ -205,10 +213,15 @@ class Overrides {
     if (const std::size_t type = dict.find("\"type\"");
         type != dict.npos && !dict.contains("rope_type"))
       dict.replace(type + 1, 4, "rope_type");
+    const auto asked = asked_length(line_);
+    const std::string longer = asked && *asked > model_.context
+                                   ? ",\"max_position_embeddings\":" + std::to_string(*asked)
+                                   : "";
     const std::string whole =
-        "{\"rope_parameters\":{\"rope_theta\":" + number_text(rope->rope_theta) + "," + dict + "}";
+        "{\"rope_parameters\":{\"rope_theta\":" + number_text(rope->rope_theta) + "," + dict +
+        longer + "}";
     return "--hf-overrides '" +
-           (has_text_config(model_) ? "{\"text_config\":" + whole + "}" : whole) + "'";
+           (detail::has_text_config(model_) ? "{\"text_config\":" + whole + "}" : whole) + "'";
   }
 
   Expected<Json> object_of(const CommandFlag& flag) const {
@@ -237,7 +250,7 @@ class Overrides {
 
   Expected<void> apply_config(const CommandFlag& flag) {
     POSENC_TRY(json, object_of(flag));
-    const bool inside = has_text_config(model_);
+    const bool inside = detail::has_text_config(model_);
     const Json* text = json.find("text_config");
     const bool is_sglang = line_.engine == "sglang";
     // 0.5.23 merges a part of the configuration by its keys, and a scaling at the top by its own
@@ -390,22 +403,6 @@ class Overrides {
   std::vector<Finding>& findings_;
 };
 
-Expected<std::int64_t> asked_length(const CommandLine& line) {
-  for (const char* name :
-       {"--ctx-size", "--max-model-len", "--context-length", "--session-len", "--max-seq-len",
-        "--seq-length", "--max-total-tokens", "--max-length", "--max-req-total-len"}) {
-    const CommandFlag* flag = line.find(name);
-    if (!flag || flag->value == "auto" || flag->value == "-1") continue;
-    return length_of_flag(*flag);
-  }
-  // trtllm-build before 0.12: prompt and answer apart.
-  const CommandFlag *prompt = line.find("--max-input-len"), *answer = line.find("--max-output-len");
-  if (!prompt || !answer) return 0;
-  POSENC_TRY(of_prompt, length_of_flag(*prompt));
-  POSENC_TRY(of_answer, length_of_flag(*answer));
-  return detail::sum(of_prompt, of_answer);
-}
-
 // A larger base that the line gives for a longer text stretches the context by hand: asked for, and
 // no cure undoes it. Any other base than the file's is a mistake.
 void tell_base_as_asked(const Model& model, const Model& told, std::int64_t length,
@@ -552,8 +549,8 @@ Expected<CommandReading> read_command(const Model& model, std::string_view comma
   CommandReading out{.length = asked};
   Model told = model;
   const auto finish = [&]() -> Expected<CommandReading> {
-    POSENC_TRY(tokens,
-               detail::tokens_of_a_request(model, out.reading.model, line, asked, out.findings));
+    POSENC_TRY(tokens, detail::tokens_of_a_request(model, out.reading.model, line, version, asked,
+                                                   out.findings));
     out.length = tokens;
     return std::move(out);
   };
@@ -607,9 +604,11 @@ Expected<std::vector<Finding>> command_differences(const Model& model, std::stri
       findings.push_back(
           {.code = std::string(name(note.kind)), .severity = Severity::note, .message = note.what});
   }
-  // What older builds do stands behind what this one does.
+  // What other builds do stands behind what this one does.
   std::ranges::stable_sort(findings, {}, [](const Finding& one) {
-    return std::pair(one.severity, one.code == "version_needed");
+    const bool by_version = one.code == "version_needed" ||
+                            (one.code == "context_refused" && one.severity == Severity::note);
+    return std::pair(one.severity, by_version);
   });
   return findings;
 }

@@ -53,10 +53,11 @@ Expected<void> apply_megatron_flags(Model& model, const CommandLine& line,
                                     std::vector<Finding>& findings);
 
 // How many tokens one request may have where the line asks for `asked` (0: not said), and what is
-// to be said of that: slots, self-extend, caps, drafts, more than the model is made for.
+// to be said of that: slots, self-extend, caps, drafts, more than the model is made for. `version`
+// of the engine ("": nobody tells it).
 Expected<std::int64_t> tokens_of_a_request(const Model& file, const Model& told,
-                                           const CommandLine& line, std::int64_t asked,
-                                           std::vector<Finding>& findings);
+                                           const CommandLine& line, std::string_view version,
+                                           std::int64_t asked, std::vector<Finding>& findings);
 
 // Of a text of `wanted` tokens, which the `served` tokens of the line do not hold.
 Finding served_shorter(const Model& model, std::string_view command, std::int64_t served,

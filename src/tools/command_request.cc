@@ -17,16 +17,21 @@ namespace {
 
 class Request {
  public:
-  Request(const Model& file, const Model& told, const CommandLine& line, std::int64_t asked,
-          std::vector<Finding>& findings)
-      : file_(file), told_(told), line_(line), asked_(asked), findings_(findings) {}
+  Request(const Model& file, const Model& told, const CommandLine& line, std::string_view version,
+          std::int64_t asked, std::vector<Finding>& findings)
+      : file_(file),
+        told_(told),
+        line_(line),
+        version_(version),
+        asked_(asked),
+        findings_(findings) {}
 
   Expected<std::int64_t> tokens() {
     for (const std::string& word : line_.foreign_lengths) length_of_another(word);
     POSENC_CHECK(share_among_slots());
     POSENC_TRY(reached, made_for());
     POSENC_CHECK(draft());
-    derived_by_sglang();
+    derived_beside_a_scaling();
     POSENC_CHECK(limits_of_a_prompt());
     without_windows();
     inverse_factor();
@@ -300,29 +305,52 @@ class Request {
            !line_.find("--rope-freq-base");
   }
 
-  // SGLang multiplies the context by a scaling's factor only where no trained length stands beside
-  // it (hf_transformers_utils.py): with YaRN as the cards have it, it derives the file's own length,
-  // serves no more, and refuses a longer --context-length.
-  void derived_by_sglang() {
+  // An engine that takes max_position_embeddings beside YaRN as it stands serves no more, and
+  // refuses a longer length: SGLang where the trained length stands beside the factor
+  // (hf_transformers_utils.py), vLLM from 0.30 on (config/model.py).
+  void derived_beside_a_scaling() {
     const std::int64_t scaled = reach(told_), derived = told_.context;
-    if (line_.engine != "sglang" || derived == 0 || scaled <= derived) return;
-    const std::string longer = "max_position_embeddings " + std::to_string(scaled),
-                      place = line_.find("--json-model-override-args")
-                                  ? " beside the scaling in the override"
-                                  : " in the config.json";
+    const bool vllm = line_.engine == "vllm", multiplies = vllm && is_before(version_, "0.30");
+    const bool of_config = file_.files.empty() || file_.files.front().format == FileFormat::config;
+    if ((line_.engine != "sglang" && !vllm) || derived == 0 || scaled <= derived) return;
+    const Rope* rope = rope_of_text(told_);
+    const bool by_yarn = rope && std::holds_alternative<Yarn>(rope->scaling);
+    if (vllm && (!of_config || !by_yarn || multiplies || line_.find("--rope-scaling"))) return;
+    const std::string_view variable =
+        vllm ? "VLLM_ALLOW_LONG_MAX_MODEL_LEN=1" : "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1";
+    const std::string lifted = longer_context(scaled);
     if (asked_ > derived && asked_ <= scaled && !line_.find("--allow-longer"))
-      say("context_refused", Severity::error, grouped(asked_), grouped(derived),
-          "SGLang derives " + grouped(derived) +
-              " tokens from the file, as the scaling names the trained length, and ends with "
-              "ValueError where more are asked for",
-          longer + place + ", or SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 before the line");
+      say("context_refused", vllm && version_.empty() ? Severity::note : Severity::error,
+          grouped(asked_), grouped(derived),
+          vllm ? "vLLM from 0.30 on serves the " + grouped(derived) +
+                     " tokens of max_position_embeddings beside YaRN, and ends with ValueError "
+                     "where more are asked for; 0.29 and older multiply by the factor"
+               : "SGLang derives " + grouped(derived) +
+                     " tokens from the file, as the scaling names the trained length, and ends "
+                     "with ValueError where more are asked for",
+          lifted + ", or " + std::string(variable) + " before the line");
     else if (asked_ == 0)
       say("context_not_lifted", Severity::warning, grouped(scaled), grouped(derived),
-          "the scaling stretches the angles and not the length that SGLang serves: longer requests "
-          "are refused",
-          "--context-length " + std::to_string(scaled) +
-              " with SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 before the line, or " + longer +
-              place);
+          "the scaling stretches the angles and not the length that " +
+              std::string(vllm ? "vLLM (from 0.30 on) serves" : "SGLang serves") +
+              ": longer requests are refused",
+          vllm ? lifted
+               : "--context-length " + std::to_string(scaled) + " with " + std::string(variable) +
+                     " before the line, or " + lifted);
+  }
+
+  // Where the line can say the length, or the file.
+  std::string longer_context(std::int64_t tokens) const {
+    const bool vllm = line_.engine == "vllm";
+    const std::string said = std::to_string(tokens);
+    const bool overrides = line_.find(vllm ? "--hf-overrides" : "--json-model-override-args");
+    if (!vllm)
+      return "max_position_embeddings " + said +
+             (overrides ? " beside the scaling in the override" : " in the config.json");
+    const std::string key = "\"max_position_embeddings\":" + said;
+    if (overrides) return key + " beside rope_parameters in --hf-overrides";
+    return "--hf-overrides '{" + (has_text_config(file_) ? "\"text_config\":{" + key + "}" : key) +
+           "}'";
   }
 
   // --rope-freq-scale is what positions are multiplied by.
@@ -498,6 +526,7 @@ class Request {
 
   const Model &file_, &told_;
   const CommandLine& line_;
+  std::string_view version_;  // of the engine; "": nobody tells it
   std::int64_t asked_;
   std::vector<Finding>& findings_;
 };
@@ -515,9 +544,9 @@ bool names_a_draft(const CommandLine& line) {
 }
 
 Expected<std::int64_t> tokens_of_a_request(const Model& file, const Model& told,
-                                           const CommandLine& line, std::int64_t asked,
-                                           std::vector<Finding>& findings) {
-  return Request(file, told, line, asked, findings).tokens();
+                                           const CommandLine& line, std::string_view version,
+                                           std::int64_t asked, std::vector<Finding>& findings) {
+  return Request(file, told, line, version, asked, findings).tokens();
 }
 
 Finding served_shorter(const Model& model, std::string_view command, std::int64_t served,

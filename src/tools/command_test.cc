@@ -693,6 +693,62 @@ TEST(EngineCommand, SglangRefusesMoreThanItDerivesFromAnOverride) {
   EXPECT_FALSE(finds(with(R"(,"max_position_embeddings":131072)", ""), "context_refused"));
 }
 
+const char* const yarn_for_vllm =
+    R"('{"rope_parameters":{"rope_type":"yarn","factor":4.0,"rope_theta":1000000,)"
+    R"("original_max_position_embeddings":32768}MORE}')";
+
+CommandReading served_by_vllm(std::string line, const char* more = "") {
+  line += std::string(" --hf-overrides ") + yarn_for_vllm;
+  line.replace(line.find("MORE"), 4, more);
+  return by("qwen3-8b", line);
+}
+
+TEST(EngineCommand, VllmFromThirtyOnRefusesMoreThanTheFileSaysBesideYarn) {
+  const std::string image = "docker run vllm/vllm-openai:v";
+  const auto of = [&](const char* version) {
+    return served_by_vllm(image + version + " --model Qwen/Qwen3-8B --max-model-len 131072");
+  };
+  EXPECT_TRUE(finds(of("0.30.0"), "context_refused"));
+  EXPECT_FALSE(finds(of("0.29.1"), "context_refused"));
+}
+
+TEST(EngineCommand, VllmOfAnyVersionMayRefuseALengthBesideYarn) {
+  const auto read = served_by_vllm("vllm serve Qwen/Qwen3-8B --max-model-len 131072");
+  const auto at = std::ranges::find(read.findings, "context_refused", &Finding::code);
+  ASSERT_NE(at, read.findings.end());
+  EXPECT_EQ(at->severity, Severity::note);
+}
+
+TEST(EngineCommand, VllmServesTheLengthThatAnOverrideSaysBesideYarn) {
+  const auto read = served_by_vllm("vllm serve Qwen/Qwen3-8B --max-model-len 131072",
+                                   R"(,"max_position_embeddings":131072)");
+  EXPECT_FALSE(finds(read, "context_refused"));
+}
+
+TEST(EngineCommand, VllmServesAnyLengthWhereAVariableAllowsIt) {
+  EXPECT_FALSE(finds(served_by_vllm("VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 vllm serve Qwen/Qwen3-8B "
+                                    "--max-model-len 131072"),
+                     "context_refused"));
+}
+
+TEST(EngineCommand, YarnAloneDoesNotLiftTheLengthOfVllm) {
+  EXPECT_TRUE(finds(served_by_vllm("vllm serve Qwen/Qwen3-8B"), "context_not_lifted"));
+}
+
+TEST(EngineCommand, WhatExtendPrintsForVllmIsAccepted) {
+  for (const char* name : {"qwen3-8b", "llama-3.1-8b", "gemma-3-27b-it"}) {
+    const Expected<Model> model = read_model(name);
+    ASSERT_TRUE(model);
+    const std::int64_t longer = 4 * model->context;
+    const auto plan = extend(*model, {.to = longer, .engine = "vllm"});
+    ASSERT_TRUE(plan && plan->said) << name;
+    const auto read = read_command(*model, "vllm serve M " + plan->said->target);
+    ASSERT_TRUE(read) << name;
+    EXPECT_FALSE(finds(*read, "context_refused")) << name << ' ' << plan->said->target;
+    EXPECT_FALSE(finds(*read, "beyond_context")) << name << ' ' << plan->said->target;
+  }
+}
+
 TEST(EngineCommand, ALargerBaseForALongerTextIsAsAsked) {
   const Finding* base =
       found_by("llama-2-7b", "llama-cli --rope-freq-base 40000 -c 16384", "rope_theta");

@@ -162,6 +162,8 @@ class Doctor {
       });
     for (std::size_t n = 0; n < out_.findings.size(); ++n) {
       Finding& one = out_.findings[n].finding;
+      // A server that answers, however badly, did not refuse the length: it is an older one.
+      if (one.code == "context_refused" && symptom_->seen != detail::Seen::nothing) continue;
       if (!detail::begins_where_seen(one, *symptom_, options_.length)) continue;
       one.severity = std::min(one.severity, Severity::warning);
       std::rotate(out_.findings.begin(), out_.findings.begin() + static_cast<std::ptrdiff_t>(n),

@@ -48,6 +48,7 @@ class Joined {
       if (one.kind == ExhibitKind::command) draft_of_line(one), runs_with(one), runs_less(one);
       if (one.kind == ExhibitKind::log) covered_by(one), loaded_otherwise(one);
     }
+    refused_as_the_line_says();
     if (!with("request_too_long")) return std::move(found_);
     for (const Exhibit& one : out_.evidence) {
       if (one.kind == ExhibitKind::command) limit_of_line(one);
@@ -677,6 +678,23 @@ class Joined {
                                 ", as far as the model reaches (posenc explain MODEL)"
                           : "a larger -c, as far as the model reaches (posenc explain MODEL)") +
         "; or a client that keeps less: its context length at most what the server has, a new chat";
+  }
+
+  // A length that the log refuses, by a line that has the scaling already: one finding, and the
+  // line's own cure.
+  void refused_as_the_line_says() {
+    const auto refused = [](bool by_log) {
+      return [by_log](const Diagnosed& one) {
+        return one.finding.code == "context_refused" && by_log == (one.sure == "told by the log");
+      };
+    };
+    const auto log = std::ranges::find_if(out_.findings, refused(true)),
+               line = std::ranges::find_if(out_.findings, refused(false));
+    if (log == out_.findings.end() || line == out_.findings.end() ||
+        log->finding.found != line->finding.expected)
+      return;
+    log->finding.cure = line->finding.cure;
+    out_.findings.erase(line);
   }
 
   // A scaling that the line has, and a refusal at the length that it does not lift.

@@ -217,6 +217,24 @@ TEST(Doctor, ALostScalingIsInTheVerdict) {
   EXPECT_TRUE(found.verdict.starts_with("Text may change beyond 113")) << found.verdict;
 }
 
+TEST(Doctor, ALengthThatALogRefusesIsCuredByTheLineThatAsksForIt) {
+  const Diagnosis found = diagnosed(
+      {evidence_of("qwen3-8b"),
+       text_exhibit("log",
+                    "ValueError: User-specified max_model_len (131072) is greater than the derived "
+                    "max_model_len (max_position_embeddings=40960 or model_max_length=None in "
+                    "model's config.json)."),
+       text_exhibit("command",
+                    "vllm serve Q --max-model-len 131072 --hf-overrides "
+                    "'{\"rope_parameters\":{\"rope_type\":\"yarn\",\"rope_theta\":1000000,"
+                    "\"factor\":4.0,\"original_max_position_embeddings\":32768}}'")});
+  const auto refused = [](const Diagnosed& one) { return one.finding.code == "context_refused"; };
+  EXPECT_EQ(std::ranges::count_if(found.findings, refused), 1);
+  EXPECT_TRUE(found.findings.front().finding.cure.starts_with(
+      "\"max_position_embeddings\":131072 beside rope_parameters"))
+      << found.findings.front().finding.cure;
+}
+
 TEST(Doctor, APublishedRecipeIsNothingWrong) {
   const Diagnosis found = diagnosed(
       {evidence_of("qwen3-8b"),
@@ -224,7 +242,9 @@ TEST(Doctor, APublishedRecipeIsNothingWrong) {
                     "vllm serve Q --max-model-len 131072 --hf-overrides "
                     "'{\"rope_parameters\":{\"rope_type\":\"yarn\",\"rope_theta\":1000000,"
                     "\"factor\":4.0,\"original_max_position_embeddings\":32768}}'")});
-  EXPECT_EQ(found.verdict, "Nothing wrong with position up to 131,072.");
+  EXPECT_EQ(found.verdict,
+            "Nothing wrong with position up to 131,072; from 0.30 on vLLM starts only if "
+            "max_position_embeddings is told too.");
   const Finding* scaling = found_of(found, "rope_scaling");
   ASSERT_NE(scaling, nullptr);
   EXPECT_TRUE(scaling->message.contains("the model cards of Qwen 3 publish")) << scaling->message;

@@ -105,6 +105,9 @@ std::string nothing_wrong(const Diagnosis& out, const std::string& length) {
   if (const Diagnosed* slots = with(out, "slots");
       slots && !slots->finding.cure.empty() && slots->finding.found == length)
     return verdict + ", which is each slot's share of the " + slots->finding.expected + ".";
+  // Of a version that nobody tells.
+  if (with(out, "context_refused"))
+    return verdict + "; from 0.30 on vLLM starts only if max_position_embeddings is told too.";
   if (with(out, "draft_unseen"))
     return verdict + " for the target: how far its draft reaches, the draft's own file says.";
   // Somebody saw something all the same.

@@ -373,10 +373,6 @@ void add_remarks(const Model& model, const ExtendOptions& asked, const Shown& sh
   if (engine == "llama.cpp" && asked.to > model.context && out.recommended != "yarn")
     out.engine.push_back(
         "llama-server caps the context at the file's own; of the flags only YaRN's lift that");
-  if (engine == "vllm" && asked.to > model.context && out.recommended != "linear")
-    out.engine.push_back(
-        "--max-model-len beyond max_position_embeddings may be refused: "
-        "VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 allows it");
   if (option && option->short_texts_from && !option->rerotate && out.recommended != "as_is")
     out.engine.push_back("the scaling is the same at every length: texts within the trained " +
                          grouped(shown.length) + " tokens are rotated by it too");
