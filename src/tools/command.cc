@@ -159,18 +159,27 @@ class Overrides {
       return fail("command", "rope_scale and rope_alpha must be above 0",
                   scale && by <= 0 ? scale->value : alpha->value, "write 1 for none");
     if (by == 1 && raised == 1) return {};
-    // Its container of exllamav3 reads no key of a rotation (backends/exllamav3/model.py).
+    // tabbyAPI's container of exllamav3 reads no key of a rotation (backends/exllamav3/model.py);
+    // neither does text-generation-webui's.
     const bool is_v2 = line_.engine == "exllamav2", is_said = line_.find("--backend") != nullptr;
-    if (!is_v2)
+    if (!is_v2) {
+      const bool of_tabby = line_.program == "tabbyapi";
+      const std::string named = of_tabby      ? raised != 1 ? "rope_alpha " : "rope_scale "
+                                : raised != 1 ? "alpha_value "
+                                              : "compress_pos_emb ",
+                        program = of_tabby ? "tabbyAPI" : "text-generation-webui",
+                        both = of_tabby ? "rope_scale nor rope_alpha"
+                                        : "compress_pos_emb nor alpha_value";
       findings_.push_back(line_finding(
           "flag_unread", is_said ? Severity::error : Severity::warning,
-          raised != 1 ? "rope_alpha " + number_text(raised) : "rope_scale " + number_text(by),
-          is_said ? "with backend exllamav3 tabbyAPI reads neither rope_scale nor rope_alpha: the "
-                    "model rotates as its config.json says"
+          named + number_text(raised != 1 ? raised : by),
+          is_said ? "with exllamav3 " + program + " reads neither " + both +
+                        ": the model rotates as its config.json says"
                   : "tabbyAPI reads rope_scale and rope_alpha with backend exllamav2 alone; "
                     "exllamav3 rotates as the config.json says",
           "write the scaling into the model's config.json: posenc extend MODEL --to LENGTH "
           "--engine exllamav3"));
+    }
     if (!is_v2) return {};
     for (LayerGroup& group : model_.groups) {
       Rope* rope = mutable_rope(group);
@@ -295,6 +304,14 @@ class Overrides {
   // Of the configuration's own keys those that are nearly ours.
   Expected<void> check_keys(const Json& config, const CommandFlag& flag) {
     for (const JsonMember& member : *config.get<Json::Object>()) {
+      if (member.key == "max_model_len") {
+        findings_.push_back(
+            line_finding("override_unread", Severity::error, member.key,
+                         "max_model_len is no key of a configuration, and nobody reads it there",
+                         "--max-model-len LENGTH as a flag, and max_position_embeddings in " +
+                             flag.name + " where that is longer than the file says"));
+        continue;
+      }
       if (std::ranges::find(scaling_keys, member.key) != std::end(scaling_keys)) continue;
       if (member.key == "rope_theta" || member.key == "partial_rotary_factor") {
         findings_.push_back(

@@ -176,6 +176,16 @@ constexpr KnownFlag known_flags[] = {
     {"tabbyapi", "--rope-scale"},
     {"tabbyapi", "--rope-alpha"},
     {"tabbyapi", "--backend"},
+    {"exllamav2", "--max-seq-len"},
+    {"exllamav2", "--max-seq-len", "--ctx-size"},
+    {"exllamav2", "--rope-scale", "--compress-pos-emb"},
+    {"exllamav2", "--rope-alpha", "--alpha-value"},
+    {"exllamav2", "--backend", "--loader"},
+    {"exllamav3", "--max-seq-len"},
+    {"exllamav3", "--max-seq-len", "--ctx-size"},
+    {"exllamav3", "--rope-scale", "--compress-pos-emb"},
+    {"exllamav3", "--rope-alpha", "--alpha-value"},
+    {"exllamav3", "--backend", "--loader"},
     {"koboldcpp", "--ctx-size", "--contextsize"},
     {"koboldcpp", "--ropeconfig"},  // scale, then base
     {"koboldcpp", "--quantkv"},
@@ -461,7 +471,10 @@ std::string engine_behind(const Program& program, std::span<const std::string> w
     std::ranges::transform(engine, engine.begin(), [](char c) {
       return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     });
-    if (engine == "vllm" || engine == "sglang") return engine;
+    // text-generation-webui's loaders, ExLlamav2_HF.
+    if (engine.ends_with("_hf")) engine.resize(engine.size() - 3);
+    for (const char* known : {"vllm", "sglang", "exllamav2", "exllamav3"})
+      if (engine == known) return engine;
   }
   return {};
 }

@@ -86,7 +86,7 @@ std::string sentence_of(const Finding& first) {
 }
 
 // Where no finding is grave. `length` is how far it reaches, "" where nobody says.
-std::string nothing_wrong(const Diagnosis& out, const std::string& length) {
+std::string nothing_wrong(const Diagnosis& out, const std::string& length, std::int64_t reached) {
   const std::string verdict =
       "Nothing wrong with position" + (length.empty() ? "" : " up to " + length);
   if (const Finding* seen = by_what_was_seen(out))
@@ -110,9 +110,14 @@ std::string nothing_wrong(const Diagnosis& out, const std::string& length) {
     return verdict + "; from 0.30 on vLLM starts only if max_position_embeddings is told too.";
   if (with(out, "draft_unseen"))
     return verdict + " for the target: how far its draft reaches, the draft's own file says.";
+  const auto words = std::ranges::find(out.evidence, ExhibitKind::symptom, &Exhibit::kind);
+  // A limit that somebody asks about, and that the model does not have.
+  if (words != out.evidence.end() && words->as.contains("a question") && out.length > 0 &&
+      out.length < reached)
+    return "By its file the model is made for " + grouped(reached) + " tokens; a limit of " +
+           length + " is one of the program that runs it.";
   // Somebody saw something all the same.
-  if (std::ranges::any_of(out.evidence,
-                          [](const Exhibit& one) { return one.kind == ExhibitKind::symptom; }))
+  if (words != out.evidence.end())
     return "What was given does not show why: nothing of it is wrong with position" +
            (length.empty() ? "" : " up to " + length) + ".";
   if (const Diagnosed* other = with(out, "version_unknown"))
@@ -154,7 +159,7 @@ void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine, bool
                   (named.empty() ? "a model's config.json" : "the config.json of " + named) +
                   " nothing can be compared.";
   } else if (grave == out.findings.end()) {
-    out.verdict = nothing_wrong(out, length);
+    out.verdict = nothing_wrong(out, length, reached);
   } else {
     out.verdict = sentence_of(grave->finding);
   }

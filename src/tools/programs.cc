@@ -146,7 +146,8 @@ constexpr Program programs[] = {
      .title = "text-generation-webui",
      .advice = "its loader decides: --ctx-size, --rope-freq-base as of llama-server; max_seq_len, "
                "alpha_value as of ExLlama (posenc doctor reads a config.yml of tabbyAPI)",
-     .beside = "--loader"},
+     .beside = "--loader",
+     .engine_flag = "--loader"},
     {.word = "dynamo",
      .title = "NVIDIA Dynamo",
      .advice = "it hands flags on: give the line as that of vllm serve or sglang.launch_server",

@@ -410,6 +410,10 @@ bool is_of_a_person(std::string_view text) {
   const std::vector<std::string_view> words = prose::words_of(unquoted);
   const auto little = std::ranges::count_if(
       words, [](std::string_view word) { return contains_word(prose::little_words, word); });
+  constexpr std::size_t some = 3;
+  if (words.size() > some && trimmed_text.ends_with('?') &&
+      contains_word("is are does do can could will why what which how", words.front()))
+    return true;
   // Code and settings are made of signs.
   const bool of_signs = prose::settings_in(unquoted) > most_signs ||
                         std::ranges::count(unquoted, '{') > (little < many ? 0 : 3);
