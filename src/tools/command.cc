@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <numbers>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -420,21 +421,40 @@ class Overrides {
   std::vector<Finding>& findings_;
 };
 
+// How far no pair of a layer that rotates text meets an angle that `trained` tokens have not shown,
+// where its frequencies are lower: pairs that made a full turn have shown all.
+std::int64_t seen_up_to(const Model& model, const Model& told, std::int64_t trained) {
+  double least = static_cast<double>(trained) * 0x1p20;
+  for (std::size_t g = 0; g < std::min(model.groups.size(), told.groups.size()); ++g) {
+    if (is_tower(model.groups[g].stack)) continue;
+    const auto before = compile(model.groups[g]), now = compile(told.groups[g]);
+    if (!before || !now || !before->rotate || !now->rotate) continue;
+    for (std::int64_t r = 0; r < std::min(before->rotate->pairs(), now->rotate->pairs()); ++r) {
+      const double shown = before->rotate->at(0, 0, r) * static_cast<double>(trained);
+      if (shown >= 2 * std::numbers::pi || now->rotate->at(0, 0, r) <= 0) continue;
+      least = std::min(least, std::ceil(shown / now->rotate->at(0, 0, r)));
+    }
+  }
+  return static_cast<std::int64_t>(least);
+}
+
 // A larger base that the line gives for a longer text stretches the context by hand: asked for, and
 // no cure undoes it. Any other base than the file's is a mistake.
 void tell_base_as_asked(const Model& model, const Model& told, std::int64_t length,
                         std::vector<Finding>& differ) {
   const double by = detail::stretch_of_base(model, told);
   if (length <= model.context || by <= 1) return;
-  const double reached = by * static_cast<double>(model.context);
-  const bool reaches = static_cast<double>(length) <= reached;
+  const std::int64_t reached = seen_up_to(model, told, model.context);
+  // 2.6 is what people write for twice the length, and it is a little less.
+  constexpr double nearly = 1.02;
+  const bool reaches = static_cast<double>(length) <= nearly * static_cast<double>(reached);
   for (Finding& one : differ) {
     if (one.code != "rope_theta") continue;
     one.severity = reaches ? Severity::note : Severity::warning;
     one.message =
         "as the line asks, a larger base for a longer text, which is NTK-aware scaling by " +
-        number_text(std::round(by * 100) / 100) + " and reaches " +
-        detail::grouped(static_cast<std::int64_t>(reached)) + ": " + one.message;
+        number_text(std::round(by * 100) / 100) + "; up to " + detail::grouped(reached) +
+        " no pair meets an angle that training has not shown: " + one.message;
     one.cure = reaches ? ""
                        : "posenc extend MODEL --to " + std::to_string(length) +
                              " says what each scaling does to short texts and long ones";

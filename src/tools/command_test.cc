@@ -568,7 +568,7 @@ TEST(EngineCommand, MoreProgramsAreRefusedByName) {
   for (const char* line :
        {"mistralrs-server -i plain -m M --max-seq-len 8192",
         "docker run ghcr.io/huggingface/text-embeddings-inference:1.8 --model-id M",
-        "python server.py --model M --loader exllamav2 --max_seq_len 8192"})
+        "python server.py --model M --loader Transformers --max_seq_len 8192"})
     EXPECT_TRUE(refusal("llama-2-7b", line).contains("no profile of")) << line;
 }
 
@@ -635,6 +635,32 @@ TEST(EngineCommand, TabbysAlphaRaisesTheBaseAsNtkDoes) {
       by("llama-2-7b", "tabbyapi --max-seq-len 8192 --rope-alpha 2 --backend exllamav2");
   const Rope& rope = std::get<Rope>(read.reading.model.groups.front().schemes.front());
   EXPECT_NEAR(rope.rope_theta, 10000 * std::pow(2.0, 128.0 / 126), 1e-6);
+}
+
+TEST(EngineCommand, TextGenerationWebuisLoaderIsTheEngine) {
+  const auto read =
+      by("llama-2-7b", "python server.py --loader ExLlamav2_HF --alpha_value 2 --max_seq_len 8192");
+  EXPECT_EQ(read.reading.engine.name, "exllamav2");
+  EXPECT_EQ(read.length, 8192);
+  EXPECT_NEAR(first_rope(read).rope_theta, 10000 * std::pow(2.0, 128.0 / 126), 1e-6);
+}
+
+TEST(EngineCommand, ABaseReachesAsFarAsNoPairMeetsAnUnseenAngle) {
+  const auto said = [](const char* line) {
+    const Finding* base = found_by("llama-2-7b", line, "rope_theta");
+    return base ? *base : Finding{};
+  };
+  const Finding twice = said("llama-cli --rope-freq-base 26000 -c 8192");
+  EXPECT_EQ(twice.severity, Severity::note);
+  EXPECT_TRUE(twice.message.contains("up to 8,140 no pair meets")) << twice.message;
+  EXPECT_EQ(said("llama-cli --rope-freq-base 20000 -c 8192").severity, Severity::warning);
+}
+
+TEST(EngineCommand, TheLengthOfVllmIsNoKeyOfAConfiguration) {
+  const Finding* unread = found_by(
+      "qwen3-8b", R"(vllm serve Q --hf-overrides '{"max_model_len":131072}')", "override_unread");
+  ASSERT_NE(unread, nullptr);
+  EXPECT_TRUE(unread->cure.starts_with("--max-model-len")) << unread->cure;
 }
 
 TEST(EngineCommand, ARemovedFlagIsWrittenAsTheOneThatHasReplacedIt) {

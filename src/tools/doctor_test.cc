@@ -217,6 +217,14 @@ TEST(Doctor, ALostScalingIsInTheVerdict) {
   EXPECT_TRUE(found.verdict.starts_with("Text may change beyond 113")) << found.verdict;
 }
 
+TEST(Doctor, ALimitThatTheModelDoesNotHaveIsOfItsProgram) {
+  const Diagnosis found = diagnosed(
+      {text_exhibit("command", "is qwen3-8b limited to 32768 tokens?"), evidence_of("qwen3-8b")});
+  EXPECT_EQ(found.verdict,
+            "By its file the model is made for 40,960 tokens; a limit of 32,768 is one of the "
+            "program that runs it.");
+}
+
 TEST(Doctor, ALengthThatALogRefusesIsCuredByTheLineThatAsksForIt) {
   const Diagnosis found = diagnosed(
       {evidence_of("qwen3-8b"),
