@@ -29,6 +29,7 @@ TEST(ChatGlm, EnginesMultiplyTheBaseByTheRatioOfEither) {
     }
   // The code beside the weights, which transformers runs.
   EXPECT_EQ(served("THUDM/chatglm2-6b-32k", "transformers@4").scaling, Scaling(Linear{16}));
+  EXPECT_EQ(served("THUDM/chatglm3-6b-32k", "transformers@4").rope_theta, 160000);
 }
 
 }  // namespace

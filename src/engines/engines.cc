@@ -107,6 +107,24 @@ FileFormat format_of(const Model& model) {
   return model.files.empty() ? FileFormat::config : model.files.front().format;  // bundled ones are
 }
 
+// Dual chunk attention runs in SGLang, and ran in vLLM before 0.11 (vllm#25351); vLLM since then
+// hands it to an attention that does not know it.
+void read_chunks(std::string_view engine, std::string_view version, Rope& rope,
+                 detail::EngineRope& reading) {
+  const auto* chunks = std::get_if<DualChunk>(&rope.distance_map);
+  if (!chunks || engine == "sglang") return;
+  if (engine == "vllm" && !version.empty() && is_before(version, "0.11")) return;
+  const std::string within = std::to_string(chunks->chunk()) + " tokens";
+  if (engine == "vllm")
+    return reading.refuse(
+        "vLLM since 0.11 has no dual chunk attention and ends with TypeError (layer_idx): take "
+        "dual_chunk_attention_config out of config.json, which changes nothing for texts up to " +
+        within);
+  reading.lost("dual_chunk_attention_config is not read: beyond the first chunk of " + within +
+               " it rotates plainly");
+  rope.distance_map = {};
+}
+
 }  // namespace
 
 bool is_before(std::string_view version, std::string_view other) {
@@ -160,6 +178,7 @@ Expected<void> read_as(const Model& model, std::string_view engine, std::int64_t
       if (!detail::engines_have(rope->scaling))
         reading.refuse("it knows no " + std::string(info(rope->scaling).name) + " scaling");
       profile->read(reading);
+      read_chunks(profile->engine.name, asked, *rope, reading);
     }
   }
   if (!out.refused.empty()) out.model = model;
@@ -409,8 +428,9 @@ void read_type_first(EngineRope& rope) {
 void lose_rope_parameters(EngineRope& rope, double theta) {
   if (rope.is_new_spelling("rope_type") && !rope.scaling<Unscaled>())
     lose_scaling(rope, "the class reads rope_scaling and nothing of rope_parameters");
-  // The sliding layers of Gemma have a base of their own, which is the same everywhere.
-  if (rope.is_sliding()) return;
+  // The sliding layers of Gemma have a base of their own, which is the same everywhere; ChatGLM's
+  // code stands beside its weights and reads rope_ratio.
+  if (rope.is_sliding() || rope.model_is("chatglm")) return;
   if (rope.is_new_spelling("rope_theta"))
     default_base(rope, rope.stated_number("unused_rope_theta").value_or(theta));
   else if (!rope.states("rope_theta"))

@@ -411,7 +411,7 @@ std::string old_vllm_flags(const std::vector<SpelledRope>& ropes, std::int64_t l
   say(notes, Kind::approximated,
       "vLLM before 0.11.1, in flags that it has dropped: read back as newer ones read "
       "rope_parameters");
-  if (is_in_text_config(*one.group))
+  if (!parts_around(*one.group).empty())
     say(notes, Kind::lost, "text_config: these flags reach the top of the file alone");
   if (ropes.size() > 1)
     say(notes, Kind::lost,
@@ -445,9 +445,8 @@ std::string spelled(const std::vector<SpelledRope>& ropes, Spelling spelling, st
   };
   // Flags that override the configuration and its length.
   const auto overriding = [&](std::string flag, std::string_view length_flag) {
-    const bool nested = is_in_text_config(*one.group);
+    const std::vector<std::string_view> parts = parts_around(*one.group);
     json.object();
-    if (nested) json.key("text_config").object();
     write_rope_parameters(json, ropes);
     // Beside YaRN both serve max_position_embeddings as it stands and refuse a longer length (vLLM
     // from 0.30 on), as they do without a scaling.
@@ -457,9 +456,8 @@ std::string spelled(const std::vector<SpelledRope>& ropes, Spelling spelling, st
                               std::holds_alternative<Unscaled>(scaling);
     if (as_it_stands && length > 0 && length >= context)
       json.member("max_position_embeddings", length);
-    if (nested) json.end();
     json.end();
-    flag += quoted_json(json.text);
+    flag += quoted_json(within_parts(parts, json.text));
     return length > 0 ? flag.append(length_flag) + std::to_string(length) : flag;
   };
   switch (spelling) {

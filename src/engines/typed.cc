@@ -135,7 +135,10 @@ void type_in(const TypedTarget& target, const Model& model, Translation& out) {
   if (is_beyond) {
     const std::string title(target.program.title);
     const std::string why =
-        target.program.name == "ollama" || target.program.name == "tabbyapi"
+        target.program.name == "tabbyapi"
+            ? ", and no word of " + title +
+                  " scales weights of EXL3 (those of EXL2 scale by rope_alpha): "
+        : target.program.name == "ollama"
             ? ", and no word of " + title + " scales it: "
             : ". What " + title +
                   " has for that, a base or a linear scale, this model was not trained with: ";

@@ -83,6 +83,22 @@ constexpr Row rows[] = {
     {{"transformers", "4.0.0", "4.50.0", "it has no class for Gemma 3, and refuses the file",
       "pip install -U transformers (4.50 or later)", "models/gemma3 of transformers 4.50.0"},
      [](const Model& model) { return model.family.starts_with("gemma3"); }},
+    {{"transformers", "4.43.0", "4.49.0",
+      "its class of Phi 3 rotates whole heads and does not read partial_rotary_factor: it refuses "
+      "the file, whose lists of factors are for a part of each head (Phi-4-mini)",
+      "pip install -U transformers (4.49 or later)", "huggingface/transformers#35947"},
+     [](const Model& model) {
+       return model.family == "phi3" &&
+              any_rope(model, [](const Rope& rope) { return rope.partial_rotary_factor != 1; });
+     }},
+    {{"vllm", "0.6.5", "0.8.5",
+      "its class of GLM halves rotary_dim of the rotation that all layers share, once for each "
+      "layer, until nothing is left of it: garbage",
+      "pip install -U vllm (0.8.5 or later)", "vllm-project/vllm#16904"},
+     [](const Model& model) { return model.family == "glm"; }},
+    {{"llama.cpp", "b1", "b6085", "it knows no architecture glm4moe, and loads nothing",
+      "update llama.cpp (b6085 or later)", "ggml-org/llama.cpp#14939"},
+     [](const Model& model) { return model.family == "glm4_moe"; }},
     {{"transformers", "4.54.0", "4.57.0",
       "4.54 to 4.56 take the first of Qwen-VL's three rows of positions for those of packed text: "
       "prompts with pictures are generated from a wrong mask, and answers get worse",

@@ -129,6 +129,9 @@ class BesideModel {
   }
 
   void frequencies() {
+    if (std::ranges::find(found_.findings, "frequencies_unordered", &Finding::code) !=
+        found_.findings.end())
+      return;
     if (found_.rotary_dim == rotate_.slice.rotary_dim && rotate_.frequencies.axes == 1 &&
         stand_still())
       return;

@@ -34,6 +34,7 @@ class Explanation {
     if (!fits.empty() && fits.front().misfit > explains) try_restart(measured, fits);
     if (!fits.empty() && fits.front().misfit > explains) try_repeated(measured, fits);
     if (!fits.empty() && fits.front().misfit > explains) try_odd(measured, fits);
+    if ((fits.empty() || fits.front().misfit > explains) && tell_unordered()) return;
     if (fits.empty()) return;
     constexpr double largest_base = 1e12;  // no model has one near it
     if (fits.front().misfit > explains && fits.front().base > largest_base)
@@ -76,6 +77,30 @@ class Explanation {
 
  private:
   void say(std::string sentence) { out_.cannot_tell.push_back(std::move(sentence)); }
+
+  // Frequencies that rise again and again are made by no rule.
+  bool tell_unordered() {
+    constexpr std::size_t few = 3;
+    if (out_.pairs.size() < few || out_.axis_layout != AxisLayout::one) return false;
+    std::vector<std::int64_t> faster;
+    for (std::size_t r = 1; r < out_.pairs.size(); ++r) {
+      const IdentifiedPair &before = out_.pairs[r - 1], &pair = out_.pairs[r];
+      if (std::abs(pair.frequency) >
+          std::abs(before.frequency) + 4 * (pair.resolution + before.resolution))
+        faster.push_back(pair_index(out_, pair));
+    }
+    if (10 * faster.size() < out_.pairs.size()) return false;
+    out_.findings.push_back(
+        {.code = "frequencies_unordered",
+         .expected = "each pair slower than the one before",
+         .found = "pairs " + layer_list(faster) + " of " + std::to_string(out_.rotary_dim / 2) +
+                  " are faster",
+         .message = "no base and no scaling makes these: memory that nobody filled. inv_freq is "
+                    "saved with no weights, and a model that is built without its initialisation "
+                    "(meta device, low_cpu_mem_usage) must compute it afterwards",
+         .cure = "compute inv_freq anew when the weights have been loaded"});
+    return true;
+  }
 
   // Pairs that stand still where their neighbours' frequencies would show do not turn at all.
   // Returns how many do.

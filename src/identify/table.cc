@@ -178,41 +178,15 @@ std::optional<Finding> one_speed(const Numbers& cos, const Numbers& sin) {
                  .cure = "compute inv_freq anew when the weights have been loaded"};
 }
 
-// What is seen where no base and no scaling explains a table.
-void describe(Identified& found) {
-  constexpr double explains = 3;
-  if (found.verdict == Rotated::no_rotation) {
-    found.findings.push_back(
-        {.code = "constant",
-         .expected = "rows that turn",
-         .found = "rows that are all alike",
-         .message = "the table says the same at every position: its frequencies are 0, or every "
-                    "position was 0",
-         .cure = "compute inv_freq when the model has been loaded, and hand positions on"});
-    return;
-  }
-  if (found.verdict != Rotated::rotation || found.pairs.size() < 3 ||
-      (found.frequencies && found.frequencies->misfit < explains))
-    return;
-  std::vector<std::int64_t> faster;
-  for (std::size_t r = 1; r < found.pairs.size(); ++r) {
-    const IdentifiedPair &before = found.pairs[r - 1], &pair = found.pairs[r];
-    if (std::abs(pair.frequency) >
-        std::abs(before.frequency) + 4 * (pair.resolution + before.resolution))
-      faster.push_back(static_cast<std::int64_t>(r));
-  }
-  if (10 * faster.size() < found.pairs.size() || found.axis_layout != AxisLayout::one) return;
-  found.frequencies.reset();
-  found.runner_up.reset();
+void tell_constant(Identified& found) {
+  if (found.verdict != Rotated::no_rotation) return;
   found.findings.push_back(
-      {.code = "frequencies_unordered",
-       .expected = "each pair slower than the one before",
-       .found = "pairs " + detail::layer_list(faster) + " of " +
-                std::to_string(found.pairs.size()) + " are faster",
-       .message = "no base and no scaling makes these: memory that nobody filled. inv_freq is "
-                  "saved with no weights, and a model that is built without its initialisation "
-                  "(meta device, low_cpu_mem_usage) must compute it afterwards",
-       .cure = "compute inv_freq anew when the weights have been loaded"});
+      {.code = "constant",
+       .expected = "rows that turn",
+       .found = "rows that are all alike",
+       .message = "the table says the same at every position: its frequencies are 0, or every "
+                  "position was 0",
+       .cure = "compute inv_freq when the model has been loaded, and hand positions on"});
 }
 
 }  // namespace
@@ -253,13 +227,13 @@ Expected<IdentifiedTable> identify_table(const Tensor& cos, const Tensor& sin) {
   const std::vector<std::int64_t> rows = all_rows(*cosines);
   out.rotation =
       detail::identified(dump_of(*cosines, at, *sines, at, pairs, rows, out.kept), false);
-  describe(out.rotation);
+  tell_constant(out.rotation);
   if (out.rotation.verdict == Rotated::rotation && out.rotation.offset) return out;
   Identified other =
       detail::identified(dump_of(*sines, at, *cosines, at, pairs, rows, out.kept), false);
   out.exchanged = other.verdict == Rotated::rotation && other.offset.has_value();
   if (out.exchanged) out.rotation = std::move(other);
-  if (out.exchanged) describe(out.rotation);
+  if (out.exchanged) tell_constant(out.rotation);
   return out;
 }
 

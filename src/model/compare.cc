@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <ranges>
 #include <set>
 #include <string>
 #include <utility>
@@ -90,14 +91,25 @@ std::int64_t grown_by_length(const Model& model) {
   return static_cast<std::int64_t>(std::min(most, 0x1p50));
 }
 
-bool is_in_text_config(const LayerGroup& group) {
-  return std::ranges::any_of(group.provenance, [](const Provenance& value) {
-    return value.detail.starts_with("text_config.");
-  });
+std::vector<std::string_view> parts_around(const LayerGroup& group) {
+  for (const Provenance& value : group.provenance) {
+    if (value.detail.starts_with("text_config.")) return {"text_config"};
+    if (value.detail.starts_with("thinker_config.text_config."))
+      return {"thinker_config", "text_config"};
+  }
+  return {};
 }
 
-bool has_text_config(const Model& model) {
-  return std::ranges::any_of(model.groups, is_in_text_config);
+std::vector<std::string_view> parts_around(const Model& model) {
+  for (const LayerGroup& group : model.groups)
+    if (auto parts = parts_around(group); !parts.empty()) return parts;
+  return {};
+}
+
+std::string within_parts(const std::vector<std::string_view>& parts, std::string json) {
+  for (const std::string_view part : parts | std::views::reverse)
+    json = "{\"" + std::string(part) + "\":" + json + "}";
+  return json;
 }
 
 double stretch_of_base(const Model& before, const Model& now) {

@@ -31,10 +31,12 @@ std::int64_t trained_length(const Model& model);
 // beyond a trained length at least this wide show no new angle.
 std::int64_t widest_window(const Model& model);
 
-// Whether a layer's keys stand in text_config, as those of a model with pictures do; of a model
-// where any does.
-bool is_in_text_config(const LayerGroup& group);
-bool has_text_config(const Model& model);
+// The parts of a configuration around the keys of a layer: text_config of a model with pictures,
+// thinker_config and text_config of one that speaks. Of a model those of its first such layer.
+std::vector<std::string_view> parts_around(const LayerGroup& group);
+std::vector<std::string_view> parts_around(const Model& model);
+// JSON within them: {"text_config":{…}}.
+std::string within_parts(const std::vector<std::string_view>& parts, std::string json);
 
 // By how much NTK-aware scaling stretches the context that a larger base of `now` means, layers
 // being as many as in `before`: s of b·s^(d/(d−2)); 1 where no base is larger.

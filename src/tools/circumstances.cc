@@ -103,6 +103,12 @@ constexpr Circumstance by_when[] = {
      "the program's own code for this architecture (candle: quantized_qwen2, and rope for halves, "
      "rope_i for "
      "neighbours); posenc explain FILE says which, posenc identify what ran"},
+    {When::of_mscale, "seen_by_mscale",
+     "of DeepSeek's YaRN mscale goes with cos and sin (over mscale_all_dim), and mscale_all_dim "
+     "alone, squared, with the softmax's scale: where both are equal, as in DeepSeek's own files, "
+     "cos and sin stay as they are, and exchanging the two changes nothing",
+     "0.1 · mscale_all_dim · ln(factor) + 1, squared, times the softmax's scale; posenc explain "
+     "FILE says both numbers"},
     {When::among_ranks, "seen_among_ranks",
      "a text that is shared out among ranks needs positions that are made of the whole of "
      "it and then cut like it; made of a part, they begin anew, and pictures that are cut "
@@ -222,6 +228,11 @@ constexpr Circumstance by_when[] = {
      "a server of several slots reserves their sum: Ollama runs num_ctx × OLLAMA_NUM_PARALLEL, and "
      "llama-server shares -c among its slots; a text has one slot's tokens",
      "OLLAMA_NUM_PARALLEL=1, or llama-server -np 1"},
+    {When::cut_apart, "seen_at_cut",
+     "sentence-transformers cuts a text at max_seq_length of sentence_bert_config.json (256 for "
+     "all-MiniLM-L6-v2, whose table has 512 rows), other programs at the model's own length: of a "
+     "longer text they embed two different ones",
+     "one limit for both (model.max_seq_length in Python), or texts in pieces that fit"},
     {When::regressed, "seen_in_one_version",
      "another version was right with the same file, so that the fault is the engine's and "
      "not the file's",

@@ -230,8 +230,7 @@ class Overrides {
     const std::string whole =
         "{\"rope_parameters\":{\"rope_theta\":" + number_text(rope->rope_theta) + "," + dict +
         longer + "}";
-    return "--hf-overrides '" +
-           (detail::has_text_config(model_) ? "{\"text_config\":" + whole + "}" : whole) + "'";
+    return "--hf-overrides '" + detail::within_parts(detail::parts_around(model_), whole) + "'";
   }
 
   Expected<Json> object_of(const CommandFlag& flag) const {
@@ -260,8 +259,12 @@ class Overrides {
 
   Expected<void> apply_config(const CommandFlag& flag) {
     POSENC_TRY(json, object_of(flag));
-    const bool inside = detail::has_text_config(model_);
-    const Json* text = json.find("text_config");
+    const std::vector<std::string_view> parts = detail::parts_around(model_);
+    const bool inside = !parts.empty();
+    const Json* text = &json;
+    for (const std::string_view part : parts)
+      if (text && part != "text_config") text = text->find(part);
+    if (text) text = text->find("text_config");
     const bool is_sglang = line_.engine == "sglang";
     // 0.5.23 merges a part of the configuration by its keys, and a scaling at the top by its own
     // (utils/hf_transformers/config.py); older ones put the one in place of the other.
@@ -445,12 +448,13 @@ void tell_base_as_asked(const Model& model, const Model& told, std::int64_t leng
   const double by = detail::stretch_of_base(model, told);
   if (length <= model.context || by <= 1) return;
   const std::int64_t reached = seen_up_to(model, told, model.context);
-  // 2.6 is what people write for twice the length, and it is a little less.
-  constexpr double nearly = 1.02;
+  // 2.5 and 2.6 are what people write for twice the length, and reach a little less.
+  constexpr double nearly = 1.05;
   const bool reaches = static_cast<double>(length) <= nearly * static_cast<double>(reached);
   for (Finding& one : differ) {
     if (one.code != "rope_theta") continue;
     one.severity = reaches ? Severity::note : Severity::warning;
+    if (!reaches) one.position = reached;
     one.message =
         "as the line asks, a larger base for a longer text, which is NTK-aware scaling by " +
         number_text(std::round(by * 100) / 100) + "; up to " + detail::grouped(reached) +

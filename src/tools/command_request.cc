@@ -349,8 +349,7 @@ class Request {
              (overrides ? " beside the scaling in the override" : " in the config.json");
     const std::string key = "\"max_position_embeddings\":" + said;
     if (overrides) return key + " beside rope_parameters in --hf-overrides";
-    return "--hf-overrides '{" + (has_text_config(file_) ? "\"text_config\":{" + key + "}" : key) +
-           "}'";
+    return "--hf-overrides '" + within_parts(parts_around(file_), "{" + key + "}") + "'";
   }
 
   // --rope-freq-scale is what positions are multiplied by.

@@ -155,6 +155,13 @@ class Doctor {
 
   // What the words say themselves, and the finding that begins where they do.
   void judge_words() {
+    // Of texts in a batch it is no matter where long ones begin to differ.
+    if (symptom_->is(detail::When::in_batch) && symptom_->from == 0 &&
+        !symptom_->is(detail::When::long_texts))
+      for (Diagnosed& one : out_.findings)
+        if (one.finding.position && *one.finding.position > 1 &&
+            one.finding.severity == Severity::warning)
+          one.finding.severity = Severity::note;
     // Ids that begin anew are those of packed texts.
     if (symptom_->is(detail::When::packed))
       std::erase_if(out_.findings, [](const Diagnosed& one) {

@@ -690,6 +690,17 @@ class Judge {
     return std::string(cure);
   }
 
+  // How the model's own file pairs channels, where words speak of it.
+  std::string pairs_of_model() const {
+    const Rope* rope = model_ ? rope_of_text(*model_) : nullptr;
+    if (!rope) return "";
+    const bool gguf = !model_->files.empty() && model_->files.front().format == FileFormat::gguf;
+    return std::string("by its ") + (gguf ? "GGUF" : "config.json") + " this model pairs " +
+           (rope->pairing == Pairing::halves ? "halves, (i, i + half), and neighbours are wrong"
+                                             : "neighbours, (2i, 2i + 1), and halves are wrong") +
+           "; ";
+  }
+
   void of_circumstances() {
     // Somebody who asks about a batch or a conversion has seen nothing of it go wrong.
     constexpr std::array<When, 6> not_asked = {When::in_batch, When::in_turns,  When::converted,
@@ -708,7 +719,8 @@ class Judge {
       if (!counts(row.when) || (row.when == When::window_cache && !of_llama_cpp)) continue;
       // Just where the first chunk of a prompt ends.
       const bool there = row.when == When::chunked && at_edge();
-      return say(row.code, there ? Severity::warning : Severity::note, std::string(row.message),
+      return say(row.code, there ? Severity::warning : Severity::note,
+                 (row.when == When::pairs ? pairs_of_model() : "") + std::string(row.message),
                  cure_of_engine(row.code, row.cure));
     }
   }

@@ -315,6 +315,14 @@ bool compares(std::string_view text) {
       [&](std::string_view words) { return text.contains(words); });
 }
 
+bool says_a_limit(std::string_view small) {
+  return small.find_first_of("<>/=") != small.npos ||
+         std::ranges::any_of(
+             std::array<std::string_view, 10>{"limit", "max", "only", "allow", "support", "context",
+                                              "ctx", "window", "refuse", "truncat"},
+             [&](std::string_view word) { return small.contains(word); });
+}
+
 Exhibit symptom_exhibit(std::string name, std::string text, const detail::Symptom& symptom) {
   return {name == "command" ? "words" : std::move(name), ExhibitKind::symptom,
           "what somebody saw: " + detail::symptom_text(symptom), std::nullopt, std::move(text)};
@@ -355,6 +363,17 @@ std::string without(std::string_view text, std::string_view part) {
   const auto before = static_cast<std::size_t>(part.data() - text.data());
   return std::string(text.substr(0, before)) + "\n" +
          std::string(text.substr(before + part.size()));
+}
+
+// The line of a text that starts a training; "": it goes over several lines, or there is none.
+std::string_view line_of_training(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = text.substr(at, end - at);
+    at = end + 1;
+    if (!line.ends_with('\\') && detail::training_of_line(line)) return line;
+  }
+  return {};
 }
 
 // A config.json among sentences.
@@ -443,17 +462,24 @@ Exhibit text_exhibit(std::string name, std::string text) {
     return as(ExhibitKind::inv_freq, "frequencies, as numbers");
   if (is_modelfile(trimmed)) return as(ExhibitKind::modelfile, "a Modelfile of Ollama");
   const auto log = detail::read_log(text);
-  const bool tells = log && log->known > 0;
-  if (!tells || quotes_nothing(*log, true))
+  // Two numbers in a row of words are a text and its limit where one of them says so.
+  const bool limits = compares(trimmed) || says_a_limit(detail::small_letters(trimmed));
+  const bool tells = log && log->known > 0 &&
+                     (limits || quotes_nothing(*log, true) || !quotes_nothing(*log, false));
+  if (!tells || quotes_nothing(*log, limits))
     if (const auto symptom = detail::symptom_alone(trimmed); symptom && !told)
       return symptom_exhibit(std::move(name), std::move(text), *symptom);
   // Of a line that names no trainer the words alone tell, and a log may quote them.
   if (auto training = detail::training_of_line(trimmed);
       training && !(tells && training->trainer.empty())) {
+    const std::string_view line = tells ? line_of_training(trimmed) : std::string_view();
+    std::string rest = line.empty() ? std::string() : without(trimmed, line);
     text = std::move(training->settings);
-    return as(ExhibitKind::training,
-              (training->serves ? "a command line" : "the settings of a training") +
-                  (training->trainer.empty() ? "" : " of " + training->trainer));
+    Exhibit settings = as(ExhibitKind::training,
+                          (training->serves ? "a command line" : "the settings of a training") +
+                              (training->trainer.empty() ? "" : " of " + training->trainer));
+    settings.rest = std::move(rest);
+    return settings;
   }
   if (std::string call = arguments_on_lines(trimmed);
       detail::is_training(call) || call.contains("packing=True")) {
@@ -482,6 +508,15 @@ Exhibit text_exhibit(std::string name, std::string text) {
   const bool told_by_flags = one_line && trimmed.starts_with("python") && roles.size() > 1;
   if (!line && !is_known && rotates && (told_by_flags || (!tells && versions.empty())))
     return as(ExhibitKind::command, std::string(detail::settings_by_name) + roles_text(roles));
+  if (const auto started = tells && !stamped ? command_among(trimmed) : std::nullopt) {
+    std::string rest = without(trimmed, *started);
+    if (const auto others = detail::read_log(rest); others && others->known > 0) {
+      text = std::string(*started);
+      Exhibit command = as(ExhibitKind::command, "a command line above a log");
+      command.rest = std::move(rest);
+      return command;
+    }
+  }
   if (tells)
     return as(ExhibitKind::log, "a log, " + std::to_string(log->known) +
                                     (log->known == 1 ? " line" : " lines") + " about position");

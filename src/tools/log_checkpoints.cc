@@ -100,6 +100,10 @@ std::optional<Finding> checkpoint_table(std::string_view line) {
     out.cure =
         "make the model with as many tokens in front as the checkpoint has (a distilled DeiT "
         "has two; timm: the name of the model, num_prefix_tokens), and stretch nothing";
+    if (line.contains("vision_model.embeddings") && made == rows + 1) {
+      out.message += ": SigLIP has none, and CLIP's class makes one";
+      out.cure = "load it by SigLIP's class (SiglipVisionModel), and stretch nothing";
+    }
     return out;
   }
   constexpr double of_longclip = 248, of_clip = 77;

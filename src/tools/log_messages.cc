@@ -246,7 +246,9 @@ constexpr Message messages[] = {
      "over",
      "update the library that patches it, or run it with the transformers it was made for"},
     {"transitioning from computing the RoPE embeddings internally", "", "old_spelling", note,
-     "the class makes cos and sin by itself where newer ones are given them: the same angles", ""},
+     "a notice of transformers 4.43 to 4.47: the class makes cos and sin by itself where newer "
+     "ones are given them, which are the same angles",
+     "nothing is wrong; pip install -U transformers (4.48 or later) ends it"},
     {"inv_freq': not found or shape changed", "", "inv_freq_stored", note,
      "the frequencies of the checkpoint were not taken over: they are no weights, and the class "
      "computes the same ones of its base, so nothing is lost unless its own table stays unfilled",
@@ -389,7 +391,12 @@ constexpr Message messages[] = {
      "the file has dual_chunk_attention_config (the 1M models of Qwen2.5 and Qwen3), which gives "
      "each layer its number, and the attention that vLLM chose knows no such chunks",
      "take dual_chunk_attention_config out of config.json, which changes nothing for texts up to "
-     "262,144 tokens; for longer ones VLLM_ATTENTION_BACKEND=DUAL_CHUNK_FLASH_ATTN"},
+     "253,952 tokens; longer ones run in SGLang, and in vLLM before 0.11 by "
+     "VLLM_ATTENTION_BACKEND=DUAL_CHUNK_FLASH_ATTN"},
+    {"keys, values = cache.state", "", "positions_shifted", error,
+     "mlx-lm's class of Gemma 3n takes a cache's state for two arrays, and a batch's has offsets "
+     "beside them; where it runs, its later layers rotate queries by positions that have moved on",
+     "pip install -U mlx-lm, or one request at a time (mlx_lm.generate)"},
     {"kv-cache: above max-seq-len", "", "context_full", error,
      "candle's cache of keys has a fixed number of rows, those of the window in layers that slide, "
      "and the text went beyond",
@@ -797,8 +804,11 @@ constexpr Message messages[] = {
      "of the Whisper model: "},
     {"cos_cache dimension 0 sh", "", "table_end", error,
      "the exported model holds cosines and sines for fewer positions than prompt and answer have "
-     "together: ONNX Runtime refuses what is longer (exports for NPUs often hold 4,096)",
-     "ask for less, prompt and answer counted (max_length, maxTokens), or export it anew for more"},
+     "together: ONNX Runtime refuses what is longer. Exports for NPUs often hold 4,096; LongRoPE "
+     "(Phi 3 with 128k) has a table of 4,096 for short prompts, which versions before 1.18 refuse "
+     "under a longer max_length",
+     "ask for less, prompt and answer counted (max_length, maxTokens); of LongRoPE a newer "
+     "onnxruntime, of others an export for more"},
     {"is too long to fit into the model", "total length ", "request_too_long", error,
      "text and pictures together are more tokens than the model was started for: a picture alone "
      "may be thousands",
@@ -878,9 +888,10 @@ constexpr Message messages[] = {
      "pip install -U vllm-ascend, or run the model where a part of a head can rotate"},
     {"input length exceeds", "", "request_too_long", warning,
      "the text to embed is longer than the context that Ollama gave the model, which is its file's "
-     "at most: 512 of mxbai-embed-large, all-minilm and other BERTs, whatever num_ctx says",
-     "texts in pieces that fit, truncate: true, or a model made for more (nomic-embed-text, "
-     "bge-m3); options.num_ctx helps up to the file's context alone"},
+     "at most: 512 of mxbai-embed-large, all-minilm and other BERTs, 2,048 of nomic-embed-text and "
+     "snowflake-arctic-embed:137m, whatever num_ctx says",
+     "texts in pieces that fit, truncate: true, or a model made for more (bge-m3, 8,192); "
+     "options.num_ctx helps up to the file's context alone"},
     {"Automatic RoPE Scaling: Using (", "base:", "stretched_by_engine", note,
      "koboldcpp raised the base by itself (NTK-aware), as --contextsize is beyond what the file is "
      "made for: texts reach further, and short ones lose a little",

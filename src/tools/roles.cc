@@ -127,7 +127,11 @@ class Settings {
         ++at_;
     }
   }
-  std::vector<RoleTold> take() && { return std::move(told_); }
+  std::vector<RoleTold> take() && {
+    if (of_llama3_ && !told_.empty())
+      told_.push_back({.role = Role::type, .key = "low_freq_factor", .word = "llama3"});
+    return std::move(told_);
+  }
 
  private:
   bool is_inside() const {  // of a word that began before, or of a path
@@ -147,6 +151,9 @@ class Settings {
     const std::string_view name = path.substr(std::min(path.rfind('.') + 1, path.size()));
     if (name.size() > longest_name || told_.size() == most_settings) return;
     auto role = role_of(name);
+    // apply_scaling() of Meta's code: its names say by themselves nothing of position.
+    if (of_llama3_ && name == "scale_factor") role = Role::factor;
+    if (of_llama3_ && name == "old_context_len") role = Role::original;
     if (at_ < scaling_ends_ && name == "factor") role = Role::factor;
     if (at_ < scaling_ends_ && (name == "type" || name == "rope_type")) role = Role::type;
     if (name == "rope_scaling" || name == "rope-scaling" || name == "rope_parameters") scaling();
@@ -218,6 +225,8 @@ class Settings {
 
   std::string_view text_;
   std::size_t at_ = 0, scaling_ends_ = 0;
+  bool of_llama3_ = text_.contains("low_freq_factor") && text_.contains("high_freq_factor") &&
+                    text_.contains("old_context_len");
   std::vector<RoleTold> told_;
 };
 
@@ -315,6 +324,10 @@ class Told {
       if (smaller) {
         finding.severity = Severity::error;
         finding.cure = base->key + " " + number_text(main_->rope_theta) + ", or leave it out";
+      } else if (const RoleTold* type = of(roles_, Role::type), *told = of(roles_, Role::factor);
+                 type && told && is_scaled() && type->word == info(main_->scaling).name) {
+        finding.severity = Severity::error;
+        finding.cure = "all numbers of the file's scaling, in place of " + said(*told);
       } else if (is_scaled() && !is_base) {
         finding.severity = Severity::warning;
         finding.message +=

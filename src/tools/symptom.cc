@@ -25,7 +25,8 @@ struct SeenRow {
 };
 constexpr SeenRow of_seen[] = {
     {Seen::garbled, "garbled",
-     "gibb* giber* jibb* jiber* garbage garbl* nonsens* incoheren* rubbish corrupt* word-salad "
+     "gibb* giber* jibb* jiber* garbage garbl* abnormal* nonsens* incoheren* rubbish corrupt* "
+     "word-salad "
      "salad meaningless unreadable unusable degenerate* hallucinat* babbl* scrambled gobbledygook "
      "mangl* "
      "unrelated random breaks !!!* ???* @@@* :::* noise static flicker* artifact* stripe*",
@@ -60,6 +61,7 @@ constexpr WhenRow of_when[] = {
     {When::of_draft, "with a draft model", "drafter drafters speculative dflash eagle2 eagle3 mtp",
      "draft model|draft acceptance|acceptance rate|acceptance length|accept length|accept "
      "rate|投机"},
+    {When::of_mscale, "by YaRN's mscale", "mscale_all_dim"},
     {When::in_batch, "in a batch",
      "batch batches batched batching batch_generate padding padding-* padding_side padded "
      "left-pad* left-padded",
@@ -139,6 +141,8 @@ constexpr WhenRow of_when[] = {
      "cache quant|quantized kv|kv "
      "quantiz|cache in fp8|cache to q4|cache to q8"},
     {When::padded_apart, "padded on two sides"},
+    {When::cut_apart, "beside sentence-transformers",
+     "sentencetransformer* sentence-transformer* sentence_transformer*"},
 };
 
 // What is no fault of position, and how it is called.
@@ -258,7 +262,7 @@ void read_when(Words words, std::string_view text, Symptom& out) {
   if (out.from > 0) std::erase(out.when, When::at_once);
   // Packed texts are one row, and none is padded.
   if (out.is(When::packed) || text.contains("batch size 1 ") || text.contains("physical batch") ||
-      text.contains("batch size (current"))
+      text.contains("batch size (current") || text.contains("the input batch"))
     std::erase(out.when, When::in_batch);
   constexpr std::string_view right = "fine good well work ok correct normal right perfect";
   const bool short_right = followed_by(words, "short shorter small brief", right, 5);

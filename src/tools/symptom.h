@@ -49,7 +49,9 @@ enum class When {
   in_buffers,       // by frequencies that nothing was written into
   no_positions,     // of a model that has none (RWKV, Mamba)
   cache_quantized,  // with cached keys of few bits
+  of_mscale,        // by YaRN's two factors in DeepSeek's models
   padded_apart,     // ids are padded on another side than their tokens
+  cut_apart,        // texts to embed, beside sentence-transformers
 };
 
 struct Symptom {

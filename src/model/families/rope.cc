@@ -141,6 +141,12 @@ class RopeReader {
       return;
     }
     auto scaling = make_scaling(type);
+    if (!scaling && config_.has("auto_map")) {
+      reading_.refuse(type_key_, "is not a known scaling", "'" + type + "'",
+                      "the code beside the weights (auto_map) has it, which engines do not run: "
+                      "serve it by transformers with trust_remote_code, and write no other type");
+      return;
+    }
     if (!scaling) {
       reading_.refuse(type_key_, "is not a known scaling", "'" + type + "'", scaling.error().cure);
       return;
@@ -226,7 +232,9 @@ class RopeReader {
       if (member.value.is_null() || contains_word(elsewhere, key)) continue;
       if (!field) {
         const bool read_later =
-            key == "partial_rotary_factor" || (ntk && key == "factor") || same_as_config(member);
+            key == "partial_rotary_factor" ||
+            (key == "interleaved" && p.has("mrope_interleaved")) ||  // Qwen3-Omni says it twice
+            (ntk && key == "factor") || same_as_config(member);
         if (!read_later) unknown(key);
         continue;
       }
