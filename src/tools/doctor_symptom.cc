@@ -100,6 +100,7 @@ class Judge {
       of_port();
     }
     of_circumstances();
+    if (model_ && found_.empty()) behind_window();
     return std::move(found_);
   }
 
@@ -303,6 +304,24 @@ class Judge {
           "shows "
           "whether the window is in it",
           symptom_.from);
+      return;
+    }
+  }
+
+  // Long texts that come out as nonsense, nobody says from where on.
+  void behind_window() {
+    const bool garbled = symptom_.seen == Seen::garbled || symptom_.seen == Seen::repeats;
+    if (!garbled || !symptom_.is(When::long_texts)) return;
+    for (const LayerGroup& group : model_->groups) {
+      const std::int64_t window = is_tower(group.stack) ? 0 : group.window.value_or(0);
+      if (window == 0 || window >= model_->context) continue;
+      say("seen_at_window", Severity::note,
+          "layers have a window of " + grouped(window) +
+              " tokens, and long texts reach behind it: what runs it may keep no window there, or "
+              "cut its cache of keys wrongly",
+          "compare a text just below " + grouped(window) +
+              " tokens with one just above; update "
+              "the engine");
       return;
     }
   }

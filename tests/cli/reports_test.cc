@@ -1098,6 +1098,49 @@ const Report reports[] = {
      "--json-model-override-args '{\\\"text_config\\\":{\\\"rope_scaling\\\":{\\\"rope_type\\\":"
      "\\\"yarn\\\",\\\"factor\\\":2.0,\\\"original_max_position_embeddings\\\":262144}}}'\"",
      1, "the override replaces all of rope_parameters, and has no rope_theta"},
+    {"ggml-org/llama.cpp#8995", "", "doctor @doctor/phi3-long-list.log", 1,
+     "texts of up to 4,096 tokens lose, longer ones do not"},
+    {"vllm-project/vllm#16904", "",
+     "doctor 'glm-4-9b-chat-hf in vllm 0.8.4 answers garbage: rotary_dim is halved again in each "
+     "layer'",
+     1, "halves rotary_dim of the rotation that all layers share"},
+    {"microsoft/onnxruntime-genai#383", "",
+     "doctor phi-3-mini-128k-instruct @doctor/cos-cache-rows.log", 1,
+     "LongRoPE (Phi 3 with 128k) has a table of 4,096 for short prompts"},
+    {"ollama/ollama#7741", "", "doctor @doctor/embed-num-ctx.py", 1,
+     "2,048 of nomic-embed-text and snowflake-arctic-embed:137m"},
+    {"EricLBuehler/mistral.rs#246", "",
+     "doctor phi-3-mini-4k-instruct 'gibberish on long inputs in mistral.rs, short prompts are "
+     "fine'",
+     0, "layers have a window of 2,047 tokens"},
+    {"ml-explore/mlx-lm#1384", "",
+     "doctor @doctor/gemma3n-served.json @doctor/gemma3n-batch.log 'the server answers garbage; "
+     "mlx_lm.generate is fine'",
+     1, "class of Gemma 3n takes a cache's state for two arrays"},
+    {"unslothai/unsloth#1066", "",
+     "doctor llama-3.1-8b 'unsloth: batch inference with left padding, the shorter prompt gives "
+     "abnormal output'",
+     0, "padding moves the positions"},
+    {"meta-llama/llama-models#241", "",
+     "doctor @doctor/llama-3.2-1b-scaled.json @doctor/meta-scaling.py 'bad output after 80k "
+     "tokens'",
+     1, "all numbers of the file's scaling, in place of scale_factor 8"},
+    {"LLaVA-VL/LLaVA-NeXT#458", "", "doctor @doctor/siglip-in-clip.log", 1,
+     "SigLIP has none, and CLIP's class makes one"},
+    {"huggingface/text-embeddings-inference#146", "",
+     "doctor all-minilm-l6-v2 'TEI and SentenceTransformer give different embeddings for text "
+     "longer than 256 tokens'",
+     0, "sentence-transformers cuts a text at max_seq_length"},
+    {"volcengine/verl#673", "", "doctor @doctor/verl-limit.log", 1,
+     "4,096 is max_prompt_length 3,072 + max_response_length 1,024"},
+    {"NVIDIA/Megatron-LM#1429", "",
+     "doctor deepseek-v2-lite 'Megatron-LM MLA softmax scale uses mscale instead of "
+     "mscale_all_dim'",
+     0, "mscale_all_dim alone, squared, with the softmax's scale"},
+    {"ohdearquant/lattice#392", "",
+     "doctor qwen3.5-9b 'our Q8 forward uses interleaved RoPE pairing (2i, 2i+1) instead of "
+     "stride-half (i, half+i): worse perplexity'",
+     0, "this model pairs halves"},
 };
 
 // "@doctor/a.log" lies in the folder of reports; behind an engine (vllm@0.24.0) stands a version.
