@@ -181,6 +181,8 @@ Expected<void> read_as(const Model& model, std::string_view engine, std::int64_t
       read_chunks(profile->engine.name, asked, *rope, reading);
     }
   }
+  // What a class that the engine lacks would refuse, nobody knows.
+  if (!out.has_class) out.refused.clear();
   if (!out.refused.empty()) out.model = model;
   return {};
 }

@@ -1,6 +1,7 @@
 // transformers 5: what posenc itself follows, so that nothing of a config.json is left to say; 5.12
 // to 5.16 lost a part of the head in one family; transformers 4 knows the old spelling alone.
 #include "src/engines/profile.h"
+#include "src/model/class_defaults.h"
 
 namespace posenc::detail {
 namespace {
@@ -66,7 +67,8 @@ void transformers4_reads(EngineRope& rope) {
     rope.refuse(
         "the class reads mrope_section of rope_scaling, and there is none (AttributeError): write "
         "rope_scaling, and rope_theta beside it");
-  lose_rope_parameters(rope, rope.model_is("gemma3 gemma3_text") ? 1e6 : 10000);
+  lose_rope_parameters(
+      rope, rope.model_is("gemma3 gemma3_text") ? 1e6 : theta_of_transformers4(rope.model.family));
   const std::string_view original = "original_max_position_embeddings";
   const bool inside = rope.states(original) && rope.key(original).contains('.');
   if (rope.scaling<Llama3>() && !inside)

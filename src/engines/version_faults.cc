@@ -40,6 +40,11 @@ bool any_rope(const Model& model, const Told& told) {
   });
 }
 
+bool is_yarn(const Model& model) {
+  return any_rope(model,
+                  [](const Rope& rope) { return std::holds_alternative<Yarn>(rope.scaling); });
+}
+
 bool is_yarn_between_pairs(const Model& model) {
   return any_rope(model, [](const Rope& rope) {
     const auto* yarn = std::get_if<Yarn>(&rope.scaling);
@@ -74,6 +79,15 @@ constexpr Row rows[] = {
        return any_rope(
            model, [](const Rope& rope) { return std::holds_alternative<Llama3>(rope.scaling); });
      }},
+    {{"transformers", "4.40.0", "4.43.0",
+      "its class of Phi 3 takes the types su and yarn alone, and refuses longrope ('field must be "
+      "one of')",
+      "pip install -U transformers (4.43 or later)", "models/phi3 of transformers 4.43.0"},
+     [](const Model& model) {
+       return model.family == "phi3" && any_rope(model, [](const Rope& rope) {
+                return std::holds_alternative<LongRope>(rope.scaling);
+              });
+     }},
     {{"transformers", "4.0.0", "4.51.0", "it has no class for Qwen 3, and refuses the file",
       "pip install -U transformers (4.51 or later)", "models/qwen3 of transformers 4.51.0"},
      [](const Model& model) { return model.family == "qwen3" || model.family == "qwen3_moe"; }},
@@ -96,6 +110,9 @@ constexpr Row rows[] = {
       "layer, until nothing is left of it: garbage",
       "pip install -U vllm (0.8.5 or later)", "vllm-project/vllm#16904"},
      [](const Model& model) { return model.family == "glm"; }},
+    {{"exllamav2", "0.0.1", "0.2.3", "it knows no YaRN, and rotates as without a scaling",
+      "pip install -U exllamav2 (0.2.3 or later)", "turboderp-org/exllamav2#642"},
+     is_yarn},
     {{"llama.cpp", "b1", "b6085", "it knows no architecture glm4moe, and loads nothing",
       "update llama.cpp (b6085 or later)", "ggml-org/llama.cpp#14939"},
      [](const Model& model) { return model.family == "glm4_moe"; }},
@@ -151,10 +168,7 @@ constexpr Row rows[] = {
       "TurboMind of 0.5 knows no YaRN (its --rope-scaling-factor is dynamic NTK): texts beyond the "
       "trained length come out as nonsense",
       "pip install -U lmdeploy, or another engine", "InternLM/lmdeploy#2235"},
-     [](const Model& model) {
-       return any_rope(model,
-                       [](const Rope& rope) { return std::holds_alternative<Yarn>(rope.scaling); });
-     }},
+     is_yarn},
     {{"tgi", "1.0.0", "1.0.1",
       "dynamic scaling of this version also divides positions by the factor: texts come out worse "
       "at any length (--rope-scaling dynamic and rope_scaling of the file alike)",

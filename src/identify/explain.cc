@@ -122,8 +122,8 @@ class Explanation {
              .pair = pair,
              .expected = shown(of_base(fit.base, pair), 5),
              .found = "0",
-             .message =
-                 "this pair stands still, and all others rotate by base " + shown(fit.base, 6),
+             .message = "pair " + std::to_string(pair) + " of " + std::to_string(pairs) +
+                        " stands still, and all others rotate by base " + shown(fit.base, 6),
              .cure = "see that the table has rotary_dim / 2 frequencies, and that none is "
                      "overwritten"});
       return last;

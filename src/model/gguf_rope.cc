@@ -102,7 +102,10 @@ class RopeTranslation {
     const auto* said = gguf_.get<std::vector<std::int64_t>>("rope.dimension_sections");
     if (!said) {
       if (required)
-        refuse("rope.dimension_sections", "is missing", "", "the pairs for time, height and width");
+        refuse(
+            "rope.dimension_sections", "is missing", "",
+            "llama.cpp does not load it: convert the model anew, whose config.json has the pairs "
+            "for time, height and width as mrope_section");
       return;
     }
     if (said->size() != sections_of_llama_cpp) warn_of_sections(*said);

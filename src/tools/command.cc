@@ -624,6 +624,9 @@ Expected<std::vector<Finding>> command_differences(const Model& model, std::stri
   std::vector<Finding> findings = std::move(read.findings);
   if (read.reading.refused.empty()) {
     POSENC_TRY(differ, differences(model, read.reading.model, length > 0 ? length : read.length));
+    // A length that the line overrides and serves is as asked.
+    if (read.length > model.context && read.length <= read.reading.model.context)
+      std::erase_if(differ, [](const Finding& one) { return one.code == "context"; });
     // A base that is lost and what that does to a text are one finding.
     const auto lost = std::ranges::find(findings, "theta_missing", &Finding::code);
     const auto base = std::ranges::find(differ, "rope_theta", &Finding::code);

@@ -171,6 +171,14 @@ constexpr KnownFlag known_flags[] = {
     {"lms", "--ctx-size", "-c"},
     {"lms", "--rope-freq-base"},  // of its form: lms itself has no such flag
     {"lms", "--rope-freq-scale"},
+    {"llama_cpp", "--ctx-size", "--n-ctx"},  // llama-cpp-python's
+    {"llama_cpp", "--rope-freq-base"},
+    {"llama_cpp", "--rope-freq-scale"},
+    {"llama_cpp", "--yarn-orig-ctx"},
+    {"llama_cpp", "--yarn-ext-factor"},
+    {"llama_cpp", "--yarn-attn-factor"},
+    {"llama_cpp", "--yarn-beta-fast"},
+    {"llama_cpp", "--yarn-beta-slow"},
     {"tabbyapi", "--max-seq-len"},
     {"tabbyapi", "--cache-size"},
     {"tabbyapi", "--rope-scale"},

@@ -32,6 +32,7 @@ class Request {
     POSENC_TRY(reached, made_for());
     POSENC_CHECK(draft());
     derived_beside_a_scaling();
+    if (line_.engine == "vllm") of_gemma3();
     POSENC_CHECK(limits_of_a_prompt());
     without_windows();
     inverse_factor();
@@ -337,6 +338,19 @@ class Request {
           vllm ? lifted
                : "--context-length " + std::to_string(scaled) + " with " + std::string(variable) +
                      " before the line, or " + lifted);
+  }
+
+  // Gemma 3's length is taken as scaled already, whatever the factor (config/model.py).
+  void of_gemma3() {
+    if (!told_.family.starts_with("gemma3") || asked_ <= told_.context || told_.context == 0 ||
+        line_.find("--allow-longer"))
+      return;
+    say("context_refused", Severity::error, grouped(asked_), grouped(told_.context),
+        "vLLM takes the " + grouped(told_.context) +
+            " tokens of Gemma 3's file as they stand, whatever its factor, and ends with "
+            "ValueError where more are asked for",
+        "VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 before the line (a longer max_position_embeddings would "
+        "make its table of cos and sin longer by the factor)");
   }
 
   // Where the line can say the length, or the file.

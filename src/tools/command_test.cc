@@ -761,8 +761,18 @@ TEST(EngineCommand, YarnAloneDoesNotLiftTheLengthOfVllm) {
   EXPECT_TRUE(finds(served_by_vllm("vllm serve Qwen/Qwen3-8B"), "context_not_lifted"));
 }
 
+TEST(EngineCommand, VllmMultipliesNoLengthOfGemma3ByItsFactor) {
+  const Finding* refused =
+      found_by("gemma-3-27b-it",
+               R"(vllm serve G --max-model-len 262144 --hf-overrides '{"text_config":)"
+               R"({"rope_parameters":{"full_attention":{"factor":16.0}}}}')",
+               "context_refused");
+  ASSERT_NE(refused, nullptr);
+  EXPECT_TRUE(refused->cure.starts_with("VLLM_ALLOW_LONG_MAX_MODEL_LEN=1")) << refused->cure;
+}
+
 TEST(EngineCommand, WhatExtendPrintsForVllmIsAccepted) {
-  for (const char* name : {"qwen3-8b", "llama-3.1-8b", "gemma-3-27b-it"}) {
+  for (const char* name : {"qwen3-8b", "llama-3.1-8b", "llama-2-7b"}) {
     const Expected<Model> model = read_model(name);
     ASSERT_TRUE(model);
     const std::int64_t longer = 4 * model->context;

@@ -14,6 +14,7 @@
 #include "src/core/try.h"
 #include "src/explain/text.h"
 #include "src/model/compare.h"
+#include "src/tools/doctor_parts.h"
 #include "src/tools/engine_readings.h"
 #include "src/tools/plan_diff.h"
 
@@ -688,7 +689,13 @@ Expected<EngineDifferences> engine_differences(const Model& model, std::string_v
                                                std::int64_t length) {
   detail::EngineReadings readings(model, length);
   POSENC_TRY(read, readings.read_by(engine));
-  return std::move(*read);
+  EngineDifferences out = std::move(*read);
+  // A version alone ("4") is the newest of its kind.
+  const std::string version(engine.substr(std::min(engine.find('@'), engine.size() - 1) + 1));
+  if (version.contains('.') || version.starts_with('b'))
+    for (const VersionFault& fault : version_faults(model, engine))
+      out.findings.insert(out.findings.begin(), detail::finding_of(fault, version));
+  return out;
 }
 
 Expected<EngineDifferences> engine_differences(const Model& expected, const Model& found,

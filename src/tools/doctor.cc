@@ -1043,6 +1043,11 @@ class Doctor {
                                                                       : "ollama";
       add(std::move(one), "", engine, "", "told by the log");
     }
+    const bool is_short = std::ranges::any_of(
+        out_.findings, [](const Diagnosed& one) { return one.finding.code == "draft_length"; });
+    if (is_short)
+      std::erase_if(out_.findings,
+                    [](const Diagnosed& one) { return one.finding.code == "draft_agrees"; });
     if (of_draft_)
       std::erase_if(out_.findings,
                     [](const Diagnosed& one) { return one.finding.code == "draft_unseen"; });

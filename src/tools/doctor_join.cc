@@ -620,7 +620,12 @@ class Joined {
   static void unheard_by_docker(const CommandLine& line, Finding& finding) {
     const CommandFlag* all = line.find("--ctx-size");
     const double asked = all ? number_of_flag(*all).value_or(0) : 0;
-    if (asked <= 4096) return;
+    if (asked <= 4096) {
+      finding.message = "Docker Model Runner runs 4,096 tokens where nobody sets it";
+      finding.cure =
+          "docker model configure --context-size LENGTH MODEL, or context_size in a compose file";
+      return;
+    }
     finding.message = "Docker Model Runner runs 4,096 tokens where nobody sets it: the " +
                       told(asked) + " that were configured did not reach the model that is loaded";
     finding.cure =

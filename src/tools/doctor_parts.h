@@ -34,6 +34,8 @@ std::optional<Finding> angles_rounded_in_code(std::string_view code);
 // Position ids in lists, as somebody printed them; nothing: it is another text.
 std::optional<Finding> printed_positions(std::string_view text);
 
+// What is known of a version, as a finding.
+Finding finding_of(const VersionFault& fault, const std::string& version);
 // Faults that are known of the versions which the evidence names, versions without a profile, and
 // what an older transformers beneath would read. Their `where` is empty.
 std::vector<Diagnosed> told_by_versions(const Model& model, std::span<const Exhibit> evidence,

@@ -99,7 +99,8 @@ class Judge {
       of_longer();
       of_port();
     }
-    of_circumstances();
+    of_rounding();
+    if (found_.empty() || found_.back().code != "seen_by_rounding") of_circumstances();
     if (model_ && found_.empty()) behind_window();
     return std::move(found_);
   }
@@ -311,17 +312,19 @@ class Judge {
   // Long texts that come out as nonsense, nobody says from where on.
   void behind_window() {
     const bool garbled = symptom_.seen == Seen::garbled || symptom_.seen == Seen::repeats;
-    if (!garbled || !symptom_.is(When::long_texts)) return;
+    if (!garbled || !(symptom_.is(When::long_texts) || symptom_.from > 0)) return;
     for (const LayerGroup& group : model_->groups) {
       const std::int64_t window = is_tower(group.stack) ? 0 : group.window.value_or(0);
-      if (window == 0 || window >= model_->context) continue;
+      const bool before = symptom_.from > 0 && symptom_.from < window;
+      if (window == 0 || window >= model_->context || before) continue;
       say("seen_at_window", Severity::note,
           "layers have a window of " + grouped(window) +
               " tokens, and long texts reach behind it: what runs it may keep no window there, or "
               "cut its cache of keys wrongly",
           "compare a text just below " + grouped(window) +
-              " tokens with one just above; update "
-              "the engine");
+              " tokens with one just above; update the engine, or run another" +
+              (runs("lmdeploy") ? " (TurboMind of older LMDeploy keeps none: --backend pytorch)"
+                                : ""));
       return;
     }
   }
@@ -351,7 +354,7 @@ class Judge {
   void of_scaling() {
     const std::int64_t original = original_of(*model_);
     if (symptom_.from == 0 || !is_near(symptom_.from, original) ||
-        is_near(symptom_.from, model_->context))
+        is_near(symptom_.from, model_->context) || (has_lists() && symptom_.long_right))
       return;
     say("seen_at_scaling", Severity::warning,
         seen_at() + ", and " + grouped(original) +
@@ -373,7 +376,8 @@ class Judge {
     const bool garbled = symptom_.seen == Seen::garbled || symptom_.seen == Seen::repeats;
     const std::int64_t original = original_of(*model_);
     if (!has_lists() || !garbled || symptom_.is(When::at_once) ||
-        is_near(symptom_.from, original) || 2 * symptom_.from > 3 * original)
+        (is_near(symptom_.from, original) && !symptom_.long_right) ||
+        2 * symptom_.from > 3 * original)
       return;
     const bool by_length = symptom_.from > 0 || symptom_.is(When::long_texts);
     say("seen_across_lists", by_length ? Severity::warning : Severity::note,
@@ -626,6 +630,14 @@ class Judge {
           "send a video (video_url, or the processor's videos=) with its fps, or write the "
           "timestamps as the processor does");
     const bool packed = symptom_.is(When::packed) && !symptom_.is(When::axes_as_packed);
+    const bool of_mlx = runs("mlx_vlm") || runs("mlx-vlm") || runs("vmlx");
+    if (has_axes && of_mlx && symptom_.seen != Seen::nothing)
+      return say(
+          "seen_on_axes", Severity::note,
+          "mlx-vlm makes the positions of M-RoPE with the prompt and keeps them on the model "
+          "(position_ids, rope_deltas): a step or a request that takes those of another "
+          "begins at a wrong place, repeats itself, or ends with an error about shapes",
+          "update mlx-vlm, or the version that was right; until then one request at a time");
     if (!has_axes || !(symptom_.is(When::one_row) || of_pictures || packed)) return;
     say("seen_on_axes", symptom_.is(When::one_row) || packed ? Severity::warning : Severity::note,
         "this model's positions have three rows (M-RoPE: time, height, width): where tokens of "
@@ -718,6 +730,20 @@ class Judge {
            (rope->pairing == Pairing::halves ? "halves, (i, i + half), and neighbours are wrong"
                                              : "neighbours, (2i, 2i + 1), and halves are wrong") +
            "; ";
+  }
+
+  // What sums of another order make.
+  void of_rounding() {
+    constexpr double small = 0.05;
+    if (symptom_.seen != Seen::differs || symptom_.difference <= 0 || symptom_.difference > small ||
+        !(symptom_.is(When::in_batch) || symptom_.of_position))
+      return;
+    say("seen_by_rounding", Severity::note,
+        "a difference of " + number_text(symptom_.difference) +
+            " is rounding, of sums in another order and, in 16 bits, of other kernels: a wrong "
+            "position changes logits by whole numbers",
+        "compare in float32 (torch.float32, attn_implementation='eager'), where it shrinks to "
+        "1e-5 or so, or what is generated");
   }
 
   void of_circumstances() {

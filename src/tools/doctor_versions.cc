@@ -110,6 +110,16 @@ std::vector<Diagnosed> told_by_versions(const Model& model, std::span<const Exhi
   return all;
 }
 
+Finding finding_of(const VersionFault& fault, const std::string& version) {
+  const std::string mended = version_that_mends(fault);
+  return {.code = "version_fault",
+          .severity = fault.slight ? Severity::warning : Severity::error,
+          .expected = mended,
+          .found = mended.empty() ? "" : version,
+          .message = std::string(fault.what) + " (" + std::string(fault.report) + ")",
+          .cure = std::string(fault.cure)};
+}
+
 std::vector<Diagnosed> faults_of(const Model& model, std::span<const std::string> versions) {
   std::vector<Diagnosed> all;
   for (const std::string& version : versions)
@@ -117,13 +127,7 @@ std::vector<Diagnosed> faults_of(const Model& model, std::span<const std::string
       Diagnosed out{.engine = std::string(fault.engine),
                     .version = version_of(version),
                     .sure = "by a report"};
-      const std::string mended = version_that_mends(fault);
-      out.finding = {.code = "version_fault",
-                     .severity = fault.slight ? Severity::warning : Severity::error,
-                     .expected = mended,
-                     .found = mended.empty() ? "" : version_of(version),
-                     .message = std::string(fault.what) + " (" + std::string(fault.report) + ")",
-                     .cure = std::string(fault.cure)};
+      out.finding = finding_of(fault, version_of(version));
       all.push_back(std::move(out));
     }
   return all;

@@ -373,6 +373,10 @@ void add_remarks(const Model& model, const ExtendOptions& asked, const Shown& sh
   if (engine == "llama.cpp" && asked.to > model.context && out.recommended != "yarn")
     out.engine.push_back(
         "llama-server caps the context at the file's own; of the flags only YaRN's lift that");
+  if (engine == "vllm" && asked.to > model.context && model.family.starts_with("gemma3"))
+    out.engine.push_back(
+        "vLLM takes the length of Gemma 3's file as it stands, whatever the factor: "
+        "VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 before the line");
   if (option && option->short_texts_from && !option->rerotate && out.recommended != "as_is")
     out.engine.push_back("the scaling is the same at every length: texts within the trained " +
                          grouped(shown.length) + " tokens are rotated by it too");

@@ -393,6 +393,21 @@ constexpr Message messages[] = {
      "take dual_chunk_attention_config out of config.json, which changes nothing for texts up to "
      "253,952 tokens; longer ones run in SGLang, and in vLLM before 0.11 by "
      "VLLM_ATTENTION_BACKEND=DUAL_CHUNK_FLASH_ATTN"},
+    {"patch_pos_embed.shape[-", "", "grid_rounded", error,
+     "a table of positions is stretched to a picture by a scale factor, and the product was "
+     "rounded "
+     "down to one row too few (43 / 37 × 37 → 42)",
+     "update the model's code, which stretches to a size (interpolate(size=(h, w))), or adds 0.1 "
+     "to the rows (interpolate_offset, as DINOv2 was trained)"},
+    {"Input 'position_ids' dimension 0 should be of size batch_size", "", "position_rows", error,
+     "the export has one row of positions for all texts of a batch, and ONNX Runtime's "
+     "RotaryEmbedding wants one a text",
+     "export position_ids as an input (optimum-cli export onnx … text-generation-with-past) and "
+     "hand one row a text, leave the fusion to RotaryEmbedding out, or batches of one"},
+    {"Config' object has no attribute 'max_position_embeddings'", "", "key_missing", error,
+     "rope_parameters stand in a part of the configuration that has no length: the text's own part "
+     "(text_config, thinker_config.text_config) has both",
+     "write rope_parameters into the part that has max_position_embeddings, and nowhere else"},
     {"keys, values = cache.state", "", "positions_shifted", error,
      "mlx-lm's class of Gemma 3n takes a cache's state for two arrays, and a batch's has offsets "
      "beside them; where it runs, its later layers rotate queries by positions that have moved on",
@@ -751,7 +766,9 @@ constexpr Message messages[] = {
      "take a GGUF that this llama.cpp's converter makes: posenc lint FILE says what it has"},
     {"invalid n_rot:", "invalid n_rot: ", "rotary_dim", error,
      "llama.cpp refuses the file: rope.dimension_count is not the size of a head",
-     "convert it anew", "expected "},
+     "convert it anew by llama.cpp's convert_hf_to_gguf.py (ollama create's own converter takes "
+     "hidden_size over heads where head_dim is another: 160 for Mistral Nemo's 128)",
+     "expected "},
     // Which of the causes it is, other lines tell.
     {"sequence positions remain consecutive", "", "positions_not_consecutive", error,
      not_consecutive, ""},

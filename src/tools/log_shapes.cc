@@ -57,6 +57,11 @@ int times(double least, double most) {
 // multiples are those of latent pictures and of lengths of texts, too.
 bool are_pictures_of_two_sizes(double least, double most, std::string_view context) {
   constexpr double narrowest = 7, widest = 128, side_of_latents = 16;
+  // Of squares with a class token there are few by chance.
+  const double side = std::sqrt(least - 1), other_side = std::sqrt(most - 1);
+  if (side >= narrowest && other_side <= widest && side < other_side && side == std::floor(side) &&
+      other_side == std::floor(other_side))
+    return !contains_any(context, {"rope", "rotary", "cos", "freqs"});
   const double narrow = std::sqrt(least), wide = std::sqrt(most);
   if (narrow < narrowest || wide > widest || wide <= narrow || narrow != std::floor(narrow) ||
       wide != std::floor(wide) || std::fmod(wide, narrow) != 0)
@@ -453,7 +458,9 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
         ". A part of each head rotates (partial_rotary_factor, rotary_dim), and the class rotates "
         "all of it, or the other way round";
     out.cure = "update the engine: it does not read the key by which this file says the part";
-  } else if (context.contains("_position_ids[") || context.contains("self._position_ids")) {
+  } else if (context.contains("_position_ids[") || context.contains("self._position_ids") ||
+             (contains_any(context, {"mlx_vlm", "vmlx"}) &&
+              contains_any(context, {"apply_multimodal_rotary", "second", "turn 2"}))) {
     out.code = "positions_stale";
     out.message =
         "the positions kept from the request before are shorter or longer than this one: "

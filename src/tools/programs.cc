@@ -70,6 +70,7 @@ constexpr Program programs[] = {
     {.word = "lms", .engine = "llama.cpp", .flags = "lms", .is_package = true},
     {.word = "koboldcpp", .engine = "llama.cpp", .flags = "koboldcpp"},
     {.word = "tabbyapi", .engine = "exllamav3", .flags = "tabbyapi"},
+    {.word = "llama_cpp", .engine = "llama.cpp", .flags = "llama_cpp"},
 
     {.word = "ktransformers", .title = "KTransformers", .advice = within_its_cache},
     {.word = "ktransformers.local_chat",

@@ -9,6 +9,7 @@
 #include "src/core/trimmed.h"
 #include "src/core/words.h"
 #include "src/explain/text.h"
+#include "src/tools/log_lines.h"
 #include "src/tools/prose.h"
 
 namespace posenc::detail {
@@ -72,7 +73,8 @@ constexpr WhenRow of_when[] = {
      "messages|previous messages|latest message|subsequent response|subsequent repl|few "
      "rounds|few turns|several turns|more turns|prefix cach|多轮|第二轮"},
     {When::shifted, "after a context shift", "k-shift",
-     "context shift|context-shift|kv shift|cache shift|slot shift|shifts the slot|defragment|kv "
+     "context shift|context-shift|context is shifted|context was shifted|kv shift|cache shift|slot "
+     "shift|shifts the slot|defragment|kv "
      "defrag"},
     {When::converted, "after a conversion", "convert* conversion", "转换"},
     {When::of_answers, "by the tokens kept for the answer",
@@ -92,7 +94,8 @@ constexpr WhenRow of_when[] = {
     {When::of_sides, "of pictures that are no squares", "non-square nonsquare rectangular",
      "not a square|not square"},
     {When::of_time, "when things happen in videos",
-     "fps second_per_grid_ts tokens_per_second timestamp*", "time stamp|temporal position|时间"},
+     "fps second_per_grid_ts tokens_per_second timestamp*",
+     "time stamp|temporal position|how long the video|length of the video|时间"},
     {When::packed, "with packed texts",
      "packing packed multipack* padding-free padding_free cu_seqlens sample_packing "
      "neat_packing",
@@ -269,6 +272,15 @@ void read_when(Words words, std::string_view text, Symptom& out) {
   const bool even_short = followed_by(words, "even", "short simple hi hello", 4) ||
                           followed_by(words, "any every", "prompt input question", 1) ||
                           text.contains("the first token") || text.contains("the first word");
+  // "prompts longer than 4096 are fine"
+  for (std::size_t n = 0; n < words.size(); ++n) {
+    if (!contains_word("beyond longer above over", words[n])) continue;
+    const auto behind = words.subspan(n + 1, std::min<std::size_t>(words.size() - n - 1, 5));
+    const auto has = [&](std::string_view any) {
+      return std::ranges::any_of(behind, [&](auto word) { return contains_word(any, word); });
+    };
+    out.long_right |= has(right) && !has("short shorter small brief below under less");
+  }
   if (short_right && !out.is(When::long_texts)) out.when.push_back(When::long_texts);
   // A refusal of a short text is none of its angles.
   const bool refused =
@@ -281,7 +293,9 @@ void read_when(Words words, std::string_view text, Symptom& out) {
     const bool is_version = !version_of_word(words[n], false).empty() &&
                             (words[n].starts_with('v') || words[n].starts_with('b') ||
                              std::ranges::count(words[n], '.') > 1);
-    const bool before = n + 1 < words.size() && begins_with_one(words[n + 1], works);
+    const bool before = (n + 1 < words.size() && begins_with_one(words[n + 1], works)) ||
+                        (n + 3 < words.size() && words[n + 1] == "it" && words[n + 2] == "was" &&
+                         begins_with_one(words[n + 3], works));
     const std::size_t first = n >= 3 ? n - 3 : 0;
     const bool behind = n > first &&
                         std::ranges::any_of(words.subspan(first, n - first),
@@ -465,17 +479,24 @@ std::optional<Symptom> symptom_of(std::string_view prose) {
     if (out.seen == Seen::nothing &&
         (prose::tells(row, words, text) || (row.seen == Seen::forgets && prose::is_lost(words))))
       out.seen = row.seen;
+  // "This is is is is"
+  for (std::size_t n = 2; n < words.size() && out.seen == Seen::nothing; ++n)
+    if (words[n].size() > 1 && is_letter(words[n][0]) && words[n] == words[n - 1] &&
+        words[n] == words[n - 2])
+      out.seen = Seen::repeats;
   prose::read_lengths(words, out);
   prose::read_sizes(words, out);
   prose::read_tables(words, out);
   prose::read_engines(words, out);
   prose::read_when(words, text, out);
-  if (out.is(When::of_pictures)) prose::read_makers(words, out);
+  if (out.is(When::of_pictures) || out.height > 0) prose::read_makers(words, out);
   prose::read_settings(words, out);
   if (const std::string_view other = prose::other_fault(words, text, out.seen); !other.empty())
     return Symptom{.engines = std::move(out.engines), .other = other};
   const bool placed = out.from > 0 || out.length > 0 || out.frames > 0 || out.height > 0;
   const std::size_t parts = words.size() + (text.size() > words.size() * 12 ? 4 : 0);
+  // "differ by 0.002"
+  if (const auto by = number_after(text, "differ by "); by && *by > 0) out.difference = *by;
   out.of_embeddings = text.contains("embed");
   out.seconds_per_grid = text.contains("second_per_grid") || text.contains("qwen2.5-vl") ||
                          text.contains("tokens_per_second");
@@ -505,8 +526,11 @@ std::optional<Symptom> symptom_alone(std::string_view text) {
   if (is_of_a_person(text)) return symptom_of(text);
   // Columns, code and flags; what a model wrote may stand among the words.
   constexpr std::ptrdiff_t most_bars = 4;
-  if (text.size() > longest || text.contains(" -") || text.find_first_of("{}$") != text.npos ||
-      std::ranges::count(text, '|') > most_bars)
+  // "with --enforce-eager it runs"
+  const bool in_passing =
+      is_sentence(text) && contains_any(text, {"with --", "without --", "using --"});
+  if (text.size() > longest || (text.contains(" -") && !in_passing) ||
+      text.find_first_of("{}$") != text.npos || std::ranges::count(text, '|') > most_bars)
     return std::nullopt;
   // A log has the hour in front, settings a word or two in each line.
   constexpr std::ptrdiff_t most_settings = 2;

@@ -68,6 +68,8 @@ struct Symptom {
   std::int64_t trained_by_longlora = 0;   // tokens that a name of LongLoRA's says
   std::string_view model = {};            // whose rows these are
   std::vector<std::string> engines = {};  // "vllm@0.6.1", "ollama"
+  double difference = 0;                  // of numbers that are said to differ; 0: nobody says
+  bool long_right = false;                // what begins beyond that length is right
   bool of_embeddings = false, seconds_per_grid = false;
   bool of_table = false;        // it speaks of a table or cache that was made for so many positions
   bool of_position = false;     // it speaks of position at all

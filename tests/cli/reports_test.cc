@@ -1141,6 +1141,42 @@ const Report reports[] = {
      "doctor qwen3.5-9b 'our Q8 forward uses interleaved RoPE pairing (2i, 2i+1) instead of "
      "stride-half (i, half+i): worse perplexity'",
      0, "this model pairs halves"},
+    {"jjang-ai/vmlx#113", "", "doctor @doctor/kept-positions.log", 1,
+     "the positions kept from the request before"},
+    {"facebookresearch/dinov2#378", "", "doctor @doctor/pos-rounded-down.log", 1,
+     "the product was rounded down to one row too few"},
+    {"Blaizzy/mlx-vlm#1527", "",
+     "doctor qwen2.5-vl-7b-instruct \"mlx-vlm 0.6.4: Qwen2.5-VL generate prints 'This is is is is' "
+     "at temperature 0, in 0.6.3 it was right\"",
+     0, "mlx-vlm makes the positions of M-RoPE with the prompt and keeps them on the model"},
+    {"huggingface/diffusers#10121", "",
+     "doctor 'FLUX.1-dev at 4096x4096 in diffusers gives noisy meaningless artifacts, 1024 is "
+     "fine'",
+     1, "the model was trained on pictures of about 1448 pixels a side"},
+    {"huggingface/transformers#47436", "", "doctor @doctor/yarn-outside-text.log", 1,
+     "rope_parameters stand in a part of the configuration that has no length"},
+    {"InternLM/lmdeploy#1896", "",
+     "doctor @doctor/zephyr.json 'lmdeploy serve api_server HuggingFaceH4/zephyr-7b-beta --backend "
+     "turbomind --session-len 32768' 'garbage beyond 10k tokens'",
+     0, "layers have a window of 4,096 tokens"},
+    {"turboderp-org/exllamav2#642", "",
+     "doctor qwen2.5-7b-yarn4 'exllamav2 0.2.2: repeats like crazy at 80K context'", 1,
+     "it knows no YaRN, and rotates as without a scaling"},
+    {"microsoft/onnxruntime#29618", "", "doctor @doctor/onnx-one-row.log", 1,
+     "the export has one row of positions for all texts of a batch"},
+    {"huggingface/transformers#29419", "",
+     "doctor llama-2-7b 'transformers 4.38.2: logits with left padding and right padding differ by "
+     "0.002'",
+     0, "a difference of 0.002 is rounding"},
+    {"docker/model-runner#485", "",
+     "doctor 'docker model run ai/gemma3' @doctor/docker-default.json", 1,
+     "docker model configure --context-size LENGTH MODEL"},
+    {"unslothai/unsloth#1193", "",
+     "doctor 'unsloth: Phi-3.5-mini-instruct output after 4096 tokens is gibberish, but if the "
+     "input is beyond 4096 already it is good'",
+     1, "changes LongRoPE's list in the middle"},
+    {"ollama/ollama#8598", "", "doctor @doctor/n-rot-of-ollama.log", 1,
+     "ollama create's own converter takes hidden_size over heads"},
 };
 
 // "@doctor/a.log" lies in the folder of reports; behind an engine (vllm@0.24.0) stands a version.

@@ -21,7 +21,7 @@ constexpr double least_floor = 0.002;  // of float32 against float32, generously
 // the second no rotation can be told, below the third the weights are others.
 constexpr double coarsest = 0.35, least_alike = 0.9, least_kin = 0.5;
 // So many times the floor, and no hypothesis explains it.
-constexpr double unexplained = 4, well_explained = 2;
+constexpr double unexplained = 4, well_explained = 2, least_unexplained = 0.02;
 // Of differences under the file's rotation and the named one, where weights are coarse: their noise
 // is no rotation's, and likelihoods take it for one.
 constexpr double clearly_worse = 1.5;
@@ -304,8 +304,12 @@ class ProbeRun {
   // explains less than it should.
   Expected<void> fit() {
     const std::size_t best = best_one();
-    // What lies within the noise of the file's own is no other number.
-    if (judge_->scale(best) < well_explained * floor_ || living_[0]) return {};
+    // What lies within the noise of the file's own is no other number; a file that is the nearest
+    // of all and explains nothing stands between two numbers of the list.
+    const bool unexplained_file =
+        judge_->scale(0) > unexplained * floor_ && judge_->scale(0) > least_unexplained;
+    if (judge_->scale(best) < well_explained * floor_ || (living_[0] && !unexplained_file))
+      return {};
     std::vector<std::size_t> tried;
     const std::vector<double> scores = judge_->scores();
     for (const std::string_view family : {"theta", "linear", "yarn", "yarn_flat", "amplitude"}) {
@@ -416,7 +420,7 @@ class ProbeRun {
     tell_evidence(best);
     const double certain = sure();
     const std::string upto = "up to " + std::to_string(longest_text()) + " tokens";
-    if (result_.scale > unexplained * floor_ && result_.scale > 0.02) {
+    if (result_.scale > unexplained * floor_ && result_.scale > least_unexplained) {
       result_.verdict = ProbeVerdict::unknown;
       const std::int64_t from = departs_from();
       result_.sentence =

@@ -14,7 +14,8 @@ constexpr Family unknown{
     .slice = {.partial_keys = any_partial, .reads_rotary_dim = true},
     .layers = {.types = true, .every_keys = any_every},
     .window = {.keys = any_window},
-    .local = {.theta_keys = any_local_theta}};
+    .local = {.theta_keys = any_local_theta},
+    .heads = {.kv_of_layers = "num_key_value_heads_per_layer"}};
 constexpr Family tower{.read = read_vit};
 constexpr Family unknown_with_alibi{.read = read_bloom};
 constexpr Family unknown_with_table{.read = read_learned, .causal = false};

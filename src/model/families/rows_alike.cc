@@ -273,7 +273,7 @@ constexpr Family alike[] = {
      .slice = {.rotary_half = true}, .heads = {.count_groups = true}},
     {.types = "ernie4_5", .context = 128 * K, .sizes = {1024, 18, 16, 2, 128},
      .rope = {.pairing = interleaved, .theta = 500000}},
-    {.types = "ernie4_5_vl_moe ernie4_5_vl_moe_text", .context = 128 * K,
+    {.types = "ernie4_5_vl_moe ernie4_5_vl_moe_text ernie4_5_moe_vl", .context = 128 * K,
      .sizes = {2560, 28, 20, 4}, .rope = {.pairing = interleaved, .theta = 500000},
      .axes = {.sections = "22 22 20", .of_pairs = height_width_then_time}},
     {.types = "ernie4_5_moe", .context = 128 * K, .sizes = {2560, 28, 20, 4},
