@@ -30,7 +30,7 @@ BEGIN {
   room("^src/model/",     schemes "|^src/(files|text|model/families)/")
   room("^src/explain/",   schemes "|^src/(files|text|model)/")
   room("^src/context_parallel/", schemes "|^include/posenc/(context_parallel|layout|attention)\\.h$|^src/(text/|explain/text\\.h)")
-  room("^src/engines/",   schemes "|^include/posenc/engines\\.h$|^src/(text|scalings)/|^src/(files/field_value|explain/text|model/compare)\\.h$")
+  room("^src/engines/",   schemes "|^include/posenc/engines\\.h$|^src/(text|scalings)/|^src/(files/field_value|explain/text|model/(compare|class_defaults))\\.h$")
   room("^src/tools/",     schemes "|^include/posenc/(engines|tools|pictures|doctor|apply|context_parallel)\\.h$|^src/(text/|files/field_value\\.h|explain/(text|odd_pair)\\.h|model/(compare|names)\\.h|context_parallel/sharding\\.h)")
   room("^src/identify/",  schemes "|^include/posenc/(tools|identify|apply)\\.h$|^src/(text/|files/field_value\\.h|explain/(text|odd_pair)\\.h)")
   room("^src/c/",         public)
