@@ -38,7 +38,7 @@ BEGIN {
   room("^evidence/claims/",        public "|^src/explain/text\\.h$")
   room("^evidence/bench/",         public "|^src/kernels/(threads|elements|elements-inl|ahead|gemm16)\\.h$")
   room("^vectors/",       "^include/posenc/|^vectors/cpp/")
-  room("^evidence/lab/",           public "|^evidence/bench/harness/blas\\.h$")
+  room("^evidence/lab/",           public "|^evidence/bench/harness/blas\\.h$|^src/text/json\\.h$")
   room("^cli/",           public "|^evidence/lab/")
   room("^(examples|bindings/python|backends/distributed)/", public "|^cli/run\\.h$")
   room("^backends/cuda/python/",   public "|^backends/cuda/|^bindings/python/src/errors\\.h$")

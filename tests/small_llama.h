@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/core/safetensors_front.h"
 #include "tests/gguf_bytes.h"
 
 namespace posenc::test {
@@ -88,6 +89,61 @@ struct SmallLlamaFile {
       b.pad();
     }
     return b.text;
+  }
+
+  // The same weights as a folder of Hugging Face's, where halves are paired: its rows of q and k
+  // stand in another order.
+  std::string safetensors() const {
+    std::string header = "{", data;
+    for (const auto& [name, shape] : shapes) {
+      std::vector<float> numbers = weights.at(name);
+      if (name.ends_with("attn_q.weight") || name.ends_with("attn_k.weight"))
+        for (std::size_t row = 0; row < numbers.size() / width; ++row) {
+          const std::size_t head = row / head_dim * head_dim, at = row % head_dim,
+                            from =
+                                head + (at < head_dim / 2 ? 2 * at : 2 * (at - head_dim / 2) + 1);
+          for (std::size_t i = 0; i < width; ++i)
+            numbers[row * width + i] = weights.at(name)[from * width + i];
+        }
+      header += (header.size() > 1 ? ",\"" : "\"") + hugging_face(name) +
+                "\":{\"dtype\":\"F32\",\"shape\":[" + std::to_string(shape[0]) +
+                (shape.size() > 1 ? "," + std::to_string(shape[1]) : "") + "],\"data_offsets\":[" +
+                std::to_string(data.size()) + "," +
+                std::to_string(data.size() + numbers.size() * sizeof(float)) + "]}";
+      data.append(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(float));
+    }
+    return detail::safetensors_front(header + "}") + data;
+  }
+  static std::string hugging_face(std::string name) {
+    const auto replace = [&](std::string_view from, std::string_view to) {
+      if (const std::size_t at = name.find(from); at != name.npos)
+        name.replace(at, from.size(), to);
+    };
+    replace("token_embd", "model.embed_tokens");
+    replace("output_norm", "model.norm");
+    replace("blk.", "model.layers.");
+    replace("attn_norm", "input_layernorm");
+    replace("ffn_norm", "post_attention_layernorm");
+    replace("attn_output", "self_attn.o_proj");
+    for (const char* part : {"q", "k", "v"})
+      replace("attn_" + std::string(part), "self_attn." + std::string(part) + "_proj");
+    for (const char* part : {"gate", "up", "down"})
+      replace("ffn_" + std::string(part), "mlp." + std::string(part) + "_proj");
+    return name;
+  }
+  static std::string config() {
+    return R"({"model_type": "llama", "hidden_size": 16, "num_attention_heads": 4,
+      "num_key_value_heads": 2, "head_dim": 4, "num_hidden_layers": 2, "intermediate_size": 24,
+      "max_position_embeddings": 64, "rope_theta": 100.0, "rms_norm_eps": 1e-05})";
+  }
+  static std::string tokenizer() {
+    std::string vocab;
+    for (int i = 0; i < vocabulary; ++i)
+      vocab += (i > 0 ? ", \"" : "\"") + std::string(1, static_cast<char>('a' + i)) +
+               "\": " + std::to_string(i);
+    return R"({"pre_tokenizer": {"type": "ByteLevel"}, "model": {"type": "BPE", "merges": [],)"
+           R"( "vocab": {)" +
+           vocab + "}}}";
   }
 
   Vector times(const std::string& name, const Vector& x) const {

@@ -57,7 +57,8 @@ Run define_lab(CLI::App& app) {
 }  // namespace
 
 void add_text_of_model(CLI::App& app, const std::shared_ptr<RealModelFlags>& flags) {
-  app.add_option("MODEL", flags->model, "A GGUF file of the Llama family, with its tokenizer")
+  app.add_option("MODEL", flags->model,
+                 "A GGUF file of the Llama family, or a folder, with its tokenizer")
       ->type_name("MODEL")
       ->required();
   app.add_option("TEXT", flags->text, "A text file, - for standard input")

@@ -69,8 +69,10 @@ Run define_probe(CLI::App& app) {
       ->type_name("URL")
       ->expected(1, 2)
       ->required();
-  app.add_option("--model", flags->model, "The model that it should run: a GGUF with its tokenizer")
-      ->type_name("FILE")
+  app.add_option("--model", flags->model,
+                 "The model that it should run: a GGUF with its tokenizer, or a folder with "
+                 "config.json, tokenizer.json and model.safetensors")
+      ->type_name("FILE|FOLDER")
       ->required();
   app.add_option(
          "--at,--length", flags->at,

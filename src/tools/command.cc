@@ -651,7 +651,8 @@ Expected<std::vector<Finding>> command_differences(const Model& model, std::stri
   // What other builds do stands behind what this one does.
   std::ranges::stable_sort(findings, {}, [](const Finding& one) {
     const bool by_version = one.code == "version_needed" ||
-                            (one.code == "context_refused" && one.severity == Severity::note);
+                            (one.severity == Severity::note &&
+                             (one.code == "context_refused" || one.code == "context_not_lifted"));
     return std::pair(one.severity, by_version);
   });
   return findings;

@@ -320,9 +320,10 @@ class Request {
     const std::string_view variable =
         vllm ? "VLLM_ALLOW_LONG_MAX_MODEL_LEN=1" : "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1";
     const std::string lifted = longer_context(scaled);
+    const bool perhaps = vllm && version_.empty();  // it may be an older one
     if (asked_ > derived && asked_ <= scaled && !line_.find("--allow-longer"))
-      say("context_refused", vllm && version_.empty() ? Severity::note : Severity::error,
-          grouped(asked_), grouped(derived),
+      say("context_refused", perhaps ? Severity::note : Severity::error, grouped(asked_),
+          grouped(derived),
           vllm ? "vLLM from 0.30 on serves the " + grouped(derived) +
                      " tokens of max_position_embeddings beside YaRN, and ends with ValueError "
                      "where more are asked for; 0.29 and older multiply by the factor"
@@ -331,7 +332,8 @@ class Request {
                      "with ValueError where more are asked for",
           lifted + ", or " + std::string(variable) + " before the line");
     else if (asked_ == 0)
-      say("context_not_lifted", Severity::warning, grouped(scaled), grouped(derived),
+      say("context_not_lifted", perhaps ? Severity::note : Severity::warning, grouped(scaled),
+          grouped(derived),
           "the scaling stretches the angles and not the length that " +
               std::string(vllm ? "vLLM (from 0.30 on) serves" : "SGLang serves") +
               ": longer requests are refused",

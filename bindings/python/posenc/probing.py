@@ -163,7 +163,7 @@ def probe(
 ) -> Probe:
     """Which rotation `of` runs: the address of a server ("http://127.0.0.1:8000/v1"), a live causal model of transformers, or
     a function of a list of token ids that gives logits or log-probabilities, a row of the vocabulary for each token. model: the
-    GGUF that it should be. at: tokens of the longest text; limit: prompt tokens in all; seed: other texts of the same kind.
+    GGUF, or the folder, that it should be. at: tokens of the longest text; limit: prompt tokens in all; seed: other texts of the same kind.
     The report is true where it rotates as the file says; `.verdict` is the answer in a sentence."""
     words = [
         *(("--at", str(at)) if at else ()),

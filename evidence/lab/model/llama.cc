@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "evidence/bench/harness/blas.h"
+#include "evidence/lab/model/source.h"
 #include "posenc/bench.h"
 #include "posenc/cache.h"
 #include "posenc/files.h"
@@ -22,17 +23,17 @@ std::size_t index(std::int64_t count) { return static_cast<std::size_t>(count); 
 // Reads tensors by name; after the first error every further one is empty.
 class Weigher {
  public:
-  Weigher(const Gguf& gguf, std::string_view where) : gguf_(gguf), where_(where) {}
+  Weigher(std::span<const StoredTensor> tensors, std::string_view where)
+      : tensors_(tensors), where_(where) {}
 
   // 0 where there is no such tensor.
-  std::int64_t rows(std::string_view name) const {
-    const StoredTensor* tensor = find_tensor(gguf_.tensors, name);
+  std::int64_t rows(const std::string& name) const {
+    const StoredTensor* tensor = find_tensor(tensors_, name + ".weight");
     return tensor == nullptr || tensor->shape.empty() ? 0 : tensor->shape[0];
   }
   Weights matrix(const std::string& name, std::int64_t out, std::int64_t in) {
     Weights made{out, in, numbers(name + ".weight", {out, in}), {}};
-    if (find_tensor(gguf_.tensors, name + ".bias") != nullptr)
-      made.bias = vector(name + ".bias", out);
+    if (find_tensor(tensors_, name + ".bias") != nullptr) made.bias = vector(name + ".bias", out);
     return made;
   }
   std::vector<float> vector(const std::string& name, std::int64_t size) {
@@ -43,7 +44,7 @@ class Weigher {
  private:
   std::vector<float> numbers(const std::string& name, const std::vector<std::int64_t>& shape) {
     if (error_) return {};
-    const StoredTensor* tensor = find_tensor(gguf_.tensors, name);
+    const StoredTensor* tensor = find_tensor(tensors_, name);
     if (tensor == nullptr) return refuse(name, "is missing", "");
     if (tensor->shape != shape)
       return refuse(name, "must have the shape that the file's own numbers ask for",
@@ -56,22 +57,15 @@ class Weigher {
     return {};
   }
   std::vector<float> refuse(const std::string& name, std::string_view rule, std::string_view got) {
-    error_ = fail(std::string(where_) + ": " + name, rule, got, "give a whole Llama GGUF").error();
+    error_ =
+        fail(std::string(where_) + ": " + name, rule, got, "give all weights of a Llama").error();
     return {};
   }
 
-  const Gguf& gguf_;
+  std::span<const StoredTensor> tensors_;
   std::string_view where_;
   std::optional<Error> error_;
 };
-
-double number_or(const Gguf& gguf, std::string_view key, double otherwise) {
-  const GgufValue* value = gguf.find(key);
-  if (value == nullptr) return otherwise;
-  if (const auto* number = std::get_if<double>(value)) return *number;
-  if (const auto* count = std::get_if<std::uint64_t>(value)) return static_cast<double>(*count);
-  return otherwise;
-}
 
 const Blas* blas() {
   static const Blas* const found = Blas::found(bench_machine().instruction_set);
@@ -86,43 +80,38 @@ Expected<Llama> Llama::read(const std::string& path, Threads threads) {
   if (blas() == nullptr)
     return fail("lab", "needs OpenBLAS for its matrix products", "none on this machine",
                 "apt-get install libopenblas0-pthread");
-  POSENC_TRY(file, MappedFile::open(path));
-  POSENC_TRY(gguf, parse_gguf(file.bytes(), path));
-  POSENC_TRY(model, read_gguf(file.bytes(), path));
-  if (model.family != "llama")
-    return fail(path + ": general.architecture", "must be llama for the lab to run the model",
-                model.family, "posenc explain reads it all the same");
+  POSENC_TRY(source, llama_source(path));
+  const TensorNames& names = source.names;
   Llama made;
   made.threads_ = threads;
-  made.model_ = std::move(model);
-  made.epsilon_ =
-      static_cast<float>(number_or(gguf, "llama.attention.layer_norm_rms_epsilon", 1e-5));
-  const auto width = static_cast<std::int64_t>(number_or(gguf, "llama.embedding_length", 0)),
-             hidden = static_cast<std::int64_t>(number_or(gguf, "llama.feed_forward_length", 0));
-  Weigher weigher(gguf, path);
-  const std::int64_t vocabulary = weigher.rows("token_embd.weight");
-  made.embedding_ = weigher.matrix("token_embd", vocabulary, width);
-  if (find_tensor(gguf.tensors, "output.weight") != nullptr)
-    made.head_ = weigher.matrix("output", vocabulary, width);
-  made.last_norm_ = weigher.vector("output_norm.weight", width);
+  made.model_ = std::move(source.model);
+  made.epsilon_ = static_cast<float>(source.epsilon);
+  Weigher weigher(source.tensors, path);
+  const std::int64_t width = source.width, hidden = source.hidden,
+                     vocabulary = weigher.rows(std::string(names.embedding));
+  const auto layer_name = [&](std::int64_t layer, std::string_view of) {
+    return std::string(names.layers) + std::to_string(layer) + "." + std::string(of);
+  };
+  made.embedding_ = weigher.matrix(std::string(names.embedding), vocabulary, width);
+  if (weigher.rows(std::string(names.head)) > 0)
+    made.head_ = weigher.matrix(std::string(names.head), vocabulary, width);
+  made.last_norm_ = weigher.vector(std::string(names.last_norm) + ".weight", width);
   std::int64_t count = 0;
   for (const LayerGroup& group : made.model_.groups) count += std::ssize(group.layers);
   for (std::int64_t layer = 0; layer < count && !weigher.error(); ++layer) {
     const Geometry& sizes = made.group_of(layer).geometry;
     const std::int64_t queries = sizes.heads * sizes.head_dim,
                        keys = (sizes.kv_heads > 0 ? sizes.kv_heads : sizes.heads) * sizes.head_dim;
-    const auto matrix = [&](std::string_view name, std::int64_t out, std::int64_t in) {
-      return weigher.matrix("blk." + std::to_string(layer) + "." + std::string(name), out, in);
+    const auto matrix = [&](std::size_t which, std::int64_t out, std::int64_t in) {
+      return weigher.matrix(layer_name(layer, names.of_layer[which]), out, in);
     };
-    const auto norm = [&](std::string_view name) {
-      return weigher.vector("blk." + std::to_string(layer) + "." + std::string(name) + ".weight",
-                            width);
+    const auto norm = [&](std::size_t which) {
+      return weigher.vector(layer_name(layer, names.of_layer[which]) + ".weight", width);
     };
-    made.layers_.push_back({norm("attn_norm"), norm("ffn_norm"), matrix("attn_q", queries, width),
-                            matrix("attn_k", keys, width), matrix("attn_v", keys, width),
-                            matrix("attn_output", width, queries),
-                            matrix("ffn_gate", hidden, width), matrix("ffn_up", hidden, width),
-                            matrix("ffn_down", width, hidden)});
+    made.layers_.push_back({norm(0), norm(1), matrix(2, queries, width), matrix(3, keys, width),
+                            matrix(4, keys, width), matrix(5, width, queries),
+                            matrix(6, hidden, width), matrix(7, hidden, width),
+                            matrix(8, width, hidden)});
   }
   if (weigher.error()) return std::unexpected(*weigher.error());
   return made;

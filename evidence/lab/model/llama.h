@@ -1,5 +1,5 @@
 // A pretrained model of the Llama family that runs on posenc's attention: float weights out of a
-// GGUF file, whose layers are RMSNorm, attention, RMSNorm and a gated MLP.
+// GGUF file or a folder, whose layers are RMSNorm, attention, RMSNorm and a gated MLP.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ struct LlamaLayer {
 
 class Llama {
  public:
-  // Errors: no GGUF, an architecture other than llama, weights missing or of other shapes than the
-  // file says, quantized in a way that floats_of() does not restore; no OpenBLAS on this machine.
+  // Errors: those of llama_source(), weights missing or of other shapes than the file says,
+  // quantized in a way that floats_of() does not restore; no OpenBLAS on this machine.
   static Expected<Llama> read(const std::string& path, Threads threads);
 
   const Model& about() const { return model_; }  // what its file says of position

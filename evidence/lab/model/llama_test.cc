@@ -62,6 +62,30 @@ TEST_F(SmallLlama, HasTheLossesOfPlainLoops) {
   for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR((*found)[i], wanted[i], 2e-5);
 }
 
+TEST_F(SmallLlama, OfAFolderHasTheLossesOfItsGguf) {
+  const std::filesystem::path folder = test::temporary_path("small_llama");
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "model.safetensors", std::ios::binary) << small_.safetensors();
+  std::ofstream(folder / "config.json") << SmallLlamaFile::config();
+  const Expected<Llama> read = Llama::read(folder.string(), {1});
+  std::filesystem::remove_all(folder);
+  ASSERT_TRUE(read) << read.error().message();
+  const auto found = losses(*read, tokens_, as_it_is()),
+             wanted = losses(*llama_, tokens_, as_it_is());
+  ASSERT_TRUE(found && wanted);
+  for (std::size_t i = 0; i < wanted->size(); ++i) EXPECT_NEAR((*found)[i], (*wanted)[i], 2e-5);
+}
+
+TEST_F(SmallLlama, OfAFolderWithoutWeightsIsRefused) {
+  const std::filesystem::path folder = test::temporary_path("no_weights");
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "config.json") << SmallLlamaFile::config();
+  const Expected<Llama> read = Llama::read(folder.string(), {1});
+  std::filesystem::remove_all(folder);
+  ASSERT_FALSE(read);
+  EXPECT_TRUE(read.error().message().contains("model.safetensors")) << read.error().message();
+}
+
 TEST_F(SmallLlama, ReadsAChunkAfterAnotherAsAllAtOnce) {
   auto whole = Passage::begin(*llama_, as_it_is()), parts = Passage::begin(*llama_, as_it_is());
   ASSERT_TRUE(whole && parts);

@@ -8,7 +8,9 @@
 #include <tuple>
 #include <utility>
 
+#include "evidence/lab/model/source.h"
 #include "src/core/try.h"
+#include "src/text/json.h"
 
 namespace posenc::lab {
 namespace {
@@ -196,6 +198,65 @@ Expected<Cut> cut_of(std::string_view name, std::string_view where) {
               name, "posenc lab knows no other way of cutting text yet");
 }
 
+std::string word_of(const detail::Json& json, std::string_view key) {
+  const detail::Json* value = json.find(key);
+  const auto* text = value ? value->get<std::string>() : nullptr;
+  return text ? *text : "";
+}
+
+// As tokenizer.json says it: ByteLevel alone is GPT-2's, digits cut off before it are SmolLM's, and
+// a regular expression with numbers of three digits is Llama 3's.
+template <class Refuse>
+Expected<Cut> cut_of(const detail::Json* before, const Refuse& refuse) {
+  std::vector<const detail::Json*> steps;
+  if (before && word_of(*before, "type") == "Sequence") {
+    const detail::Json* list = before->find("pretokenizers");
+    if (const auto* all = list ? list->get<detail::Json::Array>() : nullptr)
+      for (const detail::Json& one : *all) steps.push_back(&one);
+  } else if (before) {
+    steps.push_back(before);
+  }
+  std::string kinds;
+  for (const detail::Json* step : steps) {
+    const std::string kind = word_of(*step, "type");
+    const detail::Json *pattern = step->find("pattern"), *each = step->find("individual_digits");
+    const std::string regex = pattern ? word_of(*pattern, "Regex") : "";
+    if (kind == "Split" && regex.contains("\\p{N}{1,3}"))
+      kinds += "threes ";
+    else if (kind == "Digits" && each && each->text() == "true")
+      kinds += "digits ";
+    else
+      kinds += kind + " ";
+  }
+  if (kinds == "ByteLevel ") return Cut::gpt2;
+  if (kinds == "digits ByteLevel ") return Cut::smollm;
+  if (kinds == "threes ByteLevel ") return Cut::llama3;
+  return refuse("pre_tokenizer", "must cut text as GPT-2, SmolLM or Llama 3 do",
+                kinds.empty() ? "none" : kinds);
+}
+
+// The token that the template of a single text begins with.
+std::optional<std::int32_t> first_of(
+    const detail::Json& json, const std::unordered_map<std::string_view, std::int32_t>& tokens) {
+  const detail::Json* after = json.find("post_processor");
+  std::vector<const detail::Json*> steps;
+  if (const detail::Json* list = after ? after->find("processors") : nullptr) {
+    if (const auto* all = list->get<detail::Json::Array>())
+      for (const detail::Json& one : *all) steps.push_back(&one);
+  } else if (after) {
+    steps.push_back(after);
+  }
+  for (const detail::Json* step : steps) {
+    const detail::Json* single = step->find("single");
+    const auto* parts = single ? single->get<detail::Json::Array>() : nullptr;
+    if (!parts || parts->empty()) continue;
+    const detail::Json* special = parts->front().find("SpecialToken");
+    const auto found = special ? tokens.find(word_of(*special, "id")) : tokens.end();
+    if (found != tokens.end()) return found->second;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<std::string_view> cut(std::string_view utf8, Cut how) {
@@ -217,6 +278,31 @@ std::vector<std::string_view> cut(std::string_view utf8, Cut how) {
   return words;
 }
 
+// Merges are "left right", as GPT-2's list has them.
+void Tokenizer::fill(std::vector<std::string> texts, std::span<const std::string> merges) {
+  texts_ = std::move(texts);
+  for (std::size_t i = 0; i < texts_.size(); ++i)
+    token_of_.emplace(texts_[i], static_cast<std::int32_t>(i));
+  const auto token = [&](std::string_view bytes) {
+    const auto found = token_of_.find(bytes);
+    return found == token_of_.end() ? -1 : found->second;
+  };
+  for (int byte = 0; byte < 256; ++byte) {
+    const auto letter = static_cast<char>(byte);
+    of_byte_.push_back(token({&letter, 1}));
+  }
+  std::int32_t rank = 0;
+  for (const std::string_view line : merges) {
+    const std::size_t blank = line.find(' ', 1);
+    if (blank == std::string_view::npos) continue;
+    const std::string left = bytes_of(line.substr(0, blank)),
+                      right = bytes_of(line.substr(blank + 1));
+    const std::int32_t a = token(left), b = token(right), whole = token(left + right);
+    if (a >= 0 && b >= 0 && whole >= 0) merges_.emplace(pair(a, b), Merge{rank, whole});
+    ++rank;
+  }
+}
+
 Expected<Tokenizer> Tokenizer::from(const Gguf& gguf, std::string_view where) {
   if (const std::string kind = text_or(gguf, "tokenizer.ggml.model", "none"); kind != "gpt2")
     return fail(std::string(where) + ": tokenizer.ggml.model", "must be gpt2, a byte-level BPE",
@@ -227,27 +313,10 @@ Expected<Tokenizer> Tokenizer::from(const Gguf& gguf, std::string_view where) {
   Tokenizer made;
   made.cut_ = how;
   made.whole_words_ = how == Cut::llama3;
-  for (const std::string_view word : words->texts()) made.texts_.push_back(bytes_of(word));
-  for (std::size_t i = 0; i < made.texts_.size(); ++i)
-    made.token_of_.emplace(made.texts_[i], static_cast<std::int32_t>(i));
-  const auto token = [&](std::string_view bytes) {
-    const auto found = made.token_of_.find(bytes);
-    return found == made.token_of_.end() ? -1 : found->second;
-  };
-  for (int byte = 0; byte < 256; ++byte) {
-    const auto letter = static_cast<char>(byte);
-    made.of_byte_.push_back(token({&letter, 1}));
-  }
-  std::int32_t rank = 0;
-  for (const std::string_view line : merges->texts()) {
-    const std::size_t blank = line.find(' ', 1);
-    if (blank == std::string_view::npos) continue;
-    const std::string left = bytes_of(line.substr(0, blank)),
-                      right = bytes_of(line.substr(blank + 1));
-    const std::int32_t a = token(left), b = token(right), whole = token(left + right);
-    if (a >= 0 && b >= 0 && whole >= 0) made.merges_.emplace(pair(a, b), Merge{rank, whole});
-    ++rank;
-  }
+  std::vector<std::string> texts;
+  for (const std::string_view word : words->texts()) texts.push_back(bytes_of(word));
+  const std::vector<std::string_view> lines = merges->texts();
+  made.fill(std::move(texts), std::vector<std::string>(lines.begin(), lines.end()));
   const GgufValue* asks = gguf.find("tokenizer.ggml.add_bos_token");
   const GgufValue* first = gguf.find("tokenizer.ggml.bos_token_id");
   const bool wants = asks != nullptr ? asks == nullptr || std::get_if<bool>(asks) == nullptr ||
@@ -259,7 +328,62 @@ Expected<Tokenizer> Tokenizer::from(const Gguf& gguf, std::string_view where) {
   return made;
 }
 
+Expected<Tokenizer> Tokenizer::from(const detail::Json& json, std::string_view where) {
+  const auto refuse = [&](std::string_view key, std::string_view rule, std::string got) {
+    return fail(std::string(where) + ": " + std::string(key), rule, std::move(got),
+                "give a GGUF of the model, as llama.cpp's converter writes it");
+  };
+  const detail::Json *model = json.find("model"), *type = model ? model->find("type") : nullptr,
+                     *vocab = model ? model->find("vocab") : nullptr,
+                     *merges = model ? model->find("merges") : nullptr;
+  const auto* words = vocab ? vocab->get<detail::Json::Object>() : nullptr;
+  const auto* pairs = merges ? merges->get<detail::Json::Array>() : nullptr;
+  if (!words || !pairs || (type && type->text() != "\"BPE\""))
+    return refuse("model", "must be a byte-level BPE with vocab and merges",
+                  type ? type->text() : "none");
+  POSENC_TRY(how, cut_of(json.find("pre_tokenizer"), refuse));
+  Tokenizer made;
+  made.cut_ = how;
+  const detail::Json* ignore = model->find("ignore_merges");
+  made.whole_words_ = ignore && ignore->text() == "true";
+  std::vector<std::string> texts;
+  const auto put = [&](std::string text, const detail::Json& id) {
+    constexpr std::int64_t most = 1 << 22;
+    const auto* number = id.get<std::int64_t>();
+    if (!number || *number < 0 || *number > most) return;
+    const auto at = static_cast<std::size_t>(*number);
+    if (at >= texts.size()) texts.resize(at + 1);
+    texts[at] = std::move(text);
+  };
+  for (const detail::JsonMember& word : *words) put(bytes_of(word.key), word.value);
+  if (const detail::Json* added = json.find("added_tokens"))
+    if (const auto* list = added->get<detail::Json::Array>())
+      for (const detail::Json& one : *list)
+        if (const detail::Json *content = one.find("content"), *id = one.find("id"); content && id)
+          if (const auto* text = content->get<std::string>()) put(*text, *id);
+  std::vector<std::string> lines;
+  for (const detail::Json& merge : *pairs) {
+    const auto* both = merge.get<detail::Json::Array>();
+    const auto* line = merge.get<std::string>();
+    const auto* left = both && both->size() == 2 ? (*both)[0].get<std::string>() : nullptr;
+    const auto* right = both && both->size() == 2 ? (*both)[1].get<std::string>() : nullptr;
+    if (line)
+      lines.push_back(*line);
+    else if (left && right)
+      lines.push_back(*left + " " + *right);
+  }
+  made.fill(std::move(texts), lines);
+  made.first_ = first_of(json, made.token_of_);
+  return made;
+}
+
 Expected<Tokenizer> Tokenizer::read(const std::string& path) {
+  if (is_folder(path)) {
+    constexpr std::string_view name = "tokenizer.json";
+    POSENC_TRY(text, text_in_folder(path, name));
+    POSENC_TRY(json, detail::parse_json(text, name));
+    return from(json, path + "/" + std::string(name));
+  }
   POSENC_TRY(file, MappedFile::open(path));
   POSENC_TRY(gguf, parse_gguf(file.bytes(), path));
   return from(gguf, path);

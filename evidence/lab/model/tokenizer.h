@@ -1,15 +1,20 @@
 // Text as a model's tokens: byte-level BPE (GPT-2's), with the vocabulary, the merges and the way
-// of cutting text into words that a GGUF file names.
+// of cutting text into words that a GGUF file or tokenizer.json names.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "posenc/files.h"
+
+namespace posenc::detail {
+struct Json;
+}
 
 namespace posenc::lab {
 
@@ -31,8 +36,10 @@ class Tokenizer {
   // Errors: no such vocabulary in the file, another kind of tokenizer (SentencePiece), a way of
   // cutting that is not one of the three.
   static Expected<Tokenizer> from(const Gguf& gguf, std::string_view where);
-  static Expected<Tokenizer> read(
-      const std::string& path);  // and those of MappedFile and parse_gguf
+  static Expected<Tokenizer> from(const detail::Json& tokenizer_json, std::string_view where);
+  // Of a GGUF file, or of a folder its tokenizer.json. Errors: also those of MappedFile and of the
+  // parsers.
+  static Expected<Tokenizer> read(const std::string& path);
 
   // As llama.cpp's: control tokens in the text are text. Begins with the file's first token, where
   // it asks for one.
@@ -48,6 +55,7 @@ class Tokenizer {
     return static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 |
            static_cast<std::uint32_t>(right);
   }
+  void fill(std::vector<std::string> texts, std::span<const std::string> merges);
   void merge(std::string_view word, std::vector<std::int32_t>& out) const;
 
   Cut cut_ = Cut::gpt2;

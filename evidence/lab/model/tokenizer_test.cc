@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "src/text/json.h"
 #include "tests/gguf_bytes.h"
 
 namespace posenc::lab {
@@ -45,6 +46,39 @@ TEST(Cut, LosesNoByte) {
     for (const std::string_view word : cut(text, how)) whole += word;
     EXPECT_EQ(whole, text);
   }
+}
+
+Expected<Tokenizer> of_json(std::string_view before, std::string_view rest = "") {
+  const std::string text =
+      R"({"pre_tokenizer": )" + std::string(before) +
+      R"(, "added_tokens": [{"id": 9, "content": "<s>"}], "model": {"type": "BPE",
+      "vocab": {"a": 0, "b": 1, "c": 2, "d": 3, "Ġ": 4, "ab": 5, "bc": 6, "abc": 7, "Ġab": 8},
+      "merges": [["b", "c"], "a b", ["a", "bc"], ["Ġ", "ab"]]})" +
+      std::string(rest) + "}";
+  const auto json = detail::parse_json(text, "tokenizer.json");
+  EXPECT_TRUE(json) << json.error().message();
+  return Tokenizer::from(*json, "tokenizer.json");
+}
+
+TEST(TokenizerJson, MergesAsTheGgufDoes) {
+  const auto made = of_json(R"({"type": "ByteLevel"})");
+  ASSERT_TRUE(made) << made.error().message();
+  EXPECT_EQ(made->encode("abc ab"), (std::vector<std::int32_t>{7, 8}));
+  EXPECT_EQ(made->text_of(9), "<s>");
+}
+
+TEST(TokenizerJson, BeginsATextAsItsTemplateDoes) {
+  const auto made = of_json(R"({"type": "ByteLevel"})",
+                            R"(, "post_processor": {"type": "TemplateProcessing", "single":
+      [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]})");
+  ASSERT_TRUE(made) << made.error().message();
+  EXPECT_EQ(made->encode("d"), (std::vector<std::int32_t>{9, 3}));
+}
+
+TEST(TokenizerJson, OfAnotherWayOfCuttingIsRefused) {
+  const auto made = of_json(R"({"type": "Metaspace"})");
+  ASSERT_FALSE(made);
+  EXPECT_TRUE(made.error().message().contains("pre_tokenizer")) << made.error().message();
 }
 
 // A vocabulary of the letters a to d and the blank, and a few merges.

@@ -50,8 +50,8 @@ def yarn(factor, **values):
 
 
 def transformers_cases():
-    def case(name, words, *expected, kind=""):
-        return Case(name, "transformers", words, list(expected), kind=kind)
+    def case(name, words, *expected, kind="", model=""):
+        return Case(name, "transformers", words, list(expected), model, kind)
 
     def plant(text, *expected, kind=""):
         return case(text, ["--plant", text], *(expected or (text,)), kind=kind)
@@ -97,6 +97,9 @@ def transformers_cases():
         case("bfloat16 angles, float16", ["--plant", "bfloat16_angles", "--dtype", "float16"], "bfloat16_angles", kind="rounded angles"),
         case("window 256", ["--window", "256"], "window:256", kind="window"),
         case("window 512", ["--window", "512"], "window:512", kind="window"),
+        case("the file's window of 256", ["--window", "256"], model="windows"),
+        case("the file's window of 256 is lost", [], "window_lost", kind="window lost", model="windows"),
+        case("window 512 for the file's 256", ["--window", "512"], "window:512", kind="window", model="windows"),
     ]  # fmt: skip
 
 
@@ -217,7 +220,8 @@ class Server:
 def ask(server, case, seed, given):
     row = {"case": case.name, "server": case.server, "model": case.model, "kind": case.kind, "expected": case.expected,
            "seed": seed, "at": given.at}  # fmt: skip
-    words = [given.posenc, "probe", server.url, "--model", given.model, "--json", "--seed", str(seed)]
+    model = Path(given.folder) / case.model if case.model == "windows" else given.model
+    words = [given.posenc, "probe", server.url, "--model", model, "--json", "--seed", str(seed)]
     words += ["--at", str(given.at), "--threads", str(given.threads)]
     done = subprocess.run(words, capture_output=True, text=True)
     if done.returncode == 2:
@@ -263,11 +267,25 @@ def quantised(given):
         subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     if given.transformers_python and not (folder / "hf").exists():
         subprocess.run([given.transformers_python, "-c", RESTORE, given.model, str(folder / "hf")], check=True)
+    if given.transformers_python:
+        windowed(folder)
     if given.transformers_python and not (folder / "factor.gguf").exists():
         subprocess.run(
             [given.transformers_python, "-c", FACTOR, given.model, str(folder / "factor.gguf"), str(1 / YARN4)],
             check=True,
         )
+
+
+def windowed(folder):
+    """The weights beside a file whose layers have a window: Mistral's are Llama's."""
+    made = folder / "windows"
+    made.mkdir(exist_ok=True)
+    for file in (folder / "hf").iterdir():
+        if file.name != "config.json" and not (made / file.name).exists():
+            (made / file.name).symlink_to(file.resolve())
+    config = json.loads((folder / "hf" / "config.json").read_text())
+    config |= {"model_type": "mistral", "architectures": ["MistralForCausalLM"], "sliding_window": 256}
+    (made / "config.json").write_text(json.dumps(config))
 
 
 # llama-quantize by the library that llama-cpp-python brings.
@@ -408,7 +426,11 @@ def main():
     cases += vllm_cases() if given.vllm_python else []
     cases += llama_cases("llama_python", python_flags) if given.llama_python else []
     cases += llama_cases("llama_server", server_flags) if given.llama_server else []
-    cases = [case for case in cases if not case.model or (Path(given.folder) / f"{case.model}.gguf").exists()]
+    cases = [
+        case
+        for case in cases
+        if case.model in ("", "windows") or (Path(given.folder) / f"{case.model}.gguf").exists()
+    ]
     if given.only:
         wanted = given.only.split(",")
         cases = [case for case in cases if any(word in (case.name or "Q4_1") for word in wanted)]
