@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <numbers>
 #include <optional>
 #include <string>
@@ -279,14 +280,17 @@ class Overrides {
       return {};
     }
     const Json* read = inside ? text : &json;
-    if (const Json* unread = inside ? &json : text; unread && scaling_in(*unread))
+    const Json* unread = inside ? &json : text;
+    // Of a model that speaks, text_config stands within thinker_config.
+    if (parts.size() > 1 && !scaling_in(json)) unread = json.find("text_config");
+    if (unread && scaling_in(*unread))
       findings_.push_back(line_finding(
           "override_unread", Severity::error, flag.name,
-          inside ? "the text's layers read text_config, and the override stands beside it"
+          inside ? "the text's layers read their own part, and the override stands beside it"
                  : "the override stands in text_config, which this configuration does not have",
           inside && is_sglang && !merges_parts
               ? "write it into text_config of the config.json itself"
-          : inside ? "put rope_parameters into {\"text_config\": …}"
+          : inside ? "put rope_parameters into " + detail::within_parts(parts, "…")
                    : "put rope_parameters at the top"));
     if (!read) return {};
     POSENC_CHECK(check_keys(*read, flag));
@@ -309,11 +313,12 @@ class Overrides {
   Expected<void> check_keys(const Json& config, const CommandFlag& flag) {
     for (const JsonMember& member : *config.get<Json::Object>()) {
       if (member.key == "max_model_len") {
-        findings_.push_back(
-            line_finding("override_unread", Severity::error, member.key,
-                         "max_model_len is no key of a configuration, and nobody reads it there",
-                         "--max-model-len LENGTH as a flag, and max_position_embeddings in " +
-                             flag.name + " where that is longer than the file says"));
+        findings_.push_back(line_finding(
+            "override_unread", Severity::error, member.key,
+            "max_model_len is no key of a configuration, and nobody reads it there",
+            std::string(line_.engine == "sglang" ? "--context-length" : "--max-model-len") +
+                " LENGTH as a flag, and max_position_embeddings in " + flag.name +
+                " where that is longer than the file says"));
         continue;
       }
       if (std::ranges::find(scaling_keys, member.key) != std::end(scaling_keys)) continue;
@@ -425,9 +430,10 @@ class Overrides {
 };
 
 // How far no pair of a layer that rotates text meets an angle that `trained` tokens have not shown,
-// where its frequencies are lower: pairs that made a full turn have shown all.
-std::int64_t seen_up_to(const Model& model, const Model& told, std::int64_t trained) {
-  double least = static_cast<double>(trained) * 0x1p20;
+// where its frequencies are lower: pairs that made a full turn have shown all. Nothing: all have.
+std::optional<std::int64_t> seen_up_to(const Model& model, const Model& told,
+                                       std::int64_t trained) {
+  double least = std::numeric_limits<double>::infinity();
   for (std::size_t g = 0; g < std::min(model.groups.size(), told.groups.size()); ++g) {
     if (is_tower(model.groups[g].stack)) continue;
     const auto before = compile(model.groups[g]), now = compile(told.groups[g]);
@@ -438,6 +444,7 @@ std::int64_t seen_up_to(const Model& model, const Model& told, std::int64_t trai
       least = std::min(least, std::ceil(shown / now->rotate->at(0, 0, r)));
     }
   }
+  if (trained <= 0 || least > 0x1p53) return std::nullopt;
   return static_cast<std::int64_t>(least);
 }
 
@@ -447,18 +454,22 @@ void tell_base_as_asked(const Model& model, const Model& told, std::int64_t leng
                         std::vector<Finding>& differ) {
   const double by = detail::stretch_of_base(model, told);
   if (length <= model.context || by <= 1) return;
-  const std::int64_t reached = seen_up_to(model, told, model.context);
+  const std::optional<std::int64_t> reached = seen_up_to(model, told, model.context);
   // 2.5 and 2.6 are what people write for twice the length, and reach a little less.
   constexpr double nearly = 1.05;
-  const bool reaches = static_cast<double>(length) <= nearly * static_cast<double>(reached);
+  const bool reaches =
+      !reached || static_cast<double>(length) <= nearly * static_cast<double>(*reached);
   for (Finding& one : differ) {
     if (one.code != "rope_theta") continue;
     one.severity = reaches ? Severity::note : Severity::warning;
     if (!reaches) one.position = reached;
     one.message =
         "as the line asks, a larger base for a longer text, which is NTK-aware scaling by " +
-        number_text(std::round(by * 100) / 100) + "; up to " + detail::grouped(reached) +
-        " no pair meets an angle that training has not shown: " + one.message;
+        number_text(std::round(by * 100) / 100) +
+        (reached ? "; up to " + detail::grouped(*reached) +
+                       " no pair meets an angle that training has not shown"
+                 : "") +
+        ": " + one.message;
     one.cure = reaches ? ""
                        : "posenc extend MODEL --to " + std::to_string(length) +
                              " says what each scaling does to short texts and long ones";

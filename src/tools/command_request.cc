@@ -316,6 +316,7 @@ class Request {
     if ((line_.engine != "sglang" && !vllm) || derived == 0 || scaled <= derived) return;
     const Rope* rope = rope_of_text(told_);
     const bool by_yarn = rope && std::holds_alternative<Yarn>(rope->scaling);
+    if (vllm && told_.family.starts_with("gemma3")) return;  // of_gemma3()
     if (vllm && (!of_config || !by_yarn || multiplies || line_.find("--rope-scaling"))) return;
     const std::string_view variable =
         vllm ? "VLLM_ALLOW_LONG_MAX_MODEL_LEN=1" : "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1";

@@ -621,7 +621,7 @@ class Joined {
     const CommandFlag* all = line.find("--ctx-size");
     const double asked = all ? number_of_flag(*all).value_or(0) : 0;
     if (asked <= 4096) {
-      finding.message = "Docker Model Runner runs 4,096 tokens where nobody sets it";
+      finding.message = "Docker Model Runner runs 4,096 tokens, as it does where nobody sets more";
       finding.cure =
           "docker model configure --context-size LENGTH MODEL, or context_size in a compose file";
       return;

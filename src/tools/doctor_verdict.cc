@@ -3,6 +3,8 @@
 #include <string>
 #include <string_view>
 
+#include "src/core/contains_any.h"
+#include "src/core/small_letters.h"
 #include "src/explain/text.h"
 #include "src/model/compare.h"
 #include "src/model/names.h"
@@ -85,6 +87,11 @@ std::string sentence_of(const Finding& first) {
   return std::string(breaks ? "Wrong" : "Look at this") + ": " + message + ".";
 }
 
+bool speaks_of_limit(std::string_view text) {
+  const std::string small = small_letters(text);
+  return contains_any(small, {"limit", "max", "only", "cap"});
+}
+
 // Where no finding is grave. `length` is how far it reaches, "" where nobody says.
 std::string nothing_wrong(const Diagnosis& out, const std::string& length, std::int64_t reached) {
   const std::string verdict =
@@ -112,8 +119,9 @@ std::string nothing_wrong(const Diagnosis& out, const std::string& length, std::
     return verdict + " for the target: how far its draft reaches, the draft's own file says.";
   const auto words = std::ranges::find(out.evidence, ExhibitKind::symptom, &Exhibit::kind);
   // A limit that somebody asks about, and that the model does not have.
-  if (words != out.evidence.end() && words->as.contains("a question") && out.length > 0 &&
-      out.length < reached)
+  constexpr std::string_view asks = "what somebody saw: a question";
+  if (words != out.evidence.end() && words->as.starts_with(asks) && speaks_of_limit(words->text) &&
+      out.length > 0 && out.length < reached)
     return "By its file the model is made for " + grouped(reached) + " tokens; a limit of " +
            length + " is one of the program that runs it.";
   // Somebody saw something all the same.

@@ -349,7 +349,9 @@ std::optional<Exhibit> words_exhibit(const std::string& name, const std::string&
 // The line of a text that starts an engine with flags.
 std::optional<std::string_view> command_among(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::size_t end = std::min(text.find('\n', at), text.size());
+    while (end > at && end < text.size() && text[end - 1] == '\\')
+      end = std::min(text.find('\n', end + 1), text.size());
     const std::string_view line = detail::trimmed(text.substr(at, end - at));
     at = end + 1;
     if (line.starts_with('#') || !line.contains(" --") || !starts_an_engine(line)) continue;
@@ -512,7 +514,7 @@ Exhibit text_exhibit(std::string name, std::string text) {
     std::string rest = without(trimmed, *started);
     if (const auto others = detail::read_log(rest); others && others->known > 0) {
       text = std::string(*started);
-      Exhibit command = as(ExhibitKind::command, "a command line above a log");
+      Exhibit command = as(ExhibitKind::command, "a command line beside a log");
       command.rest = std::move(rest);
       return command;
     }

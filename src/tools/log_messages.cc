@@ -246,9 +246,9 @@ constexpr Message messages[] = {
      "over",
      "update the library that patches it, or run it with the transformers it was made for"},
     {"transitioning from computing the RoPE embeddings internally", "", "old_spelling", note,
-     "a notice of transformers 4.43 to 4.47: the class makes cos and sin by itself where newer "
-     "ones are given them, which are the same angles",
-     "nothing is wrong; pip install -U transformers (4.48 or later) ends it"},
+     "a notice of transformers 4.43 to 4.47, of Qwen-VL's part for pictures up to 4.53: the class "
+     "makes cos and sin by itself where newer ones are given them, which are the same angles",
+     "nothing is wrong; pip install -U transformers (4.48, for Qwen-VL 4.54) ends it"},
     {"inv_freq': not found or shape changed", "", "inv_freq_stored", note,
      "the frequencies of the checkpoint were not taken over: they are no weights, and the class "
      "computes the same ones of its base, so nothing is lost unless its own table stays unfilled",
@@ -396,7 +396,7 @@ constexpr Message messages[] = {
     {"patch_pos_embed.shape[-", "", "grid_rounded", error,
      "a table of positions is stretched to a picture by a scale factor, and the product was "
      "rounded "
-     "down to one row too few (43 / 37 × 37 → 42)",
+     "rounded down to one row too few (43 / 37 × 37 → 42)",
      "update the model's code, which stretches to a size (interpolate(size=(h, w))), or adds 0.1 "
      "to the rows (interpolate_offset, as DINOv2 was trained)"},
     {"Input 'position_ids' dimension 0 should be of size batch_size", "", "position_rows", error,
@@ -405,9 +405,10 @@ constexpr Message messages[] = {
      "export position_ids as an input (optimum-cli export onnx … text-generation-with-past) and "
      "hand one row a text, leave the fusion to RotaryEmbedding out, or batches of one"},
     {"Config' object has no attribute 'max_position_embeddings'", "", "key_missing", error,
-     "rope_parameters stand in a part of the configuration that has no length: the text's own part "
-     "(text_config, thinker_config.text_config) has both",
-     "write rope_parameters into the part that has max_position_embeddings, and nowhere else"},
+     "rope_parameters stand in a part of the configuration that has no length, or code asks the "
+     "whole for what its text's part has (text_config, thinker_config.text_config)",
+     "write rope_parameters into the part that has max_position_embeddings; in code read it there, "
+     "or update what reads it"},
     {"keys, values = cache.state", "", "positions_shifted", error,
      "mlx-lm's class of Gemma 3n takes a cache's state for two arrays, and a batch's has offsets "
      "beside them; where it runs, its later layers rotate queries by positions that have moved on",

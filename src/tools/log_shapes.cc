@@ -460,7 +460,7 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
     out.cure = "update the engine: it does not read the key by which this file says the part";
   } else if (context.contains("_position_ids[") || context.contains("self._position_ids") ||
              (contains_any(context, {"mlx_vlm", "vmlx"}) &&
-              contains_any(context, {"apply_multimodal_rotary", "second", "turn 2"}))) {
+              contains_any(context, {"apply_multimodal_rotary", "the second", "turn 2"}))) {
     out.code = "positions_stale";
     out.message =
         "the positions kept from the request before are shorter or longer than this one: "

@@ -26,7 +26,7 @@ struct SeenRow {
 };
 constexpr SeenRow of_seen[] = {
     {Seen::garbled, "garbled",
-     "gibb* giber* jibb* jiber* garbage garbl* abnormal* nonsens* incoheren* rubbish corrupt* "
+     "gibb* giber* jibb* jiber* garbage garbl* abnormal nonsens* incoheren* rubbish corrupt* "
      "word-salad "
      "salad meaningless unreadable unusable degenerate* hallucinat* babbl* scrambled gobbledygook "
      "mangl* "
@@ -279,7 +279,9 @@ void read_when(Words words, std::string_view text, Symptom& out) {
     const auto has = [&](std::string_view any) {
       return std::ranges::any_of(behind, [&](auto word) { return contains_word(any, word); });
     };
-    out.long_right |= has(right) && !has("short shorter small brief below under less");
+    out.long_right |= has(right) && !has(
+                                        "short shorter small brief below under less not no never "
+                                        "nothing don doesn isn aren won stops don't doesn't");
   }
   if (short_right && !out.is(When::long_texts)) out.when.push_back(When::long_texts);
   // A refusal of a short text is none of its angles.
@@ -481,8 +483,9 @@ std::optional<Symptom> symptom_of(std::string_view prose) {
       out.seen = row.seen;
   // "This is is is is"
   for (std::size_t n = 2; n < words.size() && out.seen == Seen::nothing; ++n)
-    if (words[n].size() > 1 && is_letter(words[n][0]) && words[n] == words[n - 1] &&
-        words[n] == words[n - 2])
+    if (words[n].size() > 1 && is_letter(words[n][0]) &&
+        !contains_word("very so really much many too long no nan none true false pad", words[n]) &&
+        words[n] == words[n - 1] && words[n] == words[n - 2])
       out.seen = Seen::repeats;
   prose::read_lengths(words, out);
   prose::read_sizes(words, out);

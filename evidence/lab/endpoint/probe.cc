@@ -304,8 +304,8 @@ class ProbeRun {
   // explains less than it should.
   Expected<void> fit() {
     const std::size_t best = best_one();
-    // What lies within the noise of the file's own is no other number; a file that is the nearest
-    // of all and explains nothing stands between two numbers of the list.
+    // What lies within the noise of the file's own is no other number. Where the file's own is the
+    // nearest and still explains nothing, the true number lies between two of the list.
     const bool unexplained_file =
         judge_->scale(0) > unexplained * floor_ && judge_->scale(0) > least_unexplained;
     if (judge_->scale(best) < well_explained * floor_ || (living_[0] && !unexplained_file))

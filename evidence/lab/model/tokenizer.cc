@@ -72,7 +72,9 @@ class Excerpt {
   template <class Word>
   void each(Word&& word, Cut how) {
     while (at_ < last_) {
-      const std::size_t end = how == Cut::llama3 ? llama3() : gpt2();
+      const std::size_t end = how == Cut::llama3  ? llama3(3)
+                              : how == Cut::qwen2 ? llama3(1)
+                                                  : gpt2();
       word(at_, end);
       at_ = end;
     }
@@ -119,12 +121,13 @@ class Excerpt {
     return blanks();
   }
 
-  std::size_t llama3() const {
+  // Numbers of `digits` at most.
+  std::size_t llama3(std::size_t digits) const {
     if (const std::size_t end = contraction(true); end > at_) return end;
     const bool sign = !breaks(at_) && !is(at_, Kind::letter) && !is(at_, Kind::number);
     const std::size_t word = at_ + (sign ? 1 : 0);
     if (const std::size_t end = past(word, Kind::letter); end > word) return end;
-    if (const std::size_t end = past(at_, Kind::number, 3); end > at_) return end;
+    if (const std::size_t end = past(at_, Kind::number, digits); end > at_) return end;
     if (std::size_t end = run_behind_a_blank(Kind::other); end > at_) {
       while (breaks(end)) ++end;
       return end;
@@ -194,8 +197,10 @@ Expected<Cut> cut_of(std::string_view name, std::string_view where) {
   if (name == "smollm") return Cut::smollm;
   if (name == "gpt-2" || name == "gpt2") return Cut::gpt2;
   if (name == "llama-bpe" || name == "llama3" || name == "llama-v3") return Cut::llama3;
-  return fail(std::string(where) + ": tokenizer.ggml.pre", "must be gpt-2, smollm or llama-bpe",
-              name, "posenc lab knows no other way of cutting text yet");
+  if (name == "qwen2") return Cut::qwen2;
+  return fail(std::string(where) + ": tokenizer.ggml.pre",
+              "must be gpt-2, smollm, llama-bpe or qwen2", name,
+              "posenc lab knows no other way of cutting text yet");
 }
 
 std::string word_of(const detail::Json& json, std::string_view key) {
@@ -205,7 +210,7 @@ std::string word_of(const detail::Json& json, std::string_view key) {
 }
 
 // As tokenizer.json says it: ByteLevel alone is GPT-2's, digits cut off before it are SmolLM's, and
-// a regular expression with numbers of three digits is Llama 3's.
+// a regular expression with numbers of three digits is Llama 3's, of one Qwen 2's.
 template <class Refuse>
 Expected<Cut> cut_of(const detail::Json* before, const Refuse& refuse) {
   std::vector<const detail::Json*> steps;
@@ -223,6 +228,8 @@ Expected<Cut> cut_of(const detail::Json* before, const Refuse& refuse) {
     const std::string regex = pattern ? word_of(*pattern, "Regex") : "";
     if (kind == "Split" && regex.contains("\\p{N}{1,3}"))
       kinds += "threes ";
+    else if (kind == "Split" && regex.contains("|\\p{N}|"))
+      kinds += "ones ";
     else if (kind == "Digits" && each && each->text() == "true")
       kinds += "digits ";
     else
@@ -231,7 +238,8 @@ Expected<Cut> cut_of(const detail::Json* before, const Refuse& refuse) {
   if (kinds == "ByteLevel ") return Cut::gpt2;
   if (kinds == "digits ByteLevel ") return Cut::smollm;
   if (kinds == "threes ByteLevel ") return Cut::llama3;
-  return refuse("pre_tokenizer", "must cut text as GPT-2, SmolLM or Llama 3 do",
+  if (kinds == "ones ByteLevel ") return Cut::qwen2;
+  return refuse("pre_tokenizer", "must cut text as GPT-2, SmolLM, Llama 3 or Qwen 2 do",
                 kinds.empty() ? "none" : kinds);
 }
 
@@ -340,7 +348,9 @@ Expected<Tokenizer> Tokenizer::from(const detail::Json& json, std::string_view w
   const auto* pairs = merges ? merges->get<detail::Json::Array>() : nullptr;
   if (!words || !pairs || (type && type->text() != "\"BPE\""))
     return refuse("model", "must be a byte-level BPE with vocab and merges",
-                  type ? type->text() : "none");
+                  type && type->text() != "\"BPE\"" ? type->text()
+                  : words                           ? "no merges"
+                                                    : "no vocab");
   POSENC_TRY(how, cut_of(json.find("pre_tokenizer"), refuse));
   Tokenizer made;
   made.cut_ = how;

@@ -23,6 +23,7 @@ enum class Cut {
   gpt2,    // words with the blank before them, numbers, punctuation, blanks
   smollm,  // every digit by itself, the rest as gpt2
   llama3,  // numbers of three digits at most, words with whatever sign stands before them
+  qwen2,   // the same, every digit by itself
 };
 std::vector<std::string_view> cut(std::string_view utf8, Cut how);
 

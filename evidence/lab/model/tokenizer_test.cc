@@ -31,6 +31,10 @@ TEST(Cut, OfLlama3TakesDigitsByThreesAndLineEndsAlong) {
             (Words{"It", "'S", " ", "123", "45", ".\n\n", " (", "ok", ")"}));
 }
 
+TEST(Cut, OfQwen2TakesDigitsOneByOneAndSignsWithWords) {
+  EXPECT_EQ(cut("in 1999,x", Cut::qwen2), (Words{"in", " ", "1", "9", "9", "9", ",x"}));
+}
+
 TEST(Cut, KnowsLettersOfOtherScripts) {
   EXPECT_EQ(cut("Ångström Привет 世界", Cut::gpt2), (Words{"Ångström", " Привет", " 世界"}));
 }
@@ -41,7 +45,7 @@ TEST(Cut, TakesBytesThatAreNoUtf8AsSigns) {
 
 TEST(Cut, LosesNoByte) {
   const std::string text = "  \t\xc3 'x''ll 3½ \r\n\r\nend \u3000\u00a0z";
-  for (const Cut how : {Cut::gpt2, Cut::smollm, Cut::llama3}) {
+  for (const Cut how : {Cut::gpt2, Cut::smollm, Cut::llama3, Cut::qwen2}) {
     std::string whole;
     for (const std::string_view word : cut(text, how)) whole += word;
     EXPECT_EQ(whole, text);
