@@ -395,7 +395,6 @@ constexpr Message messages[] = {
      "VLLM_ATTENTION_BACKEND=DUAL_CHUNK_FLASH_ATTN"},
     {"patch_pos_embed.shape[-", "", "grid_rounded", error,
      "a table of positions is stretched to a picture by a scale factor, and the product was "
-     "rounded "
      "rounded down to one row too few (43 / 37 × 37 → 42)",
      "update the model's code, which stretches to a size (interpolate(size=(h, w))), or adds 0.1 "
      "to the rows (interpolate_offset, as DINOv2 was trained)"},
