@@ -67,8 +67,7 @@ void transformers4_reads(EngineRope& rope) {
     rope.refuse(
         "the class reads mrope_section of rope_scaling, and there is none (AttributeError): write "
         "rope_scaling, and rope_theta beside it");
-  lose_rope_parameters(
-      rope, rope.model_is("gemma3 gemma3_text") ? 1e6 : theta_of_transformers4(rope.model.family));
+  lose_rope_parameters(rope, theta_of_transformers4(rope.model.family));
   const std::string_view original = "original_max_position_embeddings";
   const bool inside = rope.states(original) && rope.key(original).contains('.');
   if (rope.scaling<Llama3>() && !inside)

@@ -99,8 +99,7 @@ class Judge {
       of_longer();
       of_port();
     }
-    of_rounding();
-    if (found_.empty() || found_.back().code != "seen_by_rounding") of_circumstances();
+    if (!of_rounding()) of_circumstances();
     if (model_ && found_.empty()) behind_window();
     return std::move(found_);
   }
@@ -733,17 +732,18 @@ class Judge {
   }
 
   // What sums of another order make.
-  void of_rounding() {
+  bool of_rounding() {
     constexpr double small = 0.01;
     if (symptom_.seen != Seen::differs || symptom_.of_embeddings || symptom_.difference <= 0 ||
         symptom_.difference > small || !(symptom_.is(When::in_batch) || symptom_.of_position))
-      return;
+      return false;
     say("seen_by_rounding", Severity::note,
         "a difference of " + number_text(symptom_.difference) +
             " is rounding, of sums in another order and, in 16 bits, of other kernels: a wrong "
             "position changes logits by tenths and more",
         "compare in float32 (torch.float32, attn_implementation='eager'), where it shrinks to "
         "1e-5 or so, or what is generated");
+    return true;
   }
 
   void of_circumstances() {

@@ -1,12 +1,12 @@
 // What a person's things are: told by their content, whatever they are called.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
 #include <string>
 #include <utility>
 
 #include "posenc/doctor.h"
+#include "src/core/contains_any.h"
 #include "src/core/small_letters.h"
 #include "src/core/trimmed.h"
 #include "src/core/try.h"
@@ -309,18 +309,14 @@ bool quotes_nothing(const detail::EngineLog& log, bool by_numbers) {
 
 // "Prompt length of 16601 is longer than …" is a message, whoever hands it on.
 bool compares(std::string_view text) {
-  return std::ranges::any_of(
-      std::array<std::string_view, 5>{"longer than ", "larger than ", "greater than ", "exceeds ",
-                                      "too long"},
-      [&](std::string_view words) { return text.contains(words); });
+  return detail::contains_any(
+      text, {"longer than ", "larger than ", "greater than ", "exceeds ", "too long"});
 }
 
 bool says_a_limit(std::string_view small) {
   return small.find_first_of("<>/=") != small.npos ||
-         std::ranges::any_of(
-             std::array<std::string_view, 10>{"limit", "max", "only", "allow", "support", "context",
-                                              "ctx", "window", "refuse", "truncat"},
-             [&](std::string_view word) { return small.contains(word); });
+         detail::contains_any(small, {"limit", "max", "only", "allow", "support", "context", "ctx",
+                                      "window", "refuse", "truncat"});
 }
 
 Exhibit symptom_exhibit(std::string name, std::string text, const detail::Symptom& symptom) {
@@ -346,36 +342,33 @@ std::optional<Exhibit> words_exhibit(const std::string& name, const std::string&
   return std::nullopt;
 }
 
-// The line of a text that starts an engine with flags.
-std::optional<std::string_view> command_among(std::string_view text) {
+// The first line of a text that holds so, with those on which it goes on behind a backslash; "":
+// none does.
+template <class Holds>
+std::string_view line_where(std::string_view text, const Holds& holds) {
   for (std::size_t at = 0; at < text.size();) {
     std::size_t end = std::min(text.find('\n', at), text.size());
     while (end > at && end < text.size() && text[end - 1] == '\\')
       end = std::min(text.find('\n', end + 1), text.size());
     const std::string_view line = detail::trimmed(text.substr(at, end - at));
     at = end + 1;
-    if (line.starts_with('#') || !line.contains(" --") || !starts_an_engine(line)) continue;
-    if (detail::read_command_line(line)) return line;
+    if (holds(line)) return line;
   }
-  return std::nullopt;
+  return {};
 }
+
+bool starts_with_flags(std::string_view line) {
+  return !line.starts_with('#') && line.contains(" --") && starts_an_engine(line) &&
+         detail::read_command_line(line);
+}
+
+bool starts_a_training(std::string_view line) { return detail::training_of_line(line).has_value(); }
 
 // A text without a part of it.
 std::string without(std::string_view text, std::string_view part) {
   const auto before = static_cast<std::size_t>(part.data() - text.data());
   return std::string(text.substr(0, before)) + "\n" +
          std::string(text.substr(before + part.size()));
-}
-
-// The line of a text that starts a training; "": it goes over several lines, or there is none.
-std::string_view line_of_training(std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    const std::string_view line = text.substr(at, end - at);
-    at = end + 1;
-    if (!line.ends_with('\\') && detail::training_of_line(line)) return line;
-  }
-  return {};
 }
 
 // A config.json among sentences.
@@ -403,10 +396,10 @@ Exhibit text_exhibit(std::string name, std::string text) {
   const bool told = !is_modelfile(trimmed) && detail::is_of_a_person(trimmed);
   if (told) {
     if (auto model = model_in_words(name, trimmed)) return *std::move(model);
-    if (const auto line = command_among(trimmed)) {
+    if (const std::string_view line = line_where(trimmed, starts_with_flags); !line.empty()) {
       Exhibit command{name, ExhibitKind::command, "a command line in a text", std::nullopt,
-                      std::string(*line)};
-      command.rest = without(trimmed, *line);
+                      std::string(line)};
+      command.rest = without(trimmed, line);
       return command;
     }
     if (auto words = words_exhibit(name, text)) return *std::move(words);
@@ -474,7 +467,8 @@ Exhibit text_exhibit(std::string name, std::string text) {
   // Of a line that names no trainer the words alone tell, and a log may quote them.
   if (auto training = detail::training_of_line(trimmed);
       training && !(tells && training->trainer.empty())) {
-    const std::string_view line = tells ? line_of_training(trimmed) : std::string_view();
+    const std::string_view line =
+        tells ? line_where(trimmed, starts_a_training) : std::string_view();
     std::string rest = line.empty() ? std::string() : without(trimmed, line);
     text = std::move(training->settings);
     Exhibit settings = as(ExhibitKind::training,
@@ -510,10 +504,12 @@ Exhibit text_exhibit(std::string name, std::string text) {
   const bool told_by_flags = one_line && trimmed.starts_with("python") && roles.size() > 1;
   if (!line && !is_known && rotates && (told_by_flags || (!tells && versions.empty())))
     return as(ExhibitKind::command, std::string(detail::settings_by_name) + roles_text(roles));
-  if (const auto started = tells && !stamped ? command_among(trimmed) : std::nullopt) {
-    std::string rest = without(trimmed, *started);
+  if (const std::string_view started =
+          tells && !stamped ? line_where(trimmed, starts_with_flags) : std::string_view();
+      !started.empty()) {
+    std::string rest = without(trimmed, started);
     if (const auto others = detail::read_log(rest); others && others->known > 0) {
-      text = std::string(*started);
+      text = std::string(started);
       Exhibit command = as(ExhibitKind::command, "a command line beside a log");
       command.rest = std::move(rest);
       return command;

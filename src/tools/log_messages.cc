@@ -246,9 +246,10 @@ constexpr Message messages[] = {
      "over",
      "update the library that patches it, or run it with the transformers it was made for"},
     {"transitioning from computing the RoPE embeddings internally", "", "old_spelling", note,
-     "a notice of transformers 4.43 to 4.47, of Qwen-VL's part for pictures up to 4.53: the class "
-     "makes cos and sin by itself where newer ones are given them, which are the same angles",
-     "nothing is wrong; pip install -U transformers (4.48, for Qwen-VL 4.54) ends it"},
+     "a notice of transformers 4.43 to 4.47, and of Qwen-VL's part for pictures up to 4.54 and "
+     "later: the class makes cos and sin by itself where newer ones are given them, which are the "
+     "same angles",
+     "nothing is wrong; pip install -U transformers (4.48, for Qwen-VL 4.57) ends it"},
     {"inv_freq': not found or shape changed", "", "inv_freq_stored", note,
      "the frequencies of the checkpoint were not taken over: they are no weights, and the class "
      "computes the same ones of its base, so nothing is lost unless its own table stays unfilled",
@@ -822,8 +823,9 @@ constexpr Message messages[] = {
     {"cos_cache dimension 0 sh", "", "table_end", error,
      "the exported model holds cosines and sines for fewer positions than prompt and answer have "
      "together: ONNX Runtime refuses what is longer. Exports for NPUs often hold 4,096; LongRoPE "
-     "(Phi 3 with 128k) has a table of 4,096 for short prompts, which versions before 1.18 refuse "
-     "under a longer max_length",
+     "(Phi 3 with 128k) has a table of 4,096 for short prompts, which older versions refuse under "
+     "a "
+     "longer max_length",
      "ask for less, prompt and answer counted (max_length, maxTokens); of LongRoPE a newer "
      "onnxruntime, of others an export for more"},
     {"is too long to fit into the model", "total length ", "request_too_long", error,

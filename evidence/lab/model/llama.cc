@@ -102,16 +102,17 @@ Expected<Llama> Llama::read(const std::string& path, Threads threads) {
     const Geometry& sizes = made.group_of(layer).geometry;
     const std::int64_t queries = sizes.heads * sizes.head_dim,
                        keys = (sizes.kv_heads > 0 ? sizes.kv_heads : sizes.heads) * sizes.head_dim;
-    const auto matrix = [&](std::size_t which, std::int64_t out, std::int64_t in) {
-      return weigher.matrix(layer_name(layer, names.of_layer[which]), out, in);
+    const auto matrix = [&](std::string_view name, std::int64_t out, std::int64_t in) {
+      return weigher.matrix(layer_name(layer, name), out, in);
     };
-    const auto norm = [&](std::size_t which) {
-      return weigher.vector(layer_name(layer, names.of_layer[which]) + ".weight", width);
+    const auto norm = [&](std::string_view name) {
+      return weigher.vector(layer_name(layer, name) + ".weight", width);
     };
-    made.layers_.push_back({norm(0), norm(1), matrix(2, queries, width), matrix(3, keys, width),
-                            matrix(4, keys, width), matrix(5, width, queries),
-                            matrix(6, hidden, width), matrix(7, hidden, width),
-                            matrix(8, width, hidden)});
+    made.layers_.push_back({norm(names.attention_norm), norm(names.mlp_norm),
+                            matrix(names.q, queries, width), matrix(names.k, keys, width),
+                            matrix(names.v, keys, width), matrix(names.o, width, queries),
+                            matrix(names.gate, hidden, width), matrix(names.up, hidden, width),
+                            matrix(names.down, width, hidden)});
   }
   if (weigher.error()) return std::unexpected(*weigher.error());
   return made;

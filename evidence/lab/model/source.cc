@@ -13,19 +13,33 @@
 namespace posenc::lab {
 namespace {
 
-constexpr TensorNames of_gguf{"token_embd",
-                              "output",
-                              "output_norm",
-                              "blk.",
-                              {"attn_norm", "ffn_norm", "attn_q", "attn_k", "attn_v", "attn_output",
-                               "ffn_gate", "ffn_up", "ffn_down"}};
-constexpr TensorNames of_hugging_face{
-    "model.embed_tokens",
-    "lm_head",
-    "model.norm",
-    "model.layers.",
-    {"input_layernorm", "post_attention_layernorm", "self_attn.q_proj", "self_attn.k_proj",
-     "self_attn.v_proj", "self_attn.o_proj", "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj"}};
+constexpr TensorNames of_gguf{.embedding = "token_embd",
+                              .head = "output",
+                              .last_norm = "output_norm",
+                              .layers = "blk.",
+                              .attention_norm = "attn_norm",
+                              .mlp_norm = "ffn_norm",
+                              .q = "attn_q",
+                              .k = "attn_k",
+                              .v = "attn_v",
+                              .o = "attn_output",
+                              .gate = "ffn_gate",
+                              .up = "ffn_up",
+                              .down = "ffn_down"};
+
+constexpr TensorNames of_hugging_face{.embedding = "model.embed_tokens",
+                                      .head = "lm_head",
+                                      .last_norm = "model.norm",
+                                      .layers = "model.layers.",
+                                      .attention_norm = "input_layernorm",
+                                      .mlp_norm = "post_attention_layernorm",
+                                      .q = "self_attn.q_proj",
+                                      .k = "self_attn.k_proj",
+                                      .v = "self_attn.v_proj",
+                                      .o = "self_attn.o_proj",
+                                      .gate = "mlp.gate_proj",
+                                      .up = "mlp.up_proj",
+                                      .down = "mlp.down_proj"};
 
 Expected<void> check_family(const LlamaSource& source, std::string_view known,
                             const std::string& where) {

@@ -2,7 +2,6 @@
 // model.safetensors whole or in shards). The two name the same tensors otherwise.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -13,10 +12,10 @@
 
 namespace posenc::lab {
 
-// What a layer's tensors are called behind its number, in the order of LlamaLayer.
+// What tensors are called; those of a layer behind `layers` and its number.
 struct TensorNames {
   std::string_view embedding, head, last_norm, layers;
-  std::array<std::string_view, 9> of_layer;
+  std::string_view attention_norm, mlp_norm, q, k, v, o, gate, up, down;
 };
 
 struct LlamaSource {
