@@ -25,6 +25,8 @@ constexpr double unexplained = 4, well_explained = 2, least_unexplained = 0.02;
 // Of differences under the file's rotation and the named one, where weights are coarse: their noise
 // is no rotation's, and likelihoods take it for one.
 constexpr double clearly_worse = 1.5;
+// So far behind in ln, a hypothesis is told from the likeliest, however few tokens tell it.
+constexpr double told_by_few = 9;
 
 std::string fingerprint(const Observed& text, bool late) {
   std::string made;
@@ -409,9 +411,13 @@ class ProbeRun {
   void conclude() {
     const std::size_t best = best_one();
     const std::vector<double> scores = judge_->scores(), probability = judge_->probabilities();
+    // Where few tokens of many differ, as behind a window, the noise of all hides them, and their
+    // likelihood does not.
+    const auto is_told = [&](std::size_t h) { return scores[best] - scores[h] > told_by_few; };
     for (std::size_t h = 0; h < all_.size(); ++h)
       result_.rated.push_back({all_[h].id, all_[h].title, scores[h], probability[h],
-                               judge_->scale(h), h == best || judge_->alike(best, h)});
+                               judge_->scale(h),
+                               h == best || (judge_->alike(best, h) && !is_told(h))});
     std::ranges::stable_sort(result_.rated, [](const Rated& a, const Rated& b) {
       return a.probability > b.probability;
     });

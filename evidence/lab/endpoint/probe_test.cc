@@ -130,6 +130,14 @@ TEST_F(Probing, NamesFaultsThatAreKnown) {
   }
 }
 
+TEST_F(Probing, TellsFromTheFileWhatFewTokensShow) {
+  for (const char* id : {"window:128", "restart:128"}) {
+    PlantedServer server(*llama_, hypothesis(id), 0.002, true);
+    const ProbeResult result = probed(server);
+    EXPECT_FALSE(says(result, "file")) << id << ": " << result.sentence;
+  }
+}
+
 TEST_F(Probing, NamesThoseBehindThePromptByWhatIsGenerated) {
   for (const char* id : {"behind:1", "behind:-1", "padding:64", "linear:4", "none"}) {
     PlantedServer server(*llama_, hypothesis(id), 0.002, false);
