@@ -45,6 +45,18 @@ bool is_yarn(const Model& model) {
                   [](const Rope& rope) { return std::holds_alternative<Yarn>(rope.scaling); });
 }
 
+// told(factor, promised length over trained length) of YaRN, where the file says all three.
+template <class Told>
+bool any_yarn_with(const Model& model, const Told& told) {
+  return any_rope(model, [&](const Rope& rope) {
+    const auto* yarn = std::get_if<Yarn>(&rope.scaling);
+    return yarn && yarn->factor && yarn->original_max_position_embeddings > 0 &&
+           model.context > 0 &&
+           told(*yarn->factor, static_cast<double>(model.context) /
+                                   static_cast<double>(yarn->original_max_position_embeddings));
+  });
+}
+
 bool is_yarn_between_pairs(const Model& model) {
   return any_rope(model, [](const Rope& rope) {
     const auto* yarn = std::get_if<Yarn>(&rope.scaling);
@@ -87,6 +99,27 @@ constexpr Row rows[] = {
        return model.family == "phi3" && any_rope(model, [](const Rope& rope) {
                 return std::holds_alternative<LongRope>(rope.scaling);
               });
+     }},
+    {{"transformers", "4.45.0", "4.51.0",
+      "it reads no original_max_position_embeddings beside YaRN and takes max_position_embeddings "
+      "for the trained length: the ramp lies at other pairs than the file means",
+      "pip install -U transformers (4.56 or later), or max_position_embeddings of the trained "
+      "length in config.json, which is right for these versions alone",
+      "modeling_rope_utils.py of transformers 4.45.2 and 4.50.3"},
+     [](const Model& model) {
+       return any_yarn_with(model, [](double, double promised) { return promised != 1; });
+     }},
+    {{"transformers", "4.51.0", "4.56.0",
+      "it takes max_position_embeddings over original_max_position_embeddings for YaRN's factor, "
+      "whatever factor says: a file that keeps its trained length, as Qwen's cards have it, is "
+      "scaled by 1, or nearly",
+      "pip install -U transformers (4.56 or later), or max_position_embeddings of factor times the "
+      "trained length in config.json",
+      "modeling_rope_utils.py of transformers 4.51.0 and 4.55.4"},
+     [](const Model& model) {
+       return any_yarn_with(model, [](double factor, double promised) {
+         return promised < 0.99 * factor || promised > 1.01 * factor;
+       });
      }},
     {{"transformers", "4.0.0", "4.51.0", "it has no class for Qwen 3, and refuses the file",
       "pip install -U transformers (4.51 or later)", "models/qwen3 of transformers 4.51.0"},

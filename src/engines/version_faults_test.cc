@@ -108,6 +108,23 @@ TEST(VersionFaults, OfOlmo3ConcernAScalingAlone) {
   EXPECT_TRUE(version_faults(olmo3(""), "transformers@5.2.0").empty());
 }
 
+// In the published code of 4.45.2, 4.50.3, 4.51.0, 4.55.4 and 4.56.0.
+TEST(VersionFaults, OfYarnsLengthsInTransformers) {
+  const auto qwen = [](const char* context) {
+    return *read_config(R"({"model_type": "qwen2", "hidden_size": 512, "num_attention_heads": 8,
+        "num_key_value_heads": 8, "num_hidden_layers": 2, "rope_theta": 1000000.0,
+        "rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768},
+        "max_position_embeddings": )" +
+                        std::string(context) + "}");
+  };
+  const Model kept = qwen("32768"), raised = qwen("131072");
+  EXPECT_TRUE(version_faults(kept, "transformers@4.45").empty());
+  EXPECT_EQ(version_faults(raised, "transformers@4.45").size(), 1u);
+  EXPECT_EQ(version_faults(kept, "transformers@4.51.3").size(), 1u);
+  EXPECT_TRUE(version_faults(raised, "transformers@4.51.3").empty());
+  EXPECT_TRUE(version_faults(kept, "transformers@4.56.0").empty());
+}
+
 // In the published code of 0.5.12 to 0.5.17; 0.5.11 has no such class, and 0.5.18 divides first.
 TEST(VersionFaults, OfLagunaSquareYarnsFactorInSglang) {
   const auto laguna = [](const char* factor) {

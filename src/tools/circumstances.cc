@@ -38,6 +38,12 @@ constexpr DefaultContext of_programs[] = {
      "whatever the model was made for, and ends beyond it",
      "export the model again with its length (--max_context_length, --max_seq_len of optimum-cli "
      "export executorch)"},
+    {"omlx",
+     {512, 512},
+     "oMLX's embeddings are made of the first 512 tokens of a text, a number in its code, which no "
+     "setting and no file of the model reaches",
+     "update oMLX; until then pieces of at most 512 tokens, or another server",
+     true},
     {"gpt4all",
      {2048, 2048},
      "GPT4All runs 2,048 tokens unless the model's settings say more; what is longer loses its "

@@ -16,6 +16,7 @@ struct DefaultContext {
   std::string_view programs;
   std::array<std::int64_t, 2> tokens;
   std::string_view message, cure;
+  bool of_embeddings = false;  // and not of texts that are written
 };
 std::span<const DefaultContext> default_contexts();
 

@@ -13,6 +13,7 @@
 #include "posenc/explain.h"
 #include "src/core/contains_any.h"
 #include "src/core/small_letters.h"
+#include "src/core/trimmed.h"
 #include "src/core/try.h"
 #include "src/core/words.h"
 #include "src/explain/text.h"
@@ -622,7 +623,7 @@ class Doctor {
       one.used = true;
       return add(*std::move(positions), one.name, "", "", "computed");
     }
-    if (auto rounded = detail::angles_rounded_in_code(one.text)) {
+    if (auto rounded = detail::slip_in_code(one.text)) {
       one.as = "code";
       one.kind = ExhibitKind::log;
       one.used = true;
@@ -707,9 +708,11 @@ class Doctor {
   void of_errors_below(const Exhibit& one) {
     auto log = detail::read_log(one.text);
     if (!log) return;
-    std::erase_if(log->remarks, [](const Finding& finding) {
-      return finding.severity != Severity::error || finding.line.value_or(1) == 1 ||
-             finding.code == "line_unknown";
+    // "llama-cli -m FILE: key not found in model"
+    const bool behind_colon = !detail::trimmed(one.text).contains('\n') && one.text.contains(": ");
+    std::erase_if(log->remarks, [&](const Finding& finding) {
+      return finding.severity != Severity::error || finding.code == "line_unknown" ||
+             (finding.line.value_or(1) == 1 && !behind_colon);
     });
     add_all(std::move(log->remarks), one.name, {}, "told by the log");
   }
@@ -725,6 +728,17 @@ class Doctor {
       add(*std::move(few), one.name, line->engine, "", "read");
     if (slots < 2 || slots > 1e6 || tokens > 0x1p40 || slots != std::floor(slots)) return;
     const std::string each = std::to_string(std::llround(slots));
+    constexpr double longest_usual = 0x1p18;
+    if (one.text.contains("--spec-type") && one.text.contains("mtp") && tokens > longest_usual)
+      add({.code = "draft_length",
+           .severity = Severity::warning,
+           .expected = grouped(std::llround(longest_usual)),
+           .found = grouped(std::llround(tokens)),
+           .message = "MTP's draft has a context of the whole -c, and where that is more than the "
+                      "model is made for, reports have every request end at its first token",
+           .cure = "a -c that is no more than the model's context in all (262,144 of most), -np 1, "
+                   "or no draft-mtp"},
+          one.name, line->engine, "", "by reports");
     add({.code = "slots",
          .severity = Severity::note,
          .expected = tokens > 0 ? grouped(std::llround(tokens)) : "",

@@ -556,6 +556,7 @@ class Joined {
 
   // A table that ends where a model does, be it the target or its draft.
   void table_of(const Exhibit& model) {
+    bool ends = false;
     for (Diagnosed& one : out_.findings) {
       Finding& finding = one.finding;
       if (finding.code != "table_end" || finding.found.empty() || model.model->context == 0)
@@ -568,8 +569,14 @@ class Joined {
                         model.name + ", which has " + grouped(model.model->context) +
                         ", its max_position_embeddings";
       finding.cure = "start the target for at most " + std::to_string(model.model->context) +
-                     " tokens, or take a draft that is made for as much as the target runs";
+                     " tokens; a draft that was trained for more than its file says wants that "
+                     "length as its max_position_embeddings, and no other weights (without CUDA "
+                     "graphs the same read past the end goes unseen)";
+      ends = true;
     }
+    if (ends)
+      std::erase_if(out_.findings,
+                    [](const Diagnosed& one) { return one.finding.code == "draft_agrees"; });
   }
 
   // What a line of llama.cpp asks for, and what its log says of it.

@@ -28,8 +28,9 @@ std::vector<Finding> join_evidence(Diagnosis& diagnosis);
 Expected<std::optional<Finding>> compare_frequencies(const Model* model, std::string_view text,
                                                      std::int64_t length);
 
-// Positions or frequencies that a piece of Python forms in 16 bits.
-std::optional<Finding> angles_rounded_in_code(std::string_view code);
+// What a piece of Python does otherwise than the files it is given want: angles formed in 16 bits,
+// arguments of another transformers, neighbours rotated where files have halves.
+std::optional<Finding> slip_in_code(std::string_view code);
 
 // Position ids in lists, as somebody printed them; nothing: it is another text.
 std::optional<Finding> printed_positions(std::string_view text);

@@ -179,6 +179,8 @@ std::optional<Finding> printed_positions(std::string_view text) {
   return out;
 }
 
+namespace {
+
 std::optional<Finding> angles_rounded_in_code(std::string_view code) {
   std::int64_t number = 0;
   while (!code.empty()) {
@@ -205,6 +207,45 @@ std::optional<Finding> angles_rounded_in_code(std::string_view code) {
         .line = number};
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Finding> slip_in_code(std::string_view code) {
+  // Buffers go with the model where its dtype is changed.
+  if (code.contains("register_buffer(\"inv_freq\"") && code.contains(".type_as(self.inv_freq)"))
+    return Finding{.code = "angles_rounded",
+                   .position = 256,
+                   .found = "bfloat16",
+                   .message =
+                       "inv_freq is a buffer, so that model.to(torch.bfloat16) or .half() "
+                       "rounds it, and cosines that are made later, beyond "
+                       "max_position_embeddings, are made of rounded positions and "
+                       "frequencies: angles are wrong by more the longer the text",
+                   .cure =
+                       "positions, inv_freq and their product in float32 (.float(), autocast "
+                       "off); cos and sin alone may be rounded"};
+  if (code.contains("rotary_emb(") && code.contains("seq_len=") && code.contains("position_ids"))
+    return Finding{.code = "transformers_mismatch",
+                   .severity = Severity::warning,
+                   .message =
+                       "rotary_emb(x, seq_len=…) is of older transformers: since 4.45 at the "
+                       "latest the module takes the positions themselves",
+                   .cure =
+                       "cos, sin = rotary_emb(value_states, position_ids), and "
+                       "apply_rotary_pos_emb(q, k, cos, sin); or the transformers that this "
+                       "code was written for"};
+  if (code.contains("view_as_complex") && code.contains("-1, 2)"))
+    return Finding{.code = "pairing",
+                   .severity = Severity::warning,
+                   .message =
+                       "this code rotates neighbours (0, 1), as Meta's own weights want it; "
+                       "Hugging Face's files of Llama have q and k permuted for halves "
+                       "(0, d/2)",
+                   .cure =
+                       "Meta's weights (original/), or turn the permutation of q_proj and "
+                       "k_proj back: posenc identify on q and k names the pairing"};
+  return angles_rounded_in_code(code);
 }
 
 }  // namespace posenc::detail

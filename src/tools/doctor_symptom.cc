@@ -169,11 +169,12 @@ class Judge {
     const bool complains = symptom_.seen != Seen::nothing;
     const bool lost = complains && (symptom_.seen == Seen::forgets || symptom_.is(When::in_turns));
     // Whose context is another, or is shared, or was said elsewhere.
-    if (symptom_.of_embeddings || symptom_.is(When::side_by_side) ||
-        symptom_.is(When::of_front_end) || symptom_.is(When::no_positions))
+    if (symptom_.is(When::side_by_side) || symptom_.is(When::of_front_end) ||
+        symptom_.is(When::no_positions))
       return;
     for (const DefaultContext& one : default_contexts()) {
-      if (std::ranges::none_of(split(one.programs),
+      if (one.of_embeddings != symptom_.of_embeddings ||
+          std::ranges::none_of(split(one.programs),
                                [&](std::string_view name) { return runs(name); }))
         continue;
       const bool near = std::ranges::any_of(one.tokens, [&](std::int64_t tokens) {
@@ -481,7 +482,7 @@ class Judge {
       return say("asks_longer", Severity::note,
                  "the file has its scaling already (" + scaling_text(rope->scaling) +
                      "), and an engine that reads it needs no flag: it reaches " +
-                     grouped(model_->context) + " tokens",
+                     grouped(std::max(model_->context, reach(*model_))) + " tokens",
                  "posenc diff MODEL --engines all tells who reads it");
     const Recipe* recipe = recipe_of(*model_);
     const auto longest =

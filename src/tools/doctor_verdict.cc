@@ -115,6 +115,12 @@ std::string nothing_wrong(const Diagnosis& out, const std::string& length, std::
   // Of a version that nobody tells.
   if (with(out, "context_refused"))
     return verdict + "; from 0.30 on vLLM starts only if max_position_embeddings is told too.";
+  if (const Diagnosed* fewer = with(out, "context_shorter");
+      fewer && fewer->finding.found.size() < 12 && !fewer->finding.found.empty() &&
+      fewer->finding.expected.size() < 12 && !fewer->finding.expected.empty())
+    return "Nothing wrong with position: it is started for " + fewer->finding.found +
+           " tokens, and the model reaches " + fewer->finding.expected +
+           "; what is longer is refused, cut, or loses its beginning.";
   if (with(out, "draft_unseen"))
     return verdict + " for the target: how far its draft reaches, the draft's own file says.";
   const auto words = std::ranges::find(out.evidence, ExhibitKind::symptom, &Exhibit::kind);

@@ -404,6 +404,8 @@ Exhibit text_exhibit(std::string name, std::string text) {
     }
     if (auto words = words_exhibit(name, text)) return *std::move(words);
   }
+  const bool is_code = detail::contains_any(trimmed, {"def ", "self.", "class "});
+  if (is_code && detail::slip_in_code(trimmed)) return as(ExhibitKind::unusable, "code");
   if (auto settings = detail::serving_settings(trimmed)) {
     text = std::move(settings->line);
     return as(ExhibitKind::command, "settings of " + std::string(settings->program));
@@ -458,7 +460,10 @@ Exhibit text_exhibit(std::string name, std::string text) {
   if (is_modelfile(trimmed)) return as(ExhibitKind::modelfile, "a Modelfile of Ollama");
   const auto log = detail::read_log(text);
   // Two numbers in a row of words are a text and its limit where one of them says so.
-  const bool limits = compares(trimmed) || says_a_limit(detail::small_letters(trimmed));
+  // A setting that is said to be ignored is no limit.
+  const std::string small = detail::small_letters(trimmed);
+  const bool limits = !detail::contains_any(small, {" is ignored", " are ignored"}) &&
+                      (compares(trimmed) || says_a_limit(small));
   const bool tells = log && log->known > 0 &&
                      (limits || quotes_nothing(*log, true) || !quotes_nothing(*log, false));
   if (!tells || quotes_nothing(*log, limits))

@@ -29,7 +29,9 @@ using enum Severity;
 // as it says.
 constexpr LintRule lint_rules[] = {
     {"beyond_context", warning, "add a scaling, or ask for less"},
-    {"stale_keys", warning, ""},
+    {"stale_keys", warning,
+     "prompt and answer together within the shorter length, or a prompt that begins beyond it; an "
+     "engine that keeps one rotation for a text (vLLM 0.11.1 and later, llama.cpp)"},
     {"sentence_length", note,
      "write the model's own length into sentence_bert_config.json, where longer texts are wanted"},
     {"length_dependent", note, "choose one length and say it with --at"},

@@ -46,16 +46,15 @@ std::optional<Finding> clipped_answers(std::string_view line) {
 // An answer that ended by a limit: LMDeploy's Response(…), OpenAI's JSON.
 std::optional<Finding> ended_answer(std::string_view line, std::span<const std::string> before,
                                     std::string_view behind) {
-  constexpr std::string_view answers[] = {"generate_token_len=",
-                                          "\"completion_tokens\":",
-                                          "'completion_tokens': ",
-                                          "completion_tokens=",
-                                          "input, ",
-                                          "max_tokens=",
-                                          "max_new_tokens="},
+  constexpr std::string_view answers[] = {"generate_token_len=",   "\"completion_tokens\":",
+                                          "'completion_tokens': ", "completion_tokens=",
+                                          "\"output\":",           "input, ",
+                                          "max_tokens=",           "max_new_tokens="},
                              prompts[] = {"input_token_len=", "\"prompt_tokens\":",
-                                          "'prompt_tokens': ", "prompt_tokens="};
-  constexpr std::string_view reason = "finish_reason";
+                                          "'prompt_tokens': ", "prompt_tokens=", "\"input\":"};
+  // That of a client may stand behind other words: step_finish reason:"length".
+  const std::string_view reason =
+      line.contains("finish reason") ? "finish reason" : "finish_reason";
   const std::size_t at = line.find(reason);
   if (at == line.npos) return std::nullopt;
   // finish_reason='length', "finish_reason": "length", finish_reason = 'length'
@@ -81,12 +80,14 @@ std::optional<Finding> ended_answer(std::string_view line, std::span<const std::
           "together within the context"};
   const double both = prompt ? *prompt + *answer : 0;
   constexpr double round_context = 1024;
-  if (line.contains("fp_ollama") && both > 0 && std::fmod(both, round_context) == 0) {
+  const bool of_ollama = line.contains("fp_ollama");
+  if (both > 0 && std::fmod(both, round_context) == 0 &&
+      (of_ollama || line.contains("\"total\":"))) {
     finding.message =
-        "the answer was ended where Ollama's context was full: prompt and answer are " +
-        told(both) +
-        " tokens together. 4,096 are its default on small machines, and /v1 reads no "
-        "num_ctx";
+        "the answer was ended where " + std::string(of_ollama ? "Ollama's" : "the server's") +
+        " context was full: prompt and answer are " + told(both) + " tokens together. 4,096 are " +
+        std::string(of_ollama ? "their" : "Ollama's") +
+        " default on small machines, and /v1 reads no num_ctx";
     finding.cure =
         "OLLAMA_CONTEXT_LENGTH before `ollama serve`, PARAMETER num_ctx in a Modelfile, "
         "or /api/chat with options.num_ctx";

@@ -28,9 +28,26 @@ std::string in_words(double rows, bool of_pictures) {
   return grid.empty() ? told : told + " (" + grid + ")";
 }
 
+// Cosines of positions, which are made of the picture's size and are nothing that was trained.
+std::optional<Finding> derived_table(std::string_view line) {
+  constexpr std::array names = {"freqs_cos", "freqs_sin", "freqs_cis", "cos_cached", "sin_cached"};
+  if (!line.contains("size mismatch") ||
+      std::ranges::none_of(names, [&](const char* name) { return line.contains(name); }))
+    return std::nullopt;
+  return Finding{.code = "table_rows",
+                 .severity = Severity::warning,
+                 .message =
+                     "the checkpoint holds cosines of positions for another size: they follow "
+                     "from the size, nothing of them was trained, and the model makes its own",
+                 .cure =
+                     "drop these keys from the checkpoint and load with strict=False; a "
+                     "pos_embed beside them was trained, and is stretched (posenc.resample)"};
+}
+
 }  // namespace
 
 std::optional<Finding> checkpoint_table(std::string_view line) {
+  if (auto derived = derived_table(line)) return derived;
   const bool of_windows = line.contains("relative_position_bias_table");
   if (!(is_table(line) || of_windows) ||
       !(line.contains("copying a param") || line.contains("size mismatch")))

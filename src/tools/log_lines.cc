@@ -414,6 +414,12 @@ class LogReader {
   }
 
   void of_one_program(std::string_view line) {
+    if (auto other = drift_of_program(line, nearby_)) {
+      std::erase_if(log_.remarks, [&](const Finding& one) {
+        return one.line == line_ && one.code == "answer_shortened";
+      });
+      remark(*std::move(other));
+    }
     view_of_heads(line);
     numbers_of_turbomind(line);
     constexpr std::string_view loaded = "\"loaded_context_length\":";  // of LM Studio
@@ -546,7 +552,9 @@ class LogReader {
       return;
     }
     if (is_plain) return;
-    const std::string text = in_small_letters(line);
+    std::string text = in_small_letters(line);
+    // Jan calls all that its engine prints an error.
+    if (const std::size_t at = text.find("]::error:"); at != text.npos) text.erase(0, at + 9);
     const auto has = [&](std::initializer_list<std::string_view> words) {
       return std::ranges::any_of(words, [&](std::string_view word) { return text.contains(word); });
     };
@@ -592,11 +600,11 @@ class LogReader {
   void consecutive(std::string_view line) {
     const auto last = number_after(line, " is X = "),
                next = number_after(line, "have a starting position of Y = ");
-    Finding* const at = log_.remark_of("positions_not_consecutive");
-    if (!at) return;
     for (const std::string_view words :
          {"ctx_dft", "speculative batch", "draft: llama_decode returned", "drafter decode failed"})
       of_draft_ |= line.contains(words);
+    Finding* const at = log_.remark_of("positions_not_consecutive");
+    if (!at) return;
     constexpr double most = 0x1p50;
     if (last) at->expected = grouped(std::llround(std::min(*last + 1, most)));
     if (next) at->found = grouped(std::llround(std::min(*next, most)));

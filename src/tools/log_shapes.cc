@@ -298,6 +298,17 @@ bool is_of_unpacked(Finding& out, double longer, double tokens) {
 // Words for a table and the tokens of a picture that differ.
 void of_a_picture(Finding& out, double a, double b, TableIs table) {
   const auto told = [](double number) { return grouped(std::llround(number)); };
+  constexpr double of_t5 = 512;
+  if (std::abs(a - b) == of_t5) {
+    out.message = told(a) + " and " + told(b) +
+                  " are just the 512 tokens of T5's prompt apart: positions of a second prompt "
+                  "stand behind those of the first (text_ids put together along the text, as "
+                  "--with_prior_preservation does), or the prompt was left out of them";
+    out.cure =
+        "one text_ids for all prompts of a batch (all are zeros), and no concatenation; or leave "
+        "the option out, and update the script with diffusers";
+    return;
+  }
   if (table == TableIs::unknown) {
     if (is_of_unpacked(out, std::max(a, b), std::min(a, b))) return;
     out.message =
@@ -388,6 +399,31 @@ std::optional<Finding> frames_that_differ(std::string_view line, std::string_vie
                  .cure = "the same number of frames for both, of the form 4k + 1"};
 }
 
+// timm's apply_rot_embed_cat: x is [batch, heads, tokens, channels] and the table is
+// [tokens, channels], or one for each picture of the batch.
+std::optional<Finding> axes_of_timm(std::string_view line, std::string_view context, double a,
+                                    double b) {
+  if (!contains_any(context, {"apply_rot_embed", "rot(x) * sin"})) return std::nullopt;
+  constexpr double most_heads = 64;
+  const auto told = [](double number) { return grouped(std::llround(number)); };
+  Finding out{
+      .code = "axes_exchanged", .severity = Severity::error, .expected = told(b), .found = told(a)};
+  if (line.contains("dimension 1") && std::max(a, b) <= most_heads) {
+    out.message = "axis 1 of the queries are " + told(a) + " heads, and the table has " + told(b) +
+                  " there, the pictures of the batch: each has rows of its own after patches were "
+                  "dropped, and the axis of heads was not made for them";
+    out.cure = "pip install -U timm, or patch_drop_rate=0";
+    return out;
+  }
+  if (b > 0 && a > b && std::fmod(a, b) == 0 && line.contains("dimension 2")) {
+    out.message = told(a) + " are the channels of all heads (" + told(a / b) + " of " + told(b) +
+                  "): tokens are rotated before they are split into heads";
+    out.cure = "rotate q and k as [batch, heads, tokens, head_dim], behind the split";
+    return out;
+  }
+  return std::nullopt;
+}
+
 std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view context) {
   if (auto frames = frames_that_differ(line, context)) return frames;
   if (is_of_parts(line) || is_in_place(line)) {
@@ -398,6 +434,7 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
   if (!sizes) return std::nullopt;
   const std::optional a = sizes->a, b = sizes->b;
   if (std::abs(*a) > 0x1p50 || std::abs(*b) > 0x1p50) return std::nullopt;
+  if (auto axes = axes_of_timm(line, context, *a, *b)) return axes;
   const auto told = [](double number) { return grouped(std::llround(number)); };
   Finding out{.code = "lengths_differ", .expected = told(*b), .found = told(*a)};
   const double least = std::min(*a, *b), most = std::max(*a, *b);
@@ -536,6 +573,11 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
     out.cure =
         "hand the encoder a picture of the size that it was made for (image_size of its "
         "configuration), or interpolate_pos_encoding=True";
+    constexpr double at_224 = 257, at_336 = 577;
+    if (least == at_224 && most == at_336)
+      out.cure +=
+          "; 257 rows are of clip-vit-large-patch14, 577 of clip-vit-large-patch14-336: where a "
+          "program asks for one of them, load that";
   } else if (is_of_pictures(context)) {
     of_a_picture(out, *a, *b, table_in(context));
   } else if (most == least + 1 && std::fmod(least, 1024) == 0) {

@@ -390,7 +390,15 @@ bool is_sentence(std::string_view line) {
   if (line.contains(" = ") || line.contains("::") || line.contains(" | ") || line.contains("INFO"))
     return false;
   const auto blanks = std::ranges::count(line, ' ');
-  const auto others = std::ranges::count_if(small_letters(line), [](char c) {
+  std::ptrdiff_t others = 0;
+  const std::string small = small_letters(line);
+  for (const std::string_view word : prose::words_of(small)) {
+    // "phi-3-medium-128k-instruct" is a name.
+    constexpr std::ptrdiff_t some = 6;
+    const auto letters = std::ranges::count_if(word, is_letter);
+    if (letters >= some) others -= std::ssize(word) - letters;
+  }
+  others += std::ranges::count_if(small, [](char c) {
     return c != ' ' && !is_letter(c) && static_cast<unsigned char>(c) < 128;
   });
   return blanks >= 4 && 6 * others < std::ssize(line);

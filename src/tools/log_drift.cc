@@ -1,0 +1,134 @@
+// Errors of programs that were written for another version of a library whose rotation they call:
+// transformers, flash-attention, the tracebacks that name neither.
+#include <string>
+
+#include "src/core/contains_any.h"
+#include "src/tools/log_lines.h"
+
+namespace posenc::detail {
+namespace {
+
+constexpr std::string_view drift = "transformers_mismatch";
+
+// transformers 4.48 took the module out of the attention; the model has one since 4.43 (Llama),
+// 4.45 (Qwen 2), 4.48 (Mistral and the others).
+std::optional<Finding> of_missing_module(std::string_view small) {
+  if (!small.contains("has no attribute 'rotary_emb'")) return std::nullopt;
+  if (small.contains("attention' object"))
+    return Finding{.code = std::string(drift),
+                   .severity = Severity::error,
+                   .message =
+                       "the program looks for rotary_emb in the attention, from which "
+                       "transformers 4.48 took it: it stands in the model, and layers get "
+                       "cos and sin as position_embeddings",
+                   .cure =
+                       "transformers 4.47, or a version of the program that was made for 4.48 "
+                       "and later; no file is wrong"};
+  return Finding{.code = std::string(drift),
+                 .severity = Severity::error,
+                 .message =
+                     "the program looks for rotary_emb in the model, where transformers has "
+                     "it since 4.43 (Llama), 4.45 (Qwen 2) or 4.48 (Mistral and others): "
+                     "this transformers is older",
+                 .cure =
+                     "pip install -U transformers, or an older version of the program "
+                     "(AutoAWQ 0.2.6 for transformers before 4.45); no file is wrong"};
+}
+
+// "apply_rotary_pos_emb_fp32() takes 2 positional arguments but 4 were given"
+std::optional<Finding> of_other_arguments(std::string_view small, std::string_view context) {
+  const bool of_rotation =
+      contains_any(small, {"rotary", "rope"}) ||
+      (small.contains("forward() got") && contains_any(context, {"rotary_emb("}));
+  if (!of_rotation) return std::nullopt;
+  if (small.contains("unexpected keyword argument 'seq_len'"))
+    return Finding{.code = std::string(drift),
+                   .severity = Severity::error,
+                   .message =
+                       "rotary_emb(x, seq_len=…) is of older transformers: since 4.45 at the "
+                       "latest the module takes the positions themselves, and since 4.48 "
+                       "the model calls it once for all layers",
+                   .cure =
+                       "rotary_emb(value_states, position_ids) in the code that calls it, or "
+                       "the transformers that it was written for"};
+  const bool counts = (small.contains("positional argument") && small.contains("were given")) ||
+                      small.contains("required positional argument: 'position_ids'") ||
+                      small.contains("required positional arguments: 'cos' and 'sin'");
+  if (!counts || small.contains("rope_theta")) return std::nullopt;
+  return Finding{.code = std::string(drift),
+                 .severity = Severity::error,
+                 .message =
+                     "the rotation is called with other arguments than it has: code that "
+                     "takes the place of transformers' own (a patch, a trainer, the model's "
+                     "own file) was written for another version of it",
+                 .cure =
+                     "update the program that patches it, or take the transformers that it "
+                     "was written for (its requirements name it)"};
+}
+
+std::optional<Finding> of_devices(std::string_view small, std::string_view context) {
+  if (!small.contains("expected all tensors to be on the same device")) return std::nullopt;
+  if (!contains_any(context, {"inv_freq", "rotary_emb", "position_ids_expanded"}) &&
+      !contains_any(small, {"rotary", "inv_freq"}))
+    return std::nullopt;
+  return Finding{.code = "buffer_elsewhere",
+                 .severity = Severity::error,
+                 .message =
+                     "inv_freq stayed on the CPU: it is a buffer of the model, and a program "
+                     "that moves layers one by one (quantizers: AutoAWQ, AutoGPTQ) does not "
+                     "move it",
+                 .cure =
+                     "model.model.rotary_emb.to(device) before the first layer runs, or a newer "
+                     "version of the program (AutoAWQ with transformers 4.48 and later, "
+                     "GPTQModel)"};
+}
+
+// ExecuTorch counts both, and ends where they fill what was exported.
+std::optional<Finding> of_executorch(std::string_view line) {
+  const auto prompt = number_after(line, "Prompt Tokens: "),
+             made = number_after(line, "Generated Tokens: ");
+  if (!prompt || !made) return std::nullopt;
+  for (const double room : {128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0, 8192.0})
+    if (*prompt + *made >= room - 1 && *prompt + *made <= room + 1)
+      return Finding{.code = "context_full",
+                     .severity = Severity::warning,
+                     .expected = number_text(room),
+                     .found = number_text(*prompt + *made),
+                     .message = "prompt and answer together have come to " + number_text(room) +
+                                " tokens, for which the file was exported: ExecuTorch ends there "
+                                "without a word",
+                     .cure =
+                         "export the model again with its length (--max_seq_length and "
+                         "--max_context_length of its exporter; optimum-cli: --max_seq_len)"};
+  return std::nullopt;
+}
+
+// The length that was asked for stands in another line than the one that runs.
+std::optional<Finding> of_turbomind(std::string_view line, std::string_view context) {
+  const auto runs = number_after(line, "exceeds `session_len` ("),
+             asked = number_after(context, "session_len=");
+  if (!runs || !asked || *asked <= *runs || *asked > 0x1p50) return std::nullopt;
+  return Finding{.code = "context_fitted",
+                 .severity = Severity::warning,
+                 .expected = number_text(*asked),
+                 .found = number_text(*runs),
+                 .message =
+                     "TurboMind runs fewer tokens than session_len asks for: its blocks of "
+                     "keys and values have no room for more",
+                 .cure =
+                     "cache_max_entry_count nearer 1, more GPUs (tp), or keys and values of 8 "
+                     "bits (quant_policy=8)"};
+}
+
+}  // namespace
+
+std::optional<Finding> drift_of_program(std::string_view line, std::string_view context) {
+  const std::string small = in_small_letters(line);
+  if (auto found = of_missing_module(small)) return found;
+  if (auto found = of_other_arguments(small, context)) return found;
+  if (auto found = of_devices(small, context)) return found;
+  if (auto found = of_executorch(line)) return found;
+  return of_turbomind(line, context);
+}
+
+}  // namespace posenc::detail
