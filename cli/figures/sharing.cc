@@ -57,9 +57,10 @@ Expected<Series> line_of(const Model& model, const Way& way, std::size_t colour,
 
 Expected<Figure> draw(const Options& options) {
   POSENC_TRY(machine, layout::read_machine(options.machine));
+  const std::size_t rows = (options.models.size() + 1) / 2;
   Figure figure{.columns = std::min<std::int64_t>(std::ssize(options.models), 2),
                 .shared_axes = true,
-                .height = 150.0 * static_cast<double>((options.models.size() + 1) / 2) + 60};
+                .height = 150.0 * static_cast<double>(rows) + 60};
   figure.title = fmt::format("A text of {} tokens over ranks of {}, predicted",
                              grouped(options.length), machine.name);
   figure.caption =

@@ -29,7 +29,7 @@
 #include "cli/system/system.h"
 #include "src/core/try.h"
 
-extern char** environ;  // macOS does not declare it
+extern char** environ;  // NOLINT(readability-redundant-declaration): macOS does not declare it
 
 namespace posenc::cli {
 namespace {

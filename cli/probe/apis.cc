@@ -125,8 +125,8 @@ Expected<HttpAnswer> HttpScorer::ask(std::string_view path, const std::string& b
   for (int tried = 0;; ++tried) {
     Expected<HttpAnswer> answer = request(asking_.url, path, body, asking_.key, asking_.limits);
     const bool again = answer ? answer->status == 429 || answer->status == 503
-                              : answer.error().rule.find("in time") == std::string::npos &&
-                                    answer.error().rule.find("redirect") == std::string::npos;
+                              : !answer.error().rule.contains("in time") &&
+                                    !answer.error().rule.contains("redirect");
     if (!again || tried >= asking_.retries) return answer;
     std::this_thread::sleep_for(std::chrono::milliseconds(400 << tried));
   }

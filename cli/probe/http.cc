@@ -53,7 +53,7 @@ AnswerState unchunked(std::string_view rest, std::size_t most, std::string& body
 
 Expected<Url> parse_url(std::string_view text) {
   const auto refuse = [&](std::string_view rule, std::string_view cure) {
-    return fail("URL", rule, text.find('@') == text.npos ? text : "one with '@'", cure);
+    return fail("URL", rule, text.contains('@') ? "one with '@'" : text, cure);
   };
   std::string_view rest = text;
   if (small_letters(text.substr(0, 8)) == "https://")
@@ -61,10 +61,9 @@ Expected<Url> parse_url(std::string_view text) {
                   "open a tunnel to it (ssh -L 8000:HOST:8000), and give its local end");
   if (small_letters(text.substr(0, 7)) == "http://")
     rest.remove_prefix(7);
-  else if (text.find("://") != text.npos)
+  else if (text.contains("://"))
     return refuse("must be of http", "write http://HOST:PORT");
-  if (rest.find('@') != rest.npos)
-    return refuse("must have no user or password", "name a key by --key_env");
+  if (rest.contains('@')) return refuse("must have no user or password", "name a key by --key_env");
   for (const char c : rest)
     if (c <= ' ' || c == 0x7F || c == '?' || c == '#')
       return refuse("must have no blanks, queries or fragments", "write http://HOST:PORT/v1");

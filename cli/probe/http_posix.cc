@@ -104,8 +104,7 @@ Expected<HttpAnswer> request(const Url& url, std::string_view path, std::string_
                              std::string_view key, const HttpLimits& limits) {
   const Clock::time_point until = after(limits.seconds);
   POSENC_TRY(socket, connected(url, std::min(limits.connecting, limits.seconds)));
-  const std::string host =
-      url.host.find(':') == std::string::npos ? url.host : "[" + url.host + "]";
+  const std::string host = url.host.contains(':') ? "[" + url.host + "]" : url.host;
   std::string text = std::string(body.empty() ? "GET " : "POST ") + std::string(path) +
                      " HTTP/1.1\r\nHost: " + host + ":" + url.port +
                      "\r\nUser-Agent: posenc\r\nAccept: application/json\r\nConnection: close\r\n";

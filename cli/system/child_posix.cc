@@ -131,6 +131,7 @@ Expected<std::unique_ptr<Child>> Child::start(const std::vector<std::string>& co
   if (!in.open() || !out.open() || !failed.open())
     return fail("conform", "needs pipes", std::strerror(errno), "close some programs");
   std::vector<char*> words;
+  words.reserve(command.size() + 1);
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   const pid_t pid = fork();

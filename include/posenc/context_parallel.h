@@ -166,7 +166,7 @@ struct JudgeOptions {
 
 // Group by group of the stacks that read text (towers run whole on each rank). Takes milliseconds.
 // Errors: no length, one above 2^30, a balanced order above 2^24 tokens, those of Layout.
-Expected<Judgement> judge(const Model& model, const Sharding& sharding,
+Expected<Judgement> judge(const Model& model, const Sharding& given,
                           const JudgeOptions& options = {});
 
 }  // namespace layout

@@ -185,7 +185,7 @@ void add_beside(std::vector<Finding> beside, Identified& found);
 // The same of a table: the note table_agrees for layers that it is right for, else how it differs
 // from the nearest. layer −1: of any layer. length: of the text, for scalings that depend on it; a
 // table as constructed serves as well. Errors: no such layer, what compile() says.
-Expected<std::vector<Finding>> beside_model(const IdentifiedTable& found, const Model& model,
+Expected<std::vector<Finding>> beside_model(const IdentifiedTable& table, const Model& model,
                                             std::int64_t layer = -1, std::int64_t length = 0);
 
 // Where tokens really stand: the position that explains each one's rotation.
@@ -195,10 +195,10 @@ struct SolvedPositions {
 };
 
 // Positions of a dump's tokens, if the model's own plan of the layer rotated them and they stand
-// elsewhere than dump.positions says: caches put together, ring buffers, padding on the left,
+// elsewhere than from.positions says: caches put together, ring buffers, padding on the left,
 // prefixes of another text. nullopt: they stand where they are said to, or the plan does not
 // explain every token. Errors: those of identify() and compile().
-Expected<std::optional<SolvedPositions>> solve_positions(const RotationDump& dump,
+Expected<std::optional<SolvedPositions>> solve_positions(const RotationDump& from,
                                                          const Model& model, std::int64_t layer = 0,
                                                          std::int64_t length = 0);
 

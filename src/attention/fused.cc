@@ -383,12 +383,12 @@ class QueryBlock {
   // What vectors by distance add goes through the softcap with the products, as they do without
   // profiles.
   const bool capped_terms_ = plan_.relative && plan_.relative->profiles == 0;
-  BiasBlock at_;                             // what is at work
-  typename RowBias<T>::Rows* const biases_;  // [head of the group]
-  VisibleRange* const seen_;                 // [query]
-  const Index at_once_;                      // rows of a tile
-  T *const weights_, *const bias_rows_;      // of a tile, [row][weights_step]
-  Pair16* const weight_pairs_;               // [row][pairs_step]; null: products are of T
+  BiasBlock at_;                         // what is at work
+  RowBias<T>::Rows* const biases_;       // [head of the group]
+  VisibleRange* const seen_;             // [query]
+  const Index at_once_;                  // rows of a tile
+  T *const weights_, *const bias_rows_;  // of a tile, [row][weights_step]
+  Pair16* const weight_pairs_;           // [row][pairs_step]; null: products are of T
 };
 
 }  // namespace

@@ -391,8 +391,7 @@ void backward_by_regions(const Arguments& arguments, const Plan& plan) {
   if (in.out.size() == 0 || in.k.size() == 0) {
     Plan nothing = plan;
     nothing.rotate.reset();
-    Arguments as_it_is = arguments;
-    return backward<T>(as_it_is, nothing);
+    return backward<T>(arguments, nothing);
   }
   WholeRows whole = arguments.whole;
   detail::Dense<double> log_sums, dots;

@@ -14,7 +14,7 @@ namespace posenc::detail {
 template <class T>
 class RelativeRows {
  public:
-  using Side = typename RelativeTerms<T>::Side;
+  using Side = RelativeTerms<T>::Side;
 
   RelativeRows(const AttendJob& job, const RelativeTerms<T>& terms, Scratch& scratch)
       : in_(*job.in), group_(in_.group()) {

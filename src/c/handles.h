@@ -90,7 +90,7 @@ struct TensorArgument {
 };
 // POSENC_MISUSE for a negative number, and for none of posenc_side.
 posenc_status need_threads(std::string_view function, std::int32_t threads);
-posenc_status need_side(std::string_view function, posenc_side side);
+posenc_status need_side(std::string_view where, posenc_side side);
 
 // What the functions that act on tensors do: act(tensor, ...) of those given, once all that they
 // need is there.

@@ -22,7 +22,7 @@ thread_local char last_parts[4][1024];
 template <std::size_t room>
 void keep(std::string_view text, char (&into)[room]) {
   const std::size_t size = std::min(text.size(), room - 1);
-  std::memcpy(into, text.data(), size);
+  std::ranges::copy(text.substr(0, size), into);
   into[size] = '\0';
 }
 

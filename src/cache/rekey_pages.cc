@@ -72,33 +72,34 @@ Expected<Positions> rows_of(const Positions& at, const PageRun& run, std::int64_
 
 }  // namespace
 
-Expected<void> rekey(const Stand& from, const Stand& to, const KeyPages& in, Side side,
+Expected<void> rekey(const Stand& from, const Stand& to, const KeyPages& pages, Side side,
                      Threads threads) {
   POSENC_CHECK(detail::check_stands(from, to, side));
-  const auto sequences = static_cast<std::int64_t>(in.tokens.size());
-  if (in.keys.rank != 4 || in.keys.shape[2] < 1)
+  const auto sequences = static_cast<std::int64_t>(pages.tokens.size());
+  if (pages.keys.rank != 4 || pages.keys.shape[2] < 1)
     return fail("rekey", "pages must be [page, kv_head, token of the page, head_dim]",
-                shape_text(in.keys), "swap the axes of NHD pages");
-  POSENC_TRY(runs, detail::page_runs(in.keys.shape[0], in.keys.shape[2], in.table, in.tokens));
-  const std::int64_t longest = in.tokens.empty() ? 0 : *std::ranges::max_element(in.tokens);
+                shape_text(pages.keys), "swap the axes of NHD pages");
+  POSENC_TRY(
+      runs, detail::page_runs(pages.keys.shape[0], pages.keys.shape[2], pages.table, pages.tokens));
+  const std::int64_t longest = pages.tokens.empty() ? 0 : *std::ranges::max_element(pages.tokens);
   POSENC_CHECK(detail::check_positions(from, to, sequences, longest));
   const auto move = [&](const PageRun& run) -> Expected<void> {
-    Tensor keys = in.keys;
+    Tensor keys = pages.keys;
     keys.data = static_cast<std::byte*>(keys.data) +
                 run.page * keys.stride[0] * static_cast<std::int64_t>(size_of(keys.dtype));
     keys.shape[0] = run.pages;
     keys.shape[2] = run.tokens;
-    POSENC_TRY(old_rows, rows_of(from.at, run, in.keys.shape[2]));
-    POSENC_TRY(new_rows, rows_of(to.at, run, in.keys.shape[2]));
+    POSENC_TRY(old_rows, rows_of(from.at, run, pages.keys.shape[2]));
+    POSENC_TRY(new_rows, rows_of(to.at, run, pages.keys.shape[2]));
     return detail::move_keys({from.plan, old_rows}, {to.plan, new_rows}, keys, keys, side, {1});
   };
   if (runs.empty()) return {};
   POSENC_CHECK(move(runs[0]));  // what is wrong with the tensor is wrong here
   std::vector<Expected<void>> done(runs.size());
   std::int64_t tokens = 0;
-  for (const std::int64_t each : in.tokens) tokens += each;
-  const std::int64_t bytes = tokens * in.keys.shape[1] * in.keys.shape[3] *
-                             static_cast<std::int64_t>(size_of(in.keys.dtype));
+  for (const std::int64_t each : pages.tokens) tokens += each;
+  const std::int64_t bytes = tokens * pages.keys.shape[1] * pages.keys.shape[3] *
+                             static_cast<std::int64_t>(size_of(pages.keys.dtype));
   detail::share_out(static_cast<std::int64_t>(runs.size()) - 1,
                     detail::thread_count(threads, 2 * bytes),
                     [&](std::int64_t first, std::int64_t last) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -97,7 +98,7 @@ void randomize(ContentScheme& scheme, const RandomContent& how) {
     if (!field.required) continue;
     std::vector<double> numbers = list(field.name);
     const Axes& axes = field.holds.axes;
-    if (numbers.empty()) (void)set_field(scheme, field.name, numbers = drawing.next(axes));
+    if (numbers.empty()) std::ignore = set_field(scheme, field.name, numbers = drawing.next(axes));
     if (axes.count == 1) drawing.extent(axes.all[0]) = std::ssize(numbers);
   }
   std::vector<const TableInfo*> of_tokens;
@@ -110,7 +111,7 @@ void randomize(ContentScheme& scheme, const RandomContent& how) {
       given = given || *table_of(scheme, name) || !list(holds.instead).empty();
     } else if (!*table_of(scheme, name)) {
       const Axes axes = holds.least_axes();
-      (void)set_table(scheme, name, drawing.table(drawing.next(axes), axes));
+      std::ignore = set_table(scheme, name, drawing.table(drawing.next(axes), axes));
     }
   }
   if (given) return;
@@ -120,8 +121,8 @@ void randomize(ContentScheme& scheme, const RandomContent& how) {
       if (h < drawing.extent(of_tokens[n]->holds.axes.all[1]))
         drawing.add_head(*of_tokens[n], numbers[n]);
   for (std::size_t n = 0; n < of_tokens.size(); ++n)
-    (void)set_table(scheme, of_tokens[n]->name,
-                    drawing.table(std::move(numbers[n]), of_tokens[n]->holds.axes));
+    std::ignore = set_table(scheme, of_tokens[n]->name,
+                            drawing.table(std::move(numbers[n]), of_tokens[n]->holds.axes));
 }
 
 }  // namespace posenc

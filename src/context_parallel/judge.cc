@@ -212,9 +212,7 @@ std::vector<Sharding> candidates_of(const Sharding& asked, const std::vector<Com
   return out;
 }
 
-std::string percent(double part) {
-  return std::to_string(static_cast<int>(part * 100 + 0.5)) + " %";
-}
+std::string percent(double part) { return std::to_string(std::lround(part * 100)) + " %"; }
 
 std::string size_of(double bytes) {
   constexpr double step = 1000;

@@ -165,9 +165,9 @@ Visited visited(const Layout& layout, const Seen& seen) {
     }
     out.tokens += static_cast<double>(covered - layout.size(rank));
     if (seen.compressed > 0 && last_query >= 0) {
-      const double all = static_cast<double>((last_query + 1) / seen.compressed),
-                   own = static_cast<double>(layout.size(rank) / seen.compressed);
-      out.compressed += std::max(all - own, 0.0);
+      const std::int64_t all = (last_query + 1) / seen.compressed,
+                         own = layout.size(rank) / seen.compressed;
+      out.compressed += static_cast<double>(std::max<std::int64_t>(all - own, 0));
     }
   }
   return out;

@@ -154,6 +154,7 @@ std::string bias_test_tables(const Computation& what) {
     return text;
   };
   std::vector<std::string> rows;
+  rows.reserve(b.checks.size());
   for (const BiasCheck& c : b.checks)
     rows.push_back("{" + number(c.head) + ", " + number(c.query) + ", " + number(c.key) + ", " +
                    hex_word(c.bits) + "}");

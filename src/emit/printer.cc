@@ -102,7 +102,7 @@ std::string Printer::flat(const Node& load, std::span<const std::string> extents
   std::string place;
   for (std::size_t axis = 0; axis < load.of.size(); ++axis) {
     if (!place.empty()) {
-      const bool sum = place.find(' ') != std::string::npos;
+      const bool sum = place.contains(' ');
       place = (sum ? "(" + place + ")" : place) + " * " + extents[axis - 1];
     }
     if (is_zero(*load.of[axis])) continue;

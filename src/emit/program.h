@@ -100,39 +100,53 @@ inline Value load(std::string_view array, Type type, std::vector<Value> at) {
       .op = Op::load, .type = type, .bits = 0, .name = std::string(array), .of = std::move(at)});
 }
 
-inline Value operator+(Value a, Value b) { return node(Op::add, a->type, {a, b}); }
-inline Value operator-(Value a, Value b) { return node(Op::subtract, a->type, {a, b}); }
-inline Value operator*(Value a, Value b) { return node(Op::multiply, a->type, {a, b}); }
-inline Value operator/(Value a, Value b) { return node(Op::divide, a->type, {a, b}); }
-inline Value operator%(Value a, Value b) { return node(Op::remainder, a->type, {a, b}); }
-inline Value operator&(Value a, Value b) { return node(Op::bit_and, a->type, {a, b}); }
-inline Value operator|(Value a, Value b) { return node(Op::bit_or, a->type, {a, b}); }
-inline Value operator~(Value a) { return node(Op::bit_not, a->type, {a}); }
-inline Value operator-(Value a) { return node(Op::negate, a->type, {a}); }
-inline Value operator<(Value a, Value b) { return node(Op::less, Type::boolean, {a, b}); }
-inline Value operator!=(Value a, Value b) { return node(Op::not_equal, Type::boolean, {a, b}); }
-inline Value operator<<(Value a, std::uint32_t by) {
+inline Value operator+(const Value& a, const Value& b) { return node(Op::add, a->type, {a, b}); }
+inline Value operator-(const Value& a, const Value& b) {
+  return node(Op::subtract, a->type, {a, b});
+}
+inline Value operator*(const Value& a, const Value& b) {
+  return node(Op::multiply, a->type, {a, b});
+}
+inline Value operator/(const Value& a, const Value& b) { return node(Op::divide, a->type, {a, b}); }
+inline Value operator%(const Value& a, const Value& b) {
+  return node(Op::remainder, a->type, {a, b});
+}
+inline Value operator&(const Value& a, const Value& b) {
+  return node(Op::bit_and, a->type, {a, b});
+}
+inline Value operator|(const Value& a, const Value& b) { return node(Op::bit_or, a->type, {a, b}); }
+inline Value operator~(const Value& a) { return node(Op::bit_not, a->type, {a}); }
+inline Value operator-(const Value& a) { return node(Op::negate, a->type, {a}); }
+inline Value operator<(const Value& a, const Value& b) {
+  return node(Op::less, Type::boolean, {a, b});
+}
+inline Value operator!=(const Value& a, const Value& b) {
+  return node(Op::not_equal, Type::boolean, {a, b});
+}
+inline Value operator<<(const Value& a, std::uint32_t by) {
   return node(Op::shift_left, a->type, {a, u32(by)});
 }
-inline Value operator>>(Value a, std::uint32_t by) {
+inline Value operator>>(const Value& a, std::uint32_t by) {
   return node(Op::shift_right, a->type, {a, u32(by)});
 }
-inline Value high(Value a, Value b) { return node(Op::high, Type::u32, {a, b}); }
-inline Value select(Value condition, Value yes, Value no) {
+inline Value high(const Value& a, const Value& b) { return node(Op::high, Type::u32, {a, b}); }
+inline Value select(const Value& condition, const Value& yes, const Value& no) {
   return node(Op::select, yes->type, {condition, yes, no});
 }
-inline Value least(Value a, Value b) { return node(Op::least, a->type, {a, b}); }
-inline Value most(Value a, Value b) { return node(Op::most, a->type, {a, b}); }
-inline Value as_i32(Value a) { return node(Op::as_i32, Type::i32, {a}); }
-inline Value as_u32(Value a) { return node(Op::as_u32, Type::u32, {a}); }
-inline Value as_f32(Value a) { return node(Op::as_f32, Type::f32, {a}); }
+inline Value least(const Value& a, const Value& b) { return node(Op::least, a->type, {a, b}); }
+inline Value most(const Value& a, const Value& b) { return node(Op::most, a->type, {a, b}); }
+inline Value as_i32(const Value& a) { return node(Op::as_i32, Type::i32, {a}); }
+inline Value as_u32(const Value& a) { return node(Op::as_u32, Type::u32, {a}); }
+inline Value as_f32(const Value& a) { return node(Op::as_f32, Type::f32, {a}); }
 
 // Statements in the order in which they are written down.
 class Writer {
  public:
   void say(std::string text) { add({.kind = Statement::Kind::say, .text = std::move(text)}); }
-  Value let(std::string_view name, Value value) { return made(Statement::Kind::let, name, value); }
-  Value variable(std::string_view name, Value value) {
+  Value let(std::string_view name, const Value& value) {
+    return made(Statement::Kind::let, name, value);
+  }
+  Value variable(std::string_view name, const Value& value) {
     return made(Statement::Kind::variable, name, value);
   }
   void assign(const Value& variable, Value value) {

@@ -69,10 +69,12 @@ std::string python_bias_test(const Computation& what) {
   const DistanceBias& b = *what.bias;
   const auto list = [](const std::vector<std::int64_t>& of) {
     std::vector<std::string> words;
+    words.reserve(of.size());
     for (const std::int64_t each : of) words.push_back(number(each));
     return words;
   };
   std::vector<std::string> rows;
+  rows.reserve(b.checks.size());
   for (const BiasCheck& c : b.checks)
     rows.push_back("(" + number(c.head) + ", " + number(c.query) + ", " + number(c.key) + ", " +
                    hex_word(c.bits) + ")");
@@ -80,6 +82,7 @@ std::string python_bias_test(const Computation& what) {
       "\n\n" + python_list("QUERIES", list(b.queries)) + python_list("KEYS", list(b.keys));
   if (b.learned) {
     std::vector<std::string> values;
+    values.reserve(b.test_values.size());
     for (const std::uint32_t bits : b.test_values) values.push_back(float_text(bits));
     text += python_list("TEST_VALUES", values);
   }

@@ -181,6 +181,7 @@ std::string test_line(const Computation& what) {
     std::string axes, checks;
     for (std::int64_t axis = 0; axis < r.axes; ++axis) {
       std::vector<std::int64_t> of_axis;
+      of_axis.reserve(r.positions.size());
       for (const auto& token : r.positions)
         of_axis.push_back(token[static_cast<std::size_t>(axis)]);
       axes += (axis > 0 ? ", " : "") + list(of_axis);

@@ -48,8 +48,8 @@ std::optional<Version> version_of(std::string_view text) {
   text = text.substr(0, text.find_first_not_of("0123456789."));
   if (text.ends_with('.')) text.remove_suffix(1);
   for (int& part : version) {
-    const char* const end = text.data() + text.size();
-    const auto [rest, wrong] = std::from_chars(text.data(), end, part);
+    const char *const begin = text.data(), *const end = begin + text.size();
+    const auto [rest, wrong] = std::from_chars(begin, end, part);
     if (wrong != std::errc() || part < 0) return std::nullopt;
     if (rest == end) return version;
     if (*rest != '.') return std::nullopt;

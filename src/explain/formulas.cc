@@ -81,7 +81,7 @@ struct ScalingFormula {
   }
   std::string operator()(const Proportional& x) const {
     const std::string by = x.factor == 1 ? "" : "/" + shown(x.factor);
-    const std::string power = "f_r = b^(−2r/d)" + by;
+    std::string power = "f_r = b^(−2r/d)" + by;
     if (x.partial_rotary_factor == 1) return power;
     return power + " for r < ⌊" + shown(x.partial_rotary_factor) +
            "·d/2⌋, else 0, with the exponent over all of d";

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "posenc/features.h"
+#include "src/explain/text.h"
 #include "src/text/json_writer.h"
 
 namespace posenc {

@@ -361,6 +361,7 @@ class Explanation {
 
   void tell_odd(const Measured& m, double base) {
     std::vector<double> meant;
+    meant.reserve(static_cast<std::size_t>(out_.rotary_dim / 2));
     for (std::int64_t r = 0; r < out_.rotary_dim / 2; ++r) meant.push_back(of_base(base, r));
     OddPair odd = odd_pair(m.pair, m.frequency, m.resolution, meant);
     out_.findings.push_back({.code = "odd_pair",

@@ -316,6 +316,7 @@ Expected<std::optional<SolvedPositions>> solve_positions(const RotationDump& fro
     for (std::int64_t& p : out.at) p -= oldest;
   // Beside the positions that were told.
   std::vector<std::int64_t> off;
+  off.reserve(out.at.size());
   for (std::size_t t = 0; t < out.at.size(); ++t)
     off.push_back(out.at[t] - dump.positions.front()[t] - dump.origin);
   const bool shifted = std::ranges::all_of(off, [&](std::int64_t x) { return x == off.front(); });

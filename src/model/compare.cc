@@ -3,8 +3,8 @@
 #include "src/model/compare.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <ranges>
 #include <set>
 #include <string>
@@ -38,7 +38,9 @@ std::int64_t trained_length(const Model& model) {
   for (const LayerGroup& group : model.groups)
     for (const Provenance& value : group.provenance)
       if (value.origin == Origin::file && value.detail == "max_trained_positions") {
-        const std::int64_t tokens = std::atoll(value.value.c_str());
+        std::int64_t tokens = 0;
+        const char* const end = value.value.data() + value.value.size();
+        if (std::from_chars(value.value.data(), end, tokens).ec != std::errc()) continue;
         if (tokens > 0 && tokens < model.context) return tokens;
       }
   return model.context;

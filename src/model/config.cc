@@ -123,7 +123,7 @@ std::string type_by_class(Reading& reading, const Section& whole) {
                    "add it: pairing and defaults follow from the family");
     return {};
   }
-  const std::string type = type_of_class(name);
+  std::string type = type_of_class(name);
   if (find_family(type)) {
     reading.warn("type_from_class", "model_type is missing; architectures says " + name +
                                         ", which is read as " + type +

@@ -95,8 +95,10 @@ std::int64_t bytes_of_number(const Model& model) {
 std::int64_t cached_bytes(const Model& model, const LayerGroup& group, std::int64_t tokens) {
   const std::int64_t kept = group.window ? std::min(*group.window, tokens) : tokens;
   double numbers = static_cast<double>(group.cache_elements) * static_cast<double>(kept);
-  for (const CachePart& part : group.cache_beside)
-    numbers += static_cast<double>(part.elements) * static_cast<double>(tokens / part.every);
+  for (const CachePart& part : group.cache_beside) {
+    const std::int64_t rows = tokens / part.every;
+    numbers += static_cast<double>(part.elements) * static_cast<double>(rows);
+  }
   numbers *= static_cast<double>(group.layers.size()) * static_cast<double>(bytes_of_number(model));
   return static_cast<std::int64_t>(std::min(numbers, 0x1p62));
 }

@@ -108,7 +108,7 @@ void put_scaling(const Json& whole, Json::Object& out) {
 Json::Object of_deepseek(const Json& whole) {
   const bool picks = is_given(whole.find("index_topk"));
   Json::Object out = in_our_words(whole, deepseek_words, picks ? "deepseek_v32" : "deepseek_v3");
-  const auto value_of = [&](std::string_view key, Json usual) {
+  const auto value_of = [&](std::string_view key, const Json& usual) {
     const Json* value = whole.find(key);
     return is_given(value) ? *value : usual;
   };

@@ -160,9 +160,9 @@ class ParamsReader {
   // Meta's code tunes no temperature unless the file says so; without an interval all rotate.
   void read_llama_4() {
     if (!is_llama_4()) return;
-    const auto take = [&](std::string_view key, std::string_view from, Json otherwise) {
+    const auto take = [&](std::string_view key, std::string_view from, const Json& otherwise) {
       const Json* value = file_.find(from);
-      put(config_, key, said(value) ? *value : std::move(otherwise));
+      put(config_, key, said(value) ? *value : otherwise);
       reading_.spelled.push_back({std::string(key), std::string(from)});
     };
     take("no_rope_layer_interval", "nope_layer_interval", {most_layers + 1});

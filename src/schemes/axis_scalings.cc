@@ -56,7 +56,8 @@ std::vector<double> share_of_fast_pairs(const AxisBase& base, double length, dou
     return d * std::log(length / (turns * 2 * std::numbers::pi)) / (2 * std::log(base.theta));
   };
   const double low = std::max(std::floor(pair_of(more)), 0.0);
-  double high = std::min({std::ceil(pair_of(fewer)), d - 1, static_cast<double>(base.dim / 2)});
+  const std::int64_t pairs = base.dim / 2;
+  double high = std::min({std::ceil(pair_of(fewer)), d - 1, static_cast<double>(pairs)});
   if (low == high) high += 0.001;
   std::vector<double> share(base.frequency.size());
   for (std::size_t k = 0; k < share.size(); ++k)

@@ -214,7 +214,7 @@ class Overrides {
 
   // What --rope-scaling DICT is today, with the base that it would replace.
   std::string override_of(const CommandFlag& flag) const {
-    const std::string usual =
+    std::string usual =
         "write --hf-overrides with all of rope_parameters: posenc translate writes it";
     const Rope* rope = nullptr;
     for (const LayerGroup& group : model_.groups)

@@ -47,7 +47,7 @@ class MegatronFlags {
       rope.partial_rotary_factor = 1;
     }
     POSENC_TRY(scaling, scaling_of());
-    rope.scaling = std::move(scaling);
+    rope.scaling = scaling;
     return rope;
   }
 

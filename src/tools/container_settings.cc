@@ -21,10 +21,9 @@ std::string shell_word(std::string_view item) {
   if (quoted) item = item.substr(1, item.size() - 2);
   std::string word;
   for (std::size_t i = 0; i < item.size(); ++i) {
-    if (mark == '"' && item[i] == '\\' && i + 1 < item.size())
-      ++i;
-    else if (mark == '\'' && item[i] == '\'' && i + 1 < item.size() && item[i + 1] == '\'')
-      ++i;
+    const bool has_next = i + 1 < item.size(), escapes = mark == '"' && item[i] == '\\' && has_next,
+               doubled = mark == '\'' && item[i] == '\'' && has_next && item[i + 1] == '\'';
+    if (escapes || doubled) ++i;
     word += item[i];
   }
   if (word.contains(' ') && (word.contains(" -") || word.starts_with('-'))) return word;
@@ -152,7 +151,7 @@ class Containers {
 
   static bool quoted_whole(std::string_view text) {
     return text.size() > 1 && (text[0] == '"' || text[0] == '\'') && text.back() == text[0] &&
-           text.substr(1, text.size() - 2).find(text[0]) == text.npos;
+           !text.substr(1, text.size() - 2).contains(text[0]);
   }
 
   void inside(std::string_view text, bool is_item) {
@@ -252,7 +251,7 @@ std::optional<std::string> line_of_containers(std::string_view text) {
                        has("env:") || has("extraArgs:"));
   if (!is_one) return std::nullopt;
   for (const Service& service : Containers().read(text)) {
-    const std::string line = service.line();
+    std::string line = service.line();
     const auto read = read_command_line(line);
     if (read && !read->flags.empty()) return line;
     // A flag that the engine refuses is what is wrong.

@@ -267,6 +267,7 @@ std::optional<Finding> leaves_the_ladder(const std::vector<double>& printed,
   }
   if (!odd) return std::nullopt;
   std::vector<double> meant;
+  meant.reserve(static_cast<std::size_t>(count));
   for (std::ptrdiff_t r = 0; r < count; ++r)
     meant.push_back(std::exp(slope * static_cast<double>(r)));
   const auto at = static_cast<std::size_t>(*odd);

@@ -66,6 +66,7 @@ std::vector<Exhibit> of_adapter(const std::string& folder) {
       paths.push_back(entry.path().string());
   std::ranges::sort(paths);
   std::vector<Exhibit> all;
+  all.reserve(paths.size() + 1);
   for (const std::string& path : paths) all.push_back(of_file(path));
   if (all.empty())
     all.push_back(unusable_exhibit(

@@ -61,8 +61,8 @@ void LoaderLines::cut_prompt(std::string_view line, std::int64_t number, EngineL
           number_after(line, line.contains("prompt_eval_count\":") ? "prompt_eval_count\":"
                              : line.contains("prompt eval count:") ? "prompt eval count:"
                                                                    : "prompt_eval_count "))
-    for (double context = 2048; context <= 0x1p20; context *= 2)
-      if (*count == context / 2 + 2)
+    for (std::int64_t tokens = 2048; tokens <= (1 << 20); tokens *= 2)
+      if (const auto context = static_cast<double>(tokens); *count == context / 2 + 2)
         log.remark(
             {.code = "prompt_truncated",
              .severity = Severity::warning,

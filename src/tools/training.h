@@ -59,7 +59,7 @@ struct Training {
   std::string sum_text() const;
 };
 // Errors: more than 1 MiB, a length that is no number of tokens.
-Expected<Training> read_training(std::string_view settings);
+Expected<Training> read_training(std::string_view text);
 
 // What the settings contradict by themselves, whatever the model.
 std::vector<Finding> contradictions(const Training& training);
