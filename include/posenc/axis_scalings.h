@@ -89,7 +89,7 @@ struct AxisNtk {
     return std::tuple{detail::axis_factor_field<AxisNtk>(), detail::timestep_field<AxisNtk>(),
                       detail::step_scale_field<AxisNtk>(), detail::step_exponent_field<AxisNtk>()};
   }
-  Expected<ScaledAxis> scaled(AxisBase base) const;
+  Expected<ScaledAxis> scaled(const AxisBase& base) const;
   bool operator==(const AxisNtk&) const = default;
 };
 

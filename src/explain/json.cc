@@ -111,7 +111,7 @@ void write(Out& out, const ModelFile& file) {
 void write_indexer(Out& out, const Model& model, const LayerGroup& group,
                    const GroupExplanation& facts) {
   const std::optional<LayerGroup> own = indexer_group(group);
-  if (!own || !facts.indexer) return void(out.null());
+  if (!own || !facts.indexer) return out.null();
   const CachePart& keys = group.indexer->keys;
   const std::int64_t bytes = bytes_of_number(model) * std::ssize(group.layers) * keys.elements;
   out.object().member("heads", known(group.indexer->heads));

@@ -104,6 +104,7 @@ std::vector<ReuseGroup> reuse(const Model& model) {
     plans.emplace_back(&group, compile(group).value_or(Plan{}));
   }
   std::vector<ReuseGroup> out;
+  out.reserve(plans.size());
   for (const auto& [group, plan] : plans)
     out.push_back(judged(*group, plan, adding(plans, group->stack) != nullptr,
                          recurrent && group->mixer == Mixer::attention));

@@ -100,7 +100,7 @@ Expected<ScaledAxis> AxisLinear::scaled(AxisBase base) const {
   return ScaledAxis{std::move(base.frequency)};
 }
 
-Expected<ScaledAxis> AxisNtk::scaled(AxisBase base) const {
+Expected<ScaledAxis> AxisNtk::scaled(const AxisBase& base) const {
   POSENC_CHECK(one_for_each("axis_factor", axis_factor, base.axes));
   const double power = strength(timestep, step_scale, step_exponent);
   POSENC_TRY(made, ntk_frequencies(base, axis_factor[base.axis], power));

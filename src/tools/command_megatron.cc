@@ -47,7 +47,7 @@ class MegatronFlags {
       rope.partial_rotary_factor = 1;
     }
     POSENC_TRY(scaling, scaling_of());
-    rope.scaling = scaling;
+    rope.scaling = std::move(scaling);
     return rope;
   }
 
@@ -83,7 +83,7 @@ class MegatronFlags {
     if (factor == 1)
       rope.scaling = Unscaled{};
     else
-      rope.scaling = std::move(scaling);
+      rope.scaling = scaling;
     return rope;
   }
 
