@@ -29,7 +29,11 @@ bool is_packing(std::string_view part) {
       (part.starts_with("exl") && digit_at(3)))
     return true;
   const bool shard = part.size() == 5 && std::ranges::all_of(part, is_digit);  // 00001-of-00003
-  return shard || (digit_at(0) && (part.ends_with("bit") || part.ends_with("bpw")));
+  // "4bit"; of Qwen3.5-35B-A3B-4bit what stands behind the dot is no packing.
+  const std::string_view number =
+      part.substr(0, part.size() - std::min<std::size_t>(part.size(), 3));
+  return shard || (digit_at(0) && (part.ends_with("bit") || part.ends_with("bpw")) &&
+                   number.find_first_not_of("0123456789._") == number.npos);
 }
 
 // Whether it says how the model was tuned, which seldom moves a position.
@@ -148,6 +152,93 @@ bool is_owned(std::string_view word) {
          word.front() != '~';
 }
 
+// owner/name of an address of the Hub, as far as it stands in a word: of
+// "//huggingface.co/owner/name/tree/main"; else the word.
+std::string_view without_address(std::string_view word) {
+  for (const std::string_view host : {"huggingface.co/", "hf.co/"}) {
+    const std::size_t at = word.find(host);
+    if (at == word.npos || (at > 0 && word[at - 1] != '/')) continue;
+    const std::string_view path = word.substr(at + host.size());
+    const std::size_t owner = path.find('/');
+    return owner == path.npos ? path : path.substr(0, path.find('/', owner + 1));
+  }
+  return word;
+}
+
+// A word of a sentence, as names are made of them.
+struct ProseWord {
+  std::string text;
+  bool joins = false;   // nothing but blanks stands between it and the one before
+  bool is_tag = false;  // of Ollama's, behind a colon: a size
+};
+
+std::vector<ProseWord> words_in_prose(std::string_view text) {
+  constexpr std::string_view between = " \t\r\n\"'`=,;:()[]{}!?*", around = ".-_";
+  constexpr std::size_t most_words = 2000;
+  const auto is_foreign = [](char c) { return static_cast<unsigned char>(c) >= 0x80; };
+  std::vector<ProseWord> words;
+  bool goes_on = false;
+  for (std::size_t at = 0, last = 0; at < text.size() && words.size() < most_words; last = at) {
+    const std::size_t first = text.find_first_not_of(between, at);
+    if (first == text.npos) break;
+    at = std::min(text.find_first_of(between, first), text.size());
+    // Chinese stands beside names without a blank.
+    for (std::size_t n = first + 1; n < at; ++n)
+      if (is_foreign(text[n]) != is_foreign(text[n - 1])) at = n;
+    std::string word(without_address(text.substr(first, at - first)));
+    const bool ends = word.size() > 1 && around.contains(word.back());
+    while (word.size() > 1 && around.contains(word.back())) word.pop_back();
+    const bool foreign = !word.empty() && is_foreign(word.front());
+    // "Llama 3.2:3b", as Ollama writes a size.
+    const bool is_tag = text.substr(last, first - last) == ":" && is_digit(text[first]) &&
+                        word.find_first_of("bB") != word.npos;
+    const bool blanks =
+        is_tag || text.substr(last, first - last).find_first_not_of(' ') == text.npos;
+    words.push_back({std::move(word), goes_on && blanks && !foreign, is_tag});
+    goes_on = !foreign && !ends;
+  }
+  return words;
+}
+
+// The longest name that begins with a word, and how many words it has.
+std::optional<Named> name_at(const std::vector<ProseWord>& words, std::size_t first,
+                             std::size_t& count) {
+  constexpr std::size_t longest = 5;
+  count = 1;
+  if (words[first].text.empty()) return std::nullopt;
+  for (count = std::min(longest, words.size() - first); count > 0; --count) {
+    // "it" behind a name is a word of the sentence.
+    if (count > 1 && contains_word("it pt base chat", words[first + count - 1].text)) continue;
+    std::string name = words[first].text;
+    bool parted = false;  // by a sign, or by an owner, with whom a name begins
+    for (std::size_t n = 1; n < count; ++n) {
+      name += "-" + words[first + n].text;
+      parted = parted || words[first + n].text.contains('/') || !words[first + n].joins;
+    }
+    if (parted) continue;
+    const std::string_view next =
+        first + count < words.size() ? std::string_view(words[first + count].text) : "";
+    // "llama3 rope scaling" is a scaling.
+    const bool of_scaling = contains_word("rope RoPE rope_scaling scaling style", next);
+    if (of_scaling || is_size(next) || name.size() < 5 || name.size() > 80 ||
+        !std::ranges::any_of(name, is_digit))
+      continue;
+    // Ollama's qwen2.5:14b is the one for chats.
+    const bool of_ollama = count > 1 && words[first + count - 1].is_tag;
+    auto known = of_ollama ? name_like(name + "-instruct") : std::nullopt;
+    if (!known) known = name_like(name);
+    // One word without a size names a family, whose releases have several lengths.
+    const bool of_family = count == 1 && name.find_first_of("./-") == name.npos;
+    if (const auto found = known || of_family ? known : shared_name(name))
+      return Named{count > 1 || name.find_first_of("/-") == name.npos || name.starts_with('/')
+                       ? std::string(*found)
+                       : name,
+                   std::string(*found)};
+  }
+  count = 1;
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string_view> name_like(std::string_view name) {
@@ -192,72 +283,32 @@ std::optional<Named> model_named_in(std::string_view text) {
   return std::nullopt;
 }
 
-std::optional<Named> model_in_prose(std::string_view text) {
-  constexpr std::string_view between = " \t\r\n\"'`=,;:()[]{}!?*", around = ".-_";
-  constexpr std::size_t longest = 5, most_words = 2000;
-  const auto is_foreign = [](char c) { return static_cast<unsigned char>(c) >= 0x80; };
-  struct Word {
-    std::string text;
-    bool joins = false;  // nothing but blanks stands between it and the one before
-  };
-  std::vector<Word> words;
-  bool goes_on = false;
-  for (std::size_t at = 0, last = 0; at < text.size() && words.size() < most_words; last = at) {
-    const std::size_t first = text.find_first_not_of(between, at);
-    if (first == text.npos) break;
-    at = std::min(text.find_first_of(between, first), text.size());
-    // Chinese stands beside names without a blank.
-    for (std::size_t n = first + 1; n < at; ++n)
-      if (is_foreign(text[n]) != is_foreign(text[n - 1])) at = n;
-    std::string word(text.substr(first, at - first));
-    const bool ends = word.size() > 1 && around.contains(word.back());
-    while (word.size() > 1 && around.contains(word.back())) word.pop_back();
-    const bool foreign = is_foreign(word.front());
-    // "Llama 3.2:3b", as Ollama writes a size.
-    const bool is_tag = text.substr(last, first - last) == ":" && is_digit(word.front()) &&
-                        word.find_first_of("bB") != word.npos;
-    const bool blanks =
-        is_tag || text.substr(last, first - last).find_first_not_of(' ') == text.npos;
-    words.push_back({std::move(word), goes_on && blanks && !foreign});
-    goes_on = !foreign && !ends;
-  }
-  // Of several the first, and of that as many words as are one name.
-  for (std::size_t first = 0; first < words.size(); ++first) {
+std::vector<Named> models_in_prose(std::string_view text, std::size_t most) {
+  const std::vector<ProseWord> words = words_in_prose(text);
+  std::vector<Named> found;
+  for (std::size_t first = 0; first < words.size() && found.size() < most; ++first) {
     const std::string& word = words[first].text;
     // What another one is compared with is not the one that fails.
     if (first > 0 && contains_word("unlike Unlike than versus vs", words[first - 1].text)) continue;
-    for (std::size_t count = std::min(longest, words.size() - first); count > 0; --count) {
-      // "it" behind a name is a word of the sentence.
-      if (count > 1 && contains_word("it pt base chat", words[first + count - 1].text)) continue;
-      std::string name = word;
-      bool parted = false;  // by a sign, or by an owner, with whom a name begins
-      for (std::size_t n = 1; n < count; ++n) {
-        name += "-" + words[first + n].text;
-        parted = parted || words[first + n].text.contains('/') || !words[first + n].joins;
-      }
-      if (parted) continue;
-      const std::string_view next =
-          first + count < words.size() ? std::string_view(words[first + count].text) : "";
-      // "llama3 rope scaling" is a scaling.
-      const bool of_scaling = contains_word("rope RoPE rope_scaling scaling style", next);
-      if (of_scaling || is_size(next) || name.size() < 5 || name.size() > 80 ||
-          !std::ranges::any_of(name, is_digit))
-        continue;
-      const auto known = name_like(name);
-      // One word without a size names a family, whose releases have several lengths.
-      const bool of_family = count == 1 && name.find_first_of("./-") == name.npos;
-      if (const auto found = known || of_family ? known : shared_name(name))
-        return Named{
-            count > 1 || name.find_first_of("/-") == name.npos ? std::string(*found) : name,
-            std::string(*found)};
+    std::size_t count = 1;
+    std::optional<Named> named = name_at(words, first, count);
+    if (!named && word.contains('/'))
+      if (const auto folder = hub_snapshot(word)) named = Named{word, *folder};
+    if (named) {
+      if (std::ranges::find(found, named->is, &Named::is) == found.end())
+        found.push_back(*std::move(named));
+      first += count - 1;
+      continue;
     }
-    if (const auto folder = word.contains('/') ? hub_snapshot(word) : std::nullopt)
-      return Named{word, *folder};
     // A model that nobody here knows is the one that is spoken of, whatever others follow.
-    if (word.contains('-') && is_size(std::string_view(word).substr(word.rfind('-') + 1)))
-      return std::nullopt;
+    if (word.contains('-') && is_size(std::string_view(word).substr(word.rfind('-') + 1))) break;
   }
-  return std::nullopt;
+  return found;
+}
+
+std::optional<Named> model_in_prose(std::string_view text) {
+  std::vector<Named> found = models_in_prose(text, 1);
+  return found.empty() ? std::nullopt : std::optional(std::move(found.front()));
 }
 
 std::string hub_name_in(std::string_view text) {
@@ -268,13 +319,13 @@ std::string hub_name_in(std::string_view text) {
     const std::size_t first = text.find_first_not_of(between, at);
     if (first == text.npos) break;
     at = std::min(text.find_first_of(between, first), text.size());
-    std::string_view word = text.substr(first, at - first);
+    std::string_view word = without_address(text.substr(first, at - first));
     while (word.ends_with('.')) word.remove_suffix(1);
     const std::string_view name = word.substr(std::min(word.find('/') + 1, word.size()));
     const bool is_file =
         std::ranges::any_of(files, [&](std::string_view ending) { return word.ends_with(ending); });
-    if (is_owned(word) && is_letter(word.front()) && !is_file && name.contains('-') &&
-        std::ranges::any_of(name, is_digit))
+    if (!word.empty() && is_owned(word) && is_letter(word.front()) && !is_file &&
+        name.contains('-') && std::ranges::any_of(name, is_digit))
       return std::string(word);
   }
   return "";

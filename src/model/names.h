@@ -2,9 +2,11 @@
 // Face hub.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace posenc::detail {
 
@@ -27,6 +29,8 @@ std::optional<Named> model_named_in(std::string_view text);
 // The same of sentences, where a name stands without its owner and in words of its own: "Llama 3.1
 // 8B". Of a name that several sizes share (Llama 3.1) one stands for all if their positions agree.
 std::optional<Named> model_in_prose(std::string_view text);
+// The first so many of them, each once.
+std::vector<Named> models_in_prose(std::string_view text, std::size_t most);
 
 // What to do about a name that is nothing: the nearest names, or for an address the line that
 // fetches it.

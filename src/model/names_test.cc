@@ -71,6 +71,37 @@ TEST(Names, SentencesNameAModelWithoutItsOwner) {
   EXPECT_EQ(meant("Nobodys-Model-51B fails, unlike Llama 3.1 8B"), "nothing");
 }
 
+TEST(Names, APackingBehindTheDotOfAVersionLeavesTheVersion) {
+  EXPECT_EQ(known("Qwen3.5-35B-A3B-4bit"), "qwen3.5-35b-a3b");
+  EXPECT_EQ(known("mlx-community/Llama-3.3-70B-8bit"), "llama-3.3-70b-instruct");
+  EXPECT_EQ(known("Qwen3.9-35B-A3B-4bit"), "nothing");
+  EXPECT_EQ(known("qwen3-8b.4bit"), "qwen3-8b");
+}
+
+TEST(Names, AnAddressIsReadAsOwnerAndName) {
+  const auto found = [](const char* words) {
+    const auto named = detail::model_in_prose(words);
+    return named ? named->as : "nothing";
+  };
+  EXPECT_EQ(found("see https://huggingface.co/Qwen/Qwen3-8B/tree/main"), "Qwen/Qwen3-8B");
+  EXPECT_EQ(found("see https://github.com/meta-llama/llama-3.1-8b"), "llama-3.1-8b");
+  EXPECT_EQ(detail::hub_name_in("https://huggingface.co/some/model-7b/blob/main/config.json"),
+            "some/model-7b");
+  EXPECT_EQ(found("https://huggingface.co/ is down"), "nothing");
+}
+
+TEST(Names, SentencesMayNameTwo) {
+  const auto both = detail::models_in_prose("merge Qwen3-8B, Qwen3-8B and Llama 3.1 8B", 2);
+  ASSERT_EQ(both.size(), 2U);
+  EXPECT_EQ(both[0].is, "qwen3-8b");
+  EXPECT_EQ(both[1].is, "llama-3.1-8b");
+}
+
+TEST(Names, ATagOfOllamasIsTheModelForChats) {
+  EXPECT_EQ(detail::model_in_prose("qwen2.5:14b forgets")->is, "qwen2.5-14b-instruct");
+  EXPECT_EQ(detail::model_in_prose("Qwen2.5 14B forgets")->is, "qwen2.5-14b");
+}
+
 TEST(Names, SignsAndOtherScriptsPartANameFromTheSentence) {
   const auto found = [](const char* words) {
     const auto named = detail::model_in_prose(words);
