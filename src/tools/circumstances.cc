@@ -58,12 +58,70 @@ constexpr Circumstance by_when[] = {
      "what stood there, zeros, NaN or huge numbers, and a cosine may lie beyond 1",
      "compute inv_freq again after loading (the class's own __init__ or _init_weights has how), or "
      "a version that does; print model.model.rotary_emb.inv_freq and give that to posenc doctor"},
+    {When::of_cache_state, "positions_shifted", state_of_gemma3n, cure_of_gemma3n},
     {When::after_eviction, "seen_after_eviction",
-     "a cache that drops keys must go on counting all tokens: where the number of rows that are "
-     "left is taken for the next position, later tokens rotate at positions behind, and distances "
-     "shrink by what was dropped",
+     "a cache that drops keys must go on counting all tokens, since those that are left carry the "
+     "rotation of their old places: where the number of rows that are left is taken for the next "
+     "position, later tokens rotate at positions behind, and distances shrink by what was dropped",
      "a count of all tokens beside that of the rows (mlx-lm: the cache's offset, transformers: "
-     "position_ids), or keys that are kept unrotated, and rotate by their slot (StreamingLLM)"},
+     "position_ids), or keys that are rotated anew for their slot (kvpress: KeyRerotationPress, "
+     "StreamingLLM)"},
+    {When::of_merge, "two_models",
+     "what must agree for a merge is how the two rotate (rope_theta, scaling, pairing), as "
+     "averaged "
+     "rows of q and k fit one rotation: max_position_embeddings is a promise, and does not matter",
+     "posenc doctor MODEL MODEL 'can the two be merged?' compares them"},
+    {When::of_client, "num_ctx_ignored",
+     "num_ctx of a request's options stands above that of the Modelfile: a client sends one of its "
+     "own, mostly the length which the model's file promises",
+     "the length in the client's own settings (Roo Code and Cline: the context window of the "
+     "Ollama "
+     "provider, Continue: contextLength, Open WebUI: num_ctx among the model's parameters), or a "
+     "newer client; ollama ps shows what runs"},
+    {When::of_claude_code, "seen_by_front_end",
+     "Claude Code takes a window of 200,000 tokens for each model that it does not know, whatever "
+     "the server was started for: a conversation is not shortened before a smaller server refuses "
+     "it",
+     "CLAUDE_CODE_MAX_CONTEXT_TOKENS=LENGTH in Claude Code's environment, the length that the "
+     "server runs (of names that begin with claude- it is not read), or start the server for more"},
+    {When::of_corners, "seen_on_sides",
+     "llama.cpp before pull request 25781 stretches Qwen3-VL's learned table of rows and columns "
+     "to "
+     "other corners than the model was trained with (no align_corners): places are off by more, "
+     "the larger and the less square a picture is. Boxes are in thousandths of each side, and not "
+     "in pixels",
+     "update llama.cpp, or what has it within; multiply x by width / 1000 and y by height / 1000 "
+     "of "
+     "the picture that was sent"},
+    {When::of_riflex, "asks_longer",
+     "RIFLEx makes no frames: it slows one pair of channels, so that a video of more frames than "
+     "the model was trained on (129 of HunyuanVideo, 81 of Wan) does not come round to its "
+     "beginning",
+     "ask for more frames where the latent is made (length, num_frames), and set k, the pair (4 of "
+     "HunyuanVideo, 6 of Wan); posenc extend TRANSFORMER --to FRAMESxHEIGHTxWIDTH says what it "
+     "does"},
+    {When::of_cutoff, "seen_unscaled",
+     "LLaMA-Factory scales only where cutoff_len is above the model's max_position_embeddings, and "
+     "else trains the file as it is ('Disabling rope scaling' in its log)",
+     "cutoff_len above max_position_embeddings, which makes the factor; or rope_scaling written "
+     "into the config.json, and no flag"},
+    {When::of_latents, "grid_rounded",
+     "patches of CogVideoX 1.5 take patch_size_t 2 latent frames at a time, and frames make "
+     "(frames - 1) / 4 + 1 of these: 49 make 13, an odd number",
+     "45, 53 or 85 frames (12, 14 and 22 latents; 81 make 21, which the pipeline fills up by one), "
+     "and patch_size_t handed to what makes the rotation (get_3d_rotary_pos_embed with "
+     "grid_type='slice')"},
+    {When::of_permuted, "seen_by_pairs",
+     "torchtitan rotates neighbours, as Meta's own weights want it: files of Hugging Face's have "
+     "the "
+     "rows of q and k permuted for halves, and give nonsense where they are read as they are",
+     "Meta's own weights (the folder original/ of the same repository), or rows of q and k that "
+     "are "
+     "permuted back (torchtitan does it itself with checkpoint.initial_load_in_hf)"},
+    {When::of_doubled, "added",
+     "what makes the rows of a learned table must return the table where nothing is interpolated: "
+     "where it returns the tokens, these are added to themselves, doubled and without a position",
+     "return pos_embed there, of the same shape as the tokens"},
     {When::padded_apart, "seen_in_batch",
      "ids that are padded on another side than their tokens belong to other tokens: all positions "
      "of shorter texts are wrong",

@@ -20,6 +20,14 @@ struct DefaultContext {
 };
 std::span<const DefaultContext> default_contexts();
 
+// Of Gemma 3n's shared layers in mlx-lm, by a traceback or by words.
+inline constexpr std::string_view
+    state_of_gemma3n =
+        "mlx-lm's class of Gemma 3n takes a cache's state for two arrays, and a batch's has "
+        "offsets beside them; where it runs, its later layers rotate queries by positions that "
+        "have moved on",
+    cure_of_gemma3n = "pip install -U mlx-lm, or one request at a time (mlx_lm.generate)";
+
 // What it mostly means, by when it happens; of several the first.
 struct Circumstance {
   When when;

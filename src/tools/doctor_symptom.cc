@@ -78,6 +78,7 @@ class Judge {
     }
     of_answer();
     of_default();
+    of_sum_of_slots();
     of_pictures();
     of_table();
     of_time();
@@ -183,6 +184,7 @@ class Judge {
       // It was told more: the number is in the words.
       const std::int64_t most = *std::ranges::max_element(one.tokens);
       if (symptom_.set_to > most) return of_cap();
+      if (symptom_.is(When::of_client)) return;
       if (!near && symptom_.from > 2 * most) return of_two_lengths();
       // Of anything that fails a short context is no more likely than the rest.
       const bool may_be = symptom_.seen == Seen::garbled || symptom_.seen == Seen::repeats ||
@@ -194,6 +196,23 @@ class Judge {
     }
   }
 
+  // A length of several slots together, and one slot's, both in the words.
+  void of_sum_of_slots() {
+    if (symptom_.sum_of_slots == 0) return;
+    const std::string each = grouped(symptom_.sum_of_slots / symptom_.slots);
+    Finding one{.code = "slots",
+                .severity = Severity::note,
+                .expected = grouped(symptom_.sum_of_slots),
+                .found = each,
+                .message = grouped(symptom_.sum_of_slots) + " is the sum of " +
+                           std::to_string(symptom_.slots) + " slots, each of which has " + each +
+                           ": a text has one slot's",
+                .cure = "take " + each +
+                        " for the length; --parallel 1, or --kv-unified, by which one slot may "
+                        "have more, as far as the model reaches"};
+    found_.push_back(std::move(one));
+  }
+
   // Ollama runs no more than the file says, whatever num_ctx asks for.
   void of_cap() {
     if (!runs("ollama") || !model_ || model_->context <= 0 || symptom_.set_to <= model_->context)
@@ -202,7 +221,8 @@ class Judge {
         "Ollama caps num_ctx at what the model's file promises: " + grouped(model_->context) +
             " of the " + grouped(symptom_.set_to) + " asked for",
         "num_ctx up to " + std::to_string(model_->context) +
-            "; for more a GGUF whose own scaling and context say so (posenc extend MODEL --to " +
+            "; for more another model, or a GGUF whose own scaling and context say so (posenc "
+            "extend MODEL --to " +
             std::to_string(symptom_.set_to) + " --engine ollama)");
   }
 
@@ -259,6 +279,13 @@ class Judge {
   void of_table() {
     const std::int64_t rows = symptom_.rows_of_model;
     if (model_) return;  // whose own file tells
+    if (symptom_.is(When::of_half_table))
+      return say("seen_at_table", Severity::warning,
+                 "CTranslate2 (faster-whisper, WhisperX) ends an answer after half of the 448 rows "
+                 "of Whisper's decoder, 224 tokens, as OpenAI's own code does: speech of 30 "
+                 "seconds that needs more loses its end",
+                 "shorter windows (chunk_length=15), or a CTranslate2 with "
+                 "OpenNMT/CTranslate2#2075, by which prompt and answer share all 448");
     const bool there = is_near(symptom_.from, rows) || is_near(symptom_.length, rows) ||
                        symptom_.from == rows / 2 || symptom_.length == rows / 2;
     if (rows == 0 || !(there || symptom_.seen == Seen::forgets || symptom_.of_position ||
@@ -578,7 +605,7 @@ class Judge {
 
   // The file has a scaling, and somebody says that it is not read.
   void of_unread_scaling() {
-    if (!symptom_.is(When::unscaled) && !breaks_early()) return;
+    if ((!symptom_.is(When::unscaled) && !breaks_early()) || symptom_.is(When::of_cutoff)) return;
     for (const LayerGroup& group : model_->groups) {
       const Rope* rope = is_tower(group.stack) ? nullptr : rope_of(group);
       if (!rope || std::holds_alternative<Unscaled>(rope->scaling)) continue;
@@ -620,6 +647,7 @@ class Judge {
       const Rope* rope = is_tower(group.stack) ? nullptr : rope_of(group);
       return rope && !rope->mrope_section.empty();
     });
+    if (symptom_.is(When::of_corners)) return;
     const bool of_pictures = symptom_.is(When::of_pictures) || symptom_.is(When::of_places);
     // Which know the time by text before each frame.
     if (symptom_.is(When::of_time) && model_->family.starts_with("qwen3"))
@@ -668,7 +696,7 @@ class Judge {
     const bool early = symptom_.from == 0 ? symptom_.is(When::long_texts)
                                           : 2 * symptom_.from <= trained_length(*model_);
     return garbled && early && !at_edge() && !symptom_.of_table &&
-           (is_foreign() || engines_.empty());
+           !symptom_.is(When::after_eviction) && (is_foreign() || engines_.empty());
   }
 
   // The commonest slip of a program that somebody wrote: the base stays what it was in 2023.

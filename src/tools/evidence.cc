@@ -466,7 +466,10 @@ Exhibit text_exhibit(std::string name, std::string text) {
                       (compares(trimmed) || says_a_limit(small));
   const bool tells = log && log->known > 0 &&
                      (limits || quotes_nothing(*log, true) || !quotes_nothing(*log, false));
-  if (!tells || quotes_nothing(*log, limits))
+  // "OLLAMA_CONTEXT_LENGTH=65536 is set, but …" starts nothing, and no program printed it.
+  const bool starts_nothing = tells && log->remarks.empty() && detail::narrates(trimmed) &&
+                              detail::read_command_line(trimmed);
+  if (!tells || starts_nothing || quotes_nothing(*log, limits))
     if (const auto symptom = detail::symptom_alone(trimmed); symptom && !told)
       return symptom_exhibit(std::move(name), std::move(text), *symptom);
   // Of a line that names no trainer the words alone tell, and a log may quote them.
@@ -498,14 +501,18 @@ Exhibit text_exhibit(std::string name, std::string text) {
     ends += at == 0 || trimmed[at - 1] != '\\';
   const bool short_text = ends < 3 || trimmed.starts_with("#!");
   const bool stamped = trimmed.starts_with("time=") || trimmed.contains(" level=");  // of a log
-  if (line && !refuses && (!tells || (short_text && !stamped)))
+  const bool one_line = !trimmed.contains('\n') || trimmed.find('\n') + 1 == trimmed.size();
+  // "mlx_lm.convert of MODEL: Error: …" starts nothing: the message is what it says.
+  const bool message = tells && one_line && line && line->flags.empty() &&
+                       !quotes_nothing(*log, limits) &&
+                       detail::small_letters(trimmed).contains("error");
+  if (line && !refuses && !message && (!tells || (short_text && !stamped)))
     return as(ExhibitKind::command, "a command line of " + whose(*line));
   // A program that nobody knows, whose settings say by their names what they are.
   const bool is_known = !line && line.error().rule.starts_with("posenc has no profile of ");
   const std::vector<detail::RoleTold> roles = detail::roles_in(trimmed);
   const bool rotates = std::ranges::any_of(
       roles, [](const detail::RoleTold& one) { return one.role != detail::Role::length; });
-  const bool one_line = !trimmed.contains('\n') || trimmed.find('\n') + 1 == trimmed.size();
   const bool told_by_flags = one_line && trimmed.starts_with("python") && roles.size() > 1;
   if (!line && !is_known && rotates && (told_by_flags || (!tells && versions.empty())))
     return as(ExhibitKind::command, std::string(detail::settings_by_name) + roles_text(roles));

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "src/explain/text.h"
+#include "src/tools/circumstances.h"
 #include "src/tools/log_lines.h"
 
 namespace posenc::detail {
@@ -409,10 +410,8 @@ constexpr Message messages[] = {
      "whole for what its text's part has (text_config, thinker_config.text_config)",
      "write rope_parameters into the part that has max_position_embeddings; in code read it there, "
      "or update what reads it"},
-    {"keys, values = cache.state", "", "positions_shifted", error,
-     "mlx-lm's class of Gemma 3n takes a cache's state for two arrays, and a batch's has offsets "
-     "beside them; where it runs, its later layers rotate queries by positions that have moved on",
-     "pip install -U mlx-lm, or one request at a time (mlx_lm.generate)"},
+    {"keys, values = cache.state", "", "positions_shifted", error, state_of_gemma3n,
+     cure_of_gemma3n},
     {"kv-cache: above max-seq-len", "", "context_full", error,
      "candle's cache of keys has a fixed number of rows, those of the window in layers that slide, "
      "and the text went beyond",

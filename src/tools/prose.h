@@ -46,10 +46,15 @@ void read_lengths(Words words, Symptom& out);
 void read_settings(Words words, Symptom& out);
 // Sides of pictures: "2048x6144", "1920*1080".
 void read_sizes(Words words, Symptom& out);
+// Slots of a server, and a length beside that of the model which is so many times as much.
+void read_slots(Words words, Symptom& out);
 // Makers of pictures and videos by name: what they were trained on, and the frames spoken of.
 void read_makers(Words words, Symptom& out);
 // Models whose positions are rows of a learned table, by name.
 void read_tables(Words words, Symptom& out);
+
+// Causes that the words name themselves: a program, what it is asked for, and what it does.
+void read_named_causes(Words words, std::string_view text, Symptom& out);
 
 // "0.6.1" of "v0.6.1" or "0.6.1.post1", "b3015", "3015" behind "build"; "": it is none.
 std::string version_of_word(std::string_view word, bool behind_build);

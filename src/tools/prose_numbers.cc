@@ -3,6 +3,7 @@
 #include <array>
 #include <ranges>
 #include <string>
+#include <vector>
 
 #include "src/core/words.h"
 #include "src/tools/prose.h"
@@ -118,6 +119,29 @@ void read_settings(Words words, Symptom& out) {
       if (const auto count = count_of(value); count && out.set_to == 0) out.set_to = count->value;
   }
   read_answer(words, out);
+}
+
+void read_slots(Words words, Symptom& out) {
+  constexpr std::int64_t most_slots = 64, least = 1024;
+  std::vector<std::int64_t> lengths;
+  for (std::size_t n = 0; n < words.size(); ++n) {
+    const std::string_view before = n > 0 ? words[n - 1] : "",
+                           behind = n + 1 < words.size() ? words[n + 1] : "";
+    const std::size_t sign = words[n].find('=');
+    const auto count = count_of(sign == words[n].npos ? words[n] : words[n].substr(sign + 1));
+    if (!count) continue;
+    const std::string_view name = sign == words[n].npos ? before : words[n].substr(0, sign);
+    const bool of_slots = contains_word("--parallel parallel -np n_parallel num_parallel", name) ||
+                          (sign == words[n].npos && begins_with_one(behind, "slot"));
+    if (of_slots && count->value > 1 && count->value <= most_slots)
+      out.slots = count->value;
+    else if (count->value >= least)
+      lengths.push_back(count->value);
+  }
+  for (const std::int64_t sum : lengths)
+    if (out.slots > 0 && sum % out.slots == 0 &&
+        std::ranges::find(lengths, sum / out.slots) != lengths.end())
+      out.sum_of_slots = sum;
 }
 
 void read_sizes(Words words, Symptom& out) {

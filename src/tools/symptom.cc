@@ -146,6 +146,17 @@ constexpr WhenRow of_when[] = {
     {When::padded_apart, "padded on two sides"},
     {When::cut_apart, "beside sentence-transformers",
      "sentencetransformer* sentence-transformer* sentence_transformer*"},
+    {When::of_client, "by the num_ctx of a client"},
+    {When::of_claude_code, "by Claude Code's window"},
+    {When::of_half_table, "after half of Whisper's rows"},
+    {When::of_cache_state, "by the state of a cache"},
+    {When::of_corners, "by a table that is stretched"},
+    {When::of_riflex, "by RIFLEx"},
+    {When::of_cutoff, "by LLaMA-Factory's cutoff_len"},
+    {When::of_latents, "by latent frames"},
+    {When::of_permuted, "by rows that are permuted"},
+    {When::of_doubled, "by tokens in place of a table"},
+    {When::of_merge, "about a merge"},
 };
 
 // What is no fault of position, and how it is called.
@@ -242,9 +253,10 @@ void read_causes(Words words, std::string_view text, Symptom& out) {
   }
   if (any_is_one(words,
                  "evict* eviction pruned pruning snapkv* pyramidkv* squeezeattention* h2o "
-                 "streamingllm*") &&
+                 "streamingllm* kvpress") &&
       contains_any(text, {"cache", "kv"}) &&
-      contains_any(text, {"offset", "position", "rope", "rotat"}))
+      (contains_any(text, {"offset", "position", "rope", "rotat"}) ||
+       (text.contains("kvpress") && out.seen != Seen::nothing)))
     out.when.push_back(When::after_eviction);
   if (contains_any(text, {"inv_freq", "freqs_cis", "freqs_cos", "rope buffer", "rotary buffer"}) &&
       (contains_any(text, {"uninit", "to_empty", "meta device", "garbage", "not initialized",
@@ -257,6 +269,7 @@ void read_causes(Words words, std::string_view text, Symptom& out) {
   // What the engine refuses is not done.
   if (contains_any(text, {"shifting is not supported", "shift is not supported"}))
     std::erase(out.when, When::shifted);
+  read_named_causes(words, text, out);
 }
 
 void read_when(Words words, std::string_view text, Symptom& out) {
@@ -467,6 +480,35 @@ bool is_of_a_person(std::string_view text) {
   return std::ranges::any_of(words, is_own) || asks || titled || tells;
 }
 
+bool narrates(std::string_view text) {
+  constexpr std::size_t longest = 1500;
+  constexpr std::ptrdiff_t most_lines = 5, few = 2, many = 3;
+  const std::string small = small_letters(prose::without_comments(trimmed(text)));
+  if (small.size() > longest || std::ranges::count(small, '\n') > most_lines ||
+      small.find_first_of("{}$") != small.npos ||
+      contains_any(small, {"import ", "def ", "return ", "level=", "error: ", "warning: ", "\\\n"}))
+    return false;
+  std::string unquoted;
+  bool within = false;
+  for (const char c : small.substr(0, small.find(" -"))) {
+    if (c == '"') within = !within;
+    if (!within) unquoted += c;
+  }
+  const std::vector<std::string_view> words = prose::words_of(unquoted);
+  // "ollama run llama3.1:8b why is the sky blue"
+  if (words.size() > 2 && words[0] == "ollama" && words[1] == "run" &&
+      std::ranges::any_of(words[2], is_digit))
+    return false;
+  const auto count_in = [&](std::string_view list) {
+    return std::ranges::count_if(words, [&](auto word) { return contains_word(list, word); });
+  };
+  const auto little = count_in(prose::little_words),
+             verbs = count_in(
+                 "is are was were does shows show reports says thinks gives cannot "
+                 "can't stops makes defaults leaves fails loads becomes");
+  return verbs > 0 && (little >= many || (little >= few && 8 * little >= std::ssize(words)));
+}
+
 std::string sentences_on_lines(std::string_view text) {
   std::string out;
   for (std::size_t n = 0; n < text.size(); ++n) {
@@ -502,6 +544,7 @@ std::optional<Symptom> symptom_of(std::string_view prose) {
   prose::read_when(words, text, out);
   if (out.is(When::of_pictures) || out.height > 0) prose::read_makers(words, out);
   prose::read_settings(words, out);
+  prose::read_slots(words, out);
   if (const std::string_view other = prose::other_fault(words, text, out.seen); !other.empty())
     return Symptom{.engines = std::move(out.engines), .other = other};
   const bool placed = out.from > 0 || out.length > 0 || out.frames > 0 || out.height > 0;
@@ -519,16 +562,18 @@ std::optional<Symptom> symptom_of(std::string_view prose) {
            one != When::constant && one != When::in_turns;
   });
   const bool told = placed || circumstances || out.of_position || out.of_port ||
-                    !out.engines.empty() || out.rows_of_model > 0;
+                    !out.engines.empty() || out.rows_of_model > 0 || out.sum_of_slots > 0;
   // "with the latest mlx-lm v0.22.1"
   constexpr std::size_t most_words = 8;
   const bool names_version =
       words.size() <= most_words && !out.engines.empty() &&
       std::ranges::any_of(words, [](auto word) { return contains_word("with in on using", word); });
   if (out.seen == Seen::nothing && names_version) return out;
-  if (out.seen == Seen::nothing)
-    return told && (is_of_a_person(prose) || is_sentence(prose)) ? std::optional(out)
-                                                                 : std::nullopt;
+  if (out.seen == Seen::nothing) {
+    const bool named = circumstances || out.sum_of_slots > 0 || !out.engines.empty();
+    const bool speaks = is_of_a_person(prose) || is_sentence(prose) || (named && narrates(prose));
+    return told && speaks ? std::optional(out) : std::nullopt;
+  }
   return told || !out.when.empty() || out.seen != Seen::worse ? std::optional(out) : std::nullopt;
 }
 
@@ -538,14 +583,20 @@ std::optional<Symptom> symptom_alone(std::string_view text) {
   // Columns, code and flags; what a model wrote may stand among the words.
   constexpr std::ptrdiff_t most_bars = 4;
   // "with --enforce-eager it runs"
-  const bool in_passing =
-      is_sentence(text) && contains_any(text, {"with --", "without --", "using --"});
+  const bool told = narrates(text),
+             in_passing = told || (is_sentence(text) &&
+                                   contains_any(text, {"with --", "without --", "using --"}));
   if (text.size() > longest || (text.contains(" -") && !in_passing) ||
       text.find_first_of("{}$") != text.npos || std::ranges::count(text, '|') > most_bars)
     return std::nullopt;
   // A log has the hour in front, settings a word or two in each line.
   constexpr std::ptrdiff_t most_settings = 2;
-  if (std::ranges::count(text.substr(0, 24), ':') > 1 || prose::settings_in(text) > most_settings)
+  const std::string_view start = text.substr(0, 24);
+  std::ptrdiff_t of_hours = 0;  // 10:02:31, and not "llama3.2:3b in Ollama:"
+  for (std::size_t n = 1; n + 1 < start.size(); ++n)
+    of_hours += start[n] == ':' && is_digit(start[n - 1]) && is_digit(start[n + 1]);
+  if ((told ? of_hours : std::ranges::count(start, ':')) > 1 ||
+      (prose::settings_in(text) > most_settings && !told))
     return std::nullopt;
   const auto lines = std::ranges::count(trimmed(text), '\n') + 1,
              blanks = std::ranges::count(text, ' ');

@@ -52,6 +52,17 @@ enum class When {
   of_mscale,        // by YaRN's two factors in DeepSeek's models
   padded_apart,     // ids are padded on another side than their tokens
   cut_apart,        // texts to embed, beside sentence-transformers
+  of_client,        // by the num_ctx that a client sends with its requests
+  of_claude_code,   // by the window that Claude Code takes for granted
+  of_half_table,    // after half of the rows of Whisper's decoder
+  of_cache_state,   // by a cache of four arrays where two are read
+  of_corners,       // by a table of pictures that is stretched to other corners
+  of_riflex,        // by RIFLEx, which makes no video longer by itself
+  of_cutoff,        // by the length at which LLaMA-Factory cuts texts
+  of_latents,       // by frames whose latents do not fill their patches
+  of_permuted,      // by rows of q and k that are permuted for another pairing
+  of_doubled,       // by tokens that are added to themselves in place of a table
+  of_merge,         // of two models whose weights are to be averaged
 };
 
 struct Symptom {
@@ -61,6 +72,8 @@ struct Symptom {
   std::int64_t length = 0;  // tokens that the text has or is to have; 0: nobody says
   std::int64_t set_to = 0;  // tokens that a setting among the words allows (num_ctx); 0: none is
   std::int64_t answer = 0;  // tokens that are kept for the answer; 0: nobody says
+  // Slots of a server, and tokens that are the sum of theirs; 0: no such two numbers are there.
+  std::int64_t slots = 0, sum_of_slots = 0;
   std::int64_t frames = 0, height = 0, width = 0;  // of a video or picture; 0: nobody says
   // Of the kind of model that the words name: frames it was trained on, rows of its table, pixels
   // of a side; 0: none is named.
@@ -88,6 +101,9 @@ struct Symptom {
 bool is_of_a_person(std::string_view text);
 // A line that a person wrote, in a log as well: words with hardly a sign between.
 bool is_sentence(std::string_view line);
+// A few lines that tell something, whatever settings and flags stand among their words: before the
+// first flag stand words that no command has.
+bool narrates(std::string_view text);
 // A person's sentences, and what stands between backquotes, on lines of their own, as messages are
 // read by the line.
 std::string sentences_on_lines(std::string_view text);

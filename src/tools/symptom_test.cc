@@ -363,6 +363,43 @@ TEST(SymptomJudged, WhatWasGivenMayNotShowWhy) {
   EXPECT_TRUE(found.verdict.starts_with("What was given does not show why")) << found.verdict;
 }
 
+TEST(SymptomJudged, CausesThatWordsNameAreToldFirst) {
+  const auto first = [](const char* words) {
+    const Diagnosis found = told(nullptr, words);
+    return found.findings.empty() ? std::string() : found.findings.front().finding.code;
+  };
+  EXPECT_EQ(first("Cline overrides num_ctx of my Modelfile in ollama, it loads with 128k"),
+            "num_ctx_ignored");
+  EXPECT_EQ(first("Claude Code assumes 200k for my llama-server model of 32k"),
+            "seen_by_front_end");
+  EXPECT_EQ(first("WhisperX transcription stops after 224 tokens, as I see it"), "seen_at_table");
+  EXPECT_EQ(first("Gemma 3n with mlx_lm batch_generate repeats words"), "positions_shifted");
+  EXPECT_EQ(first("RIFLEx in ComfyUI: how do I get a longer video?"), "asks_longer");
+  EXPECT_EQ(first("llama-server -np 4 says 32768 a slot and my client says 131072, why is it"),
+            "slots");
+}
+
+TEST(SymptomJudged, CausesAreOfTheirProgramsAlone) {
+  EXPECT_FALSE(
+      finds(told(nullptr, "my Modelfile has num_ctx 8192 and ollama forgets"), "num_ctx_ignored"));
+  EXPECT_FALSE(
+      finds(told(nullptr, "Claude Code shows 200k and not 1M, why is it"), "seen_by_front_end"));
+  EXPECT_FALSE(
+      finds(told("qwen3-vl-8b-instruct", "wrong bounding boxes in transformers"), "seen_on_sides"));
+  EXPECT_FALSE(finds(told(nullptr, "HunyuanVideo with RIFLEx repeats itself after 201 frames"),
+                     "asks_longer"));
+  EXPECT_FALSE(
+      finds(told("llama-3.1-8b", "I merged my LoRA into it, the output is garbage"), "two_models"));
+}
+
+TEST(Symptom, SettingsMayStandAmongWhatIsTold) {
+  EXPECT_TRUE(narrates("OLLAMA_CONTEXT_LENGTH=65536 is set but ollama ps shows CONTEXT 32768"));
+  EXPECT_TRUE(narrates("it reports a length of 524288 with --parallel 2 and --no-kv-unified"));
+  EXPECT_FALSE(narrates("OLLAMA_CONTEXT_LENGTH=65536 ollama serve"));
+  EXPECT_FALSE(narrates("llama-server -m qwen3-8b.gguf --alias 'what is the best of all'"));
+  EXPECT_FALSE(narrates("ollama run llama3.1:8b what is the capital of France"));
+}
+
 TEST(SymptomJudged, FramesBeyondTheTrainingAreNamedWithoutAFile) {
   EXPECT_TRUE(
       finds(told(nullptr, "Wan 2.2 goes back to the first frame beyond 120 frames, it repeats"),

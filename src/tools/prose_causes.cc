@@ -1,0 +1,103 @@
+// Causes that a person names: by a program, what it is asked for, and what it does.
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "src/core/contains_any.h"
+#include "src/core/words.h"
+#include "src/tools/prose.h"
+
+namespace posenc::detail::prose {
+namespace {
+
+// A text has one phrase of each list; | parts the phrases, and an empty list asks for nothing.
+struct Cause {
+  When when;
+  std::array<std::string_view, 4> phrases;
+};
+constexpr Cause causes[] = {
+    {When::of_client,
+     {"ollama",
+      "roo code|roo-code|roocode|cline|kilo code|kilocode|continue.dev|continue extension|open "
+      "webui|open-webui|openwebui|anythingllm|librechat|copilot|opencode|aider",
+      "modelfile|parameter num_ctx|ollama run",
+      "ignor|instead of|shows|loads|overrid|overwrit|not respect|n't respect|not use|n't use|no "
+      "effect|larger|bigger"}},
+    {When::of_claude_code,
+     {"claude code|claude-code|claudecode",
+      "200k|200,000|200000|context window|context size|context length|compact",
+      "local|omlx|ollama|llama.cpp|llama-server|lm "
+      "studio|lmstudio|vllm|mlx|sglang|qwen|glm|gpt-oss|"
+      "devstral|kimi|minimax|deepseek",
+      "200k|200,000|200000|thinks|assumes|tell it|unknown|overflow|exceed|wrong|real "
+      "context|actual "
+      "context|too late"}},
+    {When::of_half_table, {"whisper", "224", "token|length|limit|cut|stop|end", ""}},
+    {When::of_cache_state,
+     {"gemma3n|gemma-3n|gemma 3n",
+      "batchkvcache|batchrotatingkvcache|cache.state|batch cache|batched "
+      "cache|batch_generate",
+      "", ""}},
+    {When::of_corners,
+     {"qwen3-vl|qwen3vl|qwen3 vl|qwen 3 vl|qwen3_vl",
+      "bounding box|bbox|boxes|coordinate|grounding",
+      "gguf|llama.cpp|llama-server|llama-mtmd|mmproj|ollama|lm studio|lmstudio|koboldcpp", ""}},
+    {When::of_riflex, {"riflex|rifle x", "extend|longer|length|more frames|same duration", "", ""}},
+    {When::of_cutoff,
+     {"llama-factory|llamafactory|llama_factory|llama factory", "rope scaling|rope_scaling|yarn",
+      "not used|not applied|n't applied|no effect|null|not change|n't "
+      "change|unchanged|ignor|disabl|"
+      "not take effect|not in the config|does nothing|不生效|没有生效",
+      ""}},
+    {When::of_latents,
+     {"patch_size_t|cogvideox1.5|cogvideox-1.5|cogvideox 1.5|cogvideox1_5", "frame",
+      "divi|multiple|odd |remainder|even number", ""}},
+    {When::of_permuted,
+     {"torchtitan", "rope|rotary|permut",
+      "huggingface|hugging face|hf |hf-|meta-llama/|safetensors|from_pretrained", ""}},
+    {When::of_doubled,
+     {"interpolate_pos_encoding|interpolate_pos_embed|pos_embed|position embedding|positional "
+      "embedding",
+      "xs.clone()|returns xs|return xs|returns x |return x |returns the tokens|returns the input|"
+      "added to themselves|added to itself|doubled",
+      "", ""}}};
+
+bool has_one(std::string_view text, std::string_view phrases) {
+  if (phrases.empty()) return true;
+  while (!phrases.empty()) {
+    const std::size_t end = std::min(phrases.find('|'), phrases.size());
+    if (text.contains(phrases.substr(0, end))) return true;
+    phrases.remove_prefix(std::min(end + 1, phrases.size()));
+  }
+  return false;
+}
+
+// "Would merging A and B with mergekit work?"; of what came of a merge, or of an adapter that is
+// merged into its base, other things are true.
+bool asks_of_merge(Words words, std::string_view text, Seen seen) {
+  const bool merges = std::ranges::any_of(words, [](std::string_view word) {
+    return contains_word("merge merges merging mergekit", word);
+  });
+  const bool of_models = contains_any(
+      text, {"mergekit", "models", "slerp", "dare_ties", "merge them", "merging them"});
+  const bool of_others = contains_any(
+      text, {"lora", "adapter", "peft", "pull request", "branch", " pr ", "support for", "merged"});
+  const bool asks = text.contains('?') || contains_any(text, {"can i ", "could i ", "would ",
+                                                              "should ", "is it possible"});
+  return merges && of_models && !of_others && asks &&
+         (seen == Seen::nothing || seen == Seen::differs);
+}
+
+}  // namespace
+
+void read_named_causes(Words words, std::string_view text, Symptom& out) {
+  for (const Cause& one : causes)
+    if (std::ranges::all_of(one.phrases,
+                            [&](std::string_view list) { return has_one(text, list); }))
+      out.when.push_back(one.when);
+  if (asks_of_merge(words, text, out.seen)) out.when.push_back(When::of_merge);
+  // A file of Hugging Face's is compared there, and none that runs elsewhere.
+  if (out.is(When::of_permuted)) std::erase(out.when, When::pairs);
+}
+
+}  // namespace posenc::detail::prose
