@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <ranges>
 #include <string>
 #include <utility>
@@ -187,10 +188,13 @@ class Doctor {
     const bool proven = std::ranges::any_of(out_.findings, [](const Diagnosed& one) {
       return one.finding.severity == Severity::error;
     });
+    const auto models = std::ranges::count_if(
+        out_.evidence, [](const Exhibit& one) { return one.model.has_value(); });
     // A guess, where evidence says what it is.
     const auto is_answered = [&](std::string_view code) {
       return (told_a_length && code == "context_defaulted") ||
-             (proven && detail::contains_word("seen_at_once seen_at_edge seen_at_base", code));
+             (proven && detail::contains_word("seen_at_once seen_at_edge seen_at_base", code)) ||
+             (code == "two_models" && models > 1);
     };
     for (Finding& one : detail::judge_symptom(*symptom_, intent_ ? &intent() : nullptr, engines_))
       if (!is_answered(one.code))
@@ -661,6 +665,7 @@ class Doctor {
   // Another model is what became of the first, or the draft that a line names.
   void of_second(Exhibit& one) {
     if (&one == plain_) return;
+    if (symptom_ && symptom_->is(detail::When::of_merge)) return of_partner(one);
     for (const Exhibit* command : commands_)
       if (const auto line = detail::read_command_line(command->text);
           line && detail::names_a_draft(*line))
@@ -675,6 +680,16 @@ class Doctor {
       if (const std::size_t at = finding.cure.find(first); at != finding.cure.npos)
         finding.cure.replace(at, first.size(), intent_->name);
     add_all(*std::move(found), one.name, {}, "computed");
+  }
+
+  // Somebody asks whether the weights of the two can be averaged. Of a name in a sentence one size
+  // stands for all.
+  void of_partner(const Exhibit& one) {
+    const bool told = one.as.contains("words name it") || intent_->as.contains("words name it");
+    Finding partner = detail::as_partners(intent(), *one.model, !told);
+    const bool alike = partner.severity == Severity::note;
+    add(std::move(partner), one.name, "", "",
+        alike ? std::string(detail::told_by_words) : std::string("computed"));
   }
 
   void of_draft(Exhibit& one, const Exhibit& command, const detail::CommandLine& line) {
@@ -1116,13 +1131,25 @@ void add_named_model(std::vector<Exhibit>& evidence) {
     if (one.model) return;
   for (const Exhibit& one : evidence) {
     const bool words = is_told(one);
-    const auto named = words ? detail::model_in_prose(one.text) : detail::model_named_in(one.text);
-    if (!named) continue;
-    Expected<Model> model = read_model(named->is);
-    if (!model) continue;
-    Exhibit found = model_exhibit(named->as, *std::move(model));
-    found.as += one.name == "words" ? ", as the words name it" : ", as " + one.name + " names it";
-    evidence.insert(evidence.begin(), std::move(found));
+    std::vector<detail::Named> named;
+    if (words) {
+      const auto symptom = detail::symptom_of(one.text);
+      named =
+          detail::models_in_prose(one.text, symptom && symptom->is(detail::When::of_merge) ? 2 : 1);
+    } else if (auto in_line = detail::model_named_in(one.text)) {
+      named.push_back(*std::move(in_line));
+    }
+    std::vector<Exhibit> found;
+    for (const detail::Named& name : named) {
+      Expected<Model> model = read_model(name.is);
+      if (!model) continue;
+      found.push_back(model_exhibit(name.as, *std::move(model)));
+      found.back().as +=
+          one.name == "words" ? ", as the words name it" : ", as " + one.name + " names it";
+    }
+    if (found.empty()) continue;
+    evidence.insert(evidence.begin(), std::make_move_iterator(found.begin()),
+                    std::make_move_iterator(found.end()));
     return;
   }
 }

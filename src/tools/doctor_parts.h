@@ -51,6 +51,10 @@ void removed_later(std::vector<Finding>& found, std::string_view engine,
 void as_of_a_draft(std::int64_t target, const Model& draft, std::vector<Finding>& found);
 Finding shorter_draft(std::int64_t target, std::int64_t draft);
 
+// Two models whose weights somebody wants to average: a warning where they rotate otherwise, or, of
+// two that are `exact`, and not a name that several sizes share, have other sizes.
+Finding as_partners(const Model& one, const Model& other, bool exact);
+
 // YaRN of the file, where texts of `length` tokens need none; 0: nobody says a length.
 std::optional<Finding> scaling_unneeded(const Model& model, std::int64_t length);
 // A plain rotation that promises more tokens than the published models which are built alike.

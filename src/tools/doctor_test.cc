@@ -1489,5 +1489,35 @@ TEST(Diagnose, OfMlcLlmItSaysWhereTheListsChange) {
   EXPECT_EQ(message("qwen3-8b"), "");
 }
 
+TEST(Exhibit, SentencesWithSettingsInThemStartNothing) {
+  const auto kind = [](const char* text) { return text_exhibit("x", text).kind; };
+  EXPECT_EQ(kind("OLLAMA_CONTEXT_LENGTH=65536 is set but ollama ps shows CONTEXT 32768"),
+            ExhibitKind::symptom);
+  EXPECT_EQ(kind("OLLAMA_CONTEXT_LENGTH=65536 ollama serve"), ExhibitKind::command);
+  EXPECT_EQ(kind("mlx_lm.convert of M: Error: rope_scaling 'type' currently only supports "
+                 "'linear'"),
+            ExhibitKind::log);
+  EXPECT_EQ(kind("mlx_lm.convert --hf-path M"), ExhibitKind::command);
+}
+
+TEST(Diagnose, PartnersOfAMergeAreComparedByTheirRotation) {
+  const auto asked = [](const char* one, const char* other) {
+    return diagnosed({evidence_of(one), evidence_of(other),
+                      text_exhibit("words", "can I merge these two models with mergekit?")});
+  };
+  const Diagnosis apart = asked("qwen2.5-math-7b-instruct", "qwen2.5-coder-7b-instruct");
+  EXPECT_EQ(found_of(apart, "rope_theta"), nullptr);
+  ASSERT_NE(found_of(apart, "two_models"), nullptr);
+  EXPECT_TRUE(apart.verdict.contains("rope_theta 10000 against 1000000")) << apart.verdict;
+  const Diagnosis alike = asked("llama-3.1-8b", "llama-3.1-8b-instruct");
+  EXPECT_TRUE(alike.verdict.contains("the two rotate alike")) << alike.verdict;
+  EXPECT_TRUE(asked("llama-3.1-8b", "llama-3.1-70b").verdict.contains("cannot be averaged"));
+  // Without the question the second is what became of the first.
+  EXPECT_NE(found_of(diagnosed({evidence_of("qwen2.5-math-7b-instruct"),
+                                evidence_of("qwen2.5-coder-7b-instruct")}),
+                     "rope_theta"),
+            nullptr);
+}
+
 }  // namespace
 }  // namespace posenc

@@ -1,0 +1,69 @@
+// Two models whose weights somebody wants to average: whether they rotate alike.
+#include <algorithm>
+#include <string>
+#include <variant>
+
+#include "posenc/error.h"
+#include "posenc/tools.h"
+#include "src/core/words.h"
+#include "src/explain/text.h"
+#include "src/model/compare.h"
+#include "src/tools/doctor_parts.h"
+
+namespace posenc::detail {
+namespace {
+
+// What of two rotations differs, "rope_theta 10000 against 1000000"; "": nothing.
+std::string rotations_apart(const Rope& one, const Rope& other) {
+  if (one == other) return "";
+  std::string apart;
+  const auto differ = [&](bool differs, const std::string& what) {
+    if (differs) apart += (apart.empty() ? "" : ", ") + what;
+  };
+  differ(one.rope_theta != other.rope_theta,
+         "rope_theta " + number_text(one.rope_theta) + " against " + number_text(other.rope_theta));
+  differ(one.scaling != other.scaling,
+         "scaling " + scaling_text(one.scaling) + " against " + scaling_text(other.scaling));
+  differ(one.pairing != other.pairing, "the pairing of channels");
+  return apart.empty() ? "the channels that rotate" : apart;
+}
+
+bool have_other_sizes(const Model& one, const Model& other) {
+  const auto found = differences(one, other);
+  return found && std::ranges::any_of(*found, [](const Finding& finding) {
+           return contains_word("layers heads kv_heads two_models", finding.code);
+         });
+}
+
+}  // namespace
+
+Finding as_partners(const Model& one, const Model& other, bool exact) {
+  const Rope *first = rope_of_text(one), *second = rope_of_text(other);
+  Finding out{.code = "two_models", .severity = Severity::note};
+  const std::string lengths = one.context > 0 && other.context > 0 && one.context != other.context
+                                  ? "; max_position_embeddings (" + grouped(one.context) + ", " +
+                                        grouped(other.context) +
+                                        ") is a promise, and does not matter for it"
+                                  : "";
+  const std::string apart = first && second   ? rotations_apart(*first, *second)
+                            : first || second ? "one rotates, and the other does not"
+                                              : "";
+  if (exact && have_other_sizes(one, other)) {
+    out.severity = Severity::warning;
+    out.message = "layers or heads differ, so that weights of the two cannot be averaged" +
+                  (apart.empty() ? "" : "; they rotate otherwise, too (" + apart + ")");
+    return out;
+  }
+  if (apart.empty()) {
+    out.message = "the two rotate alike, so that positions are in no merge's way" + lengths;
+    return out;
+  }
+  out.severity = Severity::warning;
+  out.message = "poor partners of a merge: the two rotate otherwise (" + apart +
+                "), and averaged rows of q and k fit neither" + lengths;
+  out.cure =
+      "two models that rotate alike; or q_proj and k_proj of one of the two, with its config.json";
+  return out;
+}
+
+}  // namespace posenc::detail
