@@ -1261,6 +1261,69 @@ const Report reports[] = {
     {"huggingface/transformers#33783", "",
      "doctor @doctor/qwen2-yarn-kept.json --engine transformers@4.51.3", 1,
      "as Qwen's cards have it, is scaled by 1"},
+    {"RooCodeInc/Roo-Code#7343", "",
+     "doctor 'Roo Code ignores the context of my Ollama model: glm45-48k has num_ctx 48k in the "
+     "Modelfile, ollama run loads it right, but Roo Code loads it with 131k context'",
+     0, "options stands above that of the Modelfile"},
+    {"jundot/omlx#312", "",
+     "doctor 'Claude Code shows Qwen3.5-35B-A3B-4bit 62k/200k tokens with omlx, but I can only run "
+     "64k; how do I tell it the real context window'",
+     0, "takes a window of 200,000 tokens for each model that it does not know"},
+    {"ollama/ollama#16346", "",
+     "doctor 'OLLAMA_CONTEXT_LENGTH=65536 is set but ollama ps shows CONTEXT 32768, Modelfile "
+     "PARAMETER num_ctx 65536 is ignored too, qwen2.5:7b-instruct-q4_K_M'",
+     1, "32,768 of the 65,536 asked for"},
+    {"ml-explore/mlx-examples#1329", "",
+     "doctor \"mlx_lm.convert of Qwen2.5-Coder-32B-Instruct-128k-yarn: Error: rope_scaling 'type' "
+     "currently only supports 'linear'\"",
+     1, "this mlx-lm knows no other scaling"},
+    {"SYSTRAN/faster-whisper#1248", "",
+     "doctor 'faster-whisper outputs incomplete text and cuts off the last characters, "
+     "transformers is ok; the length is limited to 224'",
+     1, "half of the 448 rows of Whisper's decoder"},
+    {"NVIDIA/kvpress#16", "",
+     "doctor 'kvpress with Llama-3.1-8B: gibberish output for long contexts after compressing the "
+     "KV cache with SnapKV, positional encodings are not adjusted'",
+     0, "By your words: a cache that drops keys must go on counting all tokens"},
+    {"ml-explore/mlx-lm#1699", "",
+     "doctor 'gemma3n in mlx-lm 0.31.3 with BatchKVCache repeats HierHierHierHier, plain cache is "
+     "right'",
+     0, "takes a cache's state for two arrays"},
+    {"lemonade-sdk/lemonade#3574", "",
+     "doctor 'lemonade reports context_length 524288 for a model of 262144, llama.cpp started with "
+     "ctx_size=524288 --parallel 2 --no-kv-unified'",
+     0, "524,288 is the sum of 2 slots, each of which has 262,144"},
+    {"ggml-org/llama.cpp#16880", "",
+     "doctor 'Qwen3-VL-8B GGUF in llama-server gives incorrect bounding boxes for images that are "
+     "not 1000x1000 or not square, the y coordinate is off'",
+     0, "By your words: llama.cpp before pull request 25781 stretches Qwen3-VL's learned table"},
+    {"kijai/ComfyUI-KJNodes#205", "",
+     "doctor \"Apply RifleXRoPE HunuyanVideo node: I inserted it after Hunyuan and LoRA loader "
+     "node but it doesn't seem to extend the video\"",
+     0, "RIFLEx makes no frames"},
+    {"hiyouga/LlamaFactory#9648", "",
+     "doctor 'finetune mobilellm-R1-base in LLaMA-Factory with llama3 rope scaling, but the rope "
+     "scaling is not used: the final model has null for rope_scaling and the max length does not "
+     "change'",
+     0, "scales only where cutoff_len is above"},
+    {"zai-org/CogVideo#532", "",
+     "doctor 'CogvideoX1.5 I2V training patch_size_t = 2, makes num_frame=49 cannot be divided by "
+     "2'",
+     0, "49 make 13, an odd number"},
+    {"NovaSky-AI/SkyRL#1709", "", "doctor @doctor/fsdp-inv-freq.txt", 0,
+     "the frequencies are a buffer that no file holds"},
+    {"pytorch/torchtitan#335", "",
+     "doctor 'torchtitan RoPE implementation does not match, loading weights from "
+     "https://huggingface.co/meta-llama/Meta-Llama-3-8B does not work'",
+     0, "torchtitan rotates neighbours"},
+    {"huggingface/candle#2286", "",
+     "doctor 'DINOv2 candle: interpolate_pos_encoding returns xs.clone() in the case without "
+     "interpolation, should it return self.pos_embed?'",
+     0, "these are added to themselves"},
+    {"arcee-ai/mergekit#667", "",
+     "doctor 'Qwen2.5 Math and Qwen2.5 Coder share the same architecture but have different "
+     "max_position_embeddings. Would merging them with mergekit yield good results?'",
+     1, "rope_theta 10000 against 1000000"},
 };
 
 // "@doctor/a.log" lies in the folder of reports; behind an engine (vllm@0.24.0) stands a version.
