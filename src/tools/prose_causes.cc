@@ -1,6 +1,7 @@
 // Causes that a person names: by a program, what it is asked for, and what it does.
 #include <algorithm>
 #include <array>
+#include <string>
 #include <string_view>
 
 #include "src/core/contains_any.h"
@@ -10,57 +11,56 @@
 namespace posenc::detail::prose {
 namespace {
 
-// A text has one phrase of each list; | parts the phrases, and an empty list asks for nothing.
+// A text has one phrase of each list, and none of the last; | parts the phrases, and an empty list
+// asks for nothing.
 struct Cause {
   When when;
   std::array<std::string_view, 4> phrases;
+  std::string_view never = {};
 };
 constexpr Cause causes[] = {
     {When::of_client,
      {"ollama",
-      "roo code|roo-code|roocode|cline|kilo code|kilocode|continue.dev|continue extension|open "
-      "webui|open-webui|openwebui|anythingllm|librechat|copilot|opencode|aider",
-      "modelfile|parameter num_ctx|ollama run",
+      "roo code|roo-code|roocode| cline|kilo code|kilocode|continue.dev|continue extension|open "
+      "webui|open-webui|openwebui|anythingllm| aider",
+      "modelfile|num_ctx",
       "ignor|instead of|shows|loads|overrid|overwrit|not respect|n't respect|not use|n't use|no "
       "effect|larger|bigger"}},
     {When::of_claude_code,
      {"claude code|claude-code|claudecode",
       "200k|200,000|200000|context window|context size|context length|compact",
-      "local|omlx|ollama|llama.cpp|llama-server|lm "
-      "studio|lmstudio|vllm|mlx|sglang|qwen|glm|gpt-oss|"
-      "devstral|kimi|minimax|deepseek",
-      "200k|200,000|200000|thinks|assumes|tell it|unknown|overflow|exceed|wrong|real "
-      "context|actual "
+      "local|omlx|ollama|llama.cpp|llama-server|lm studio|lmstudio|vllm|mlx|sglang|qwen|glm|gpt-oss"
+      "|devstral|kimi|minimax|deepseek",
+      "200k|200,000|200000|thinks|assumes|tell it|overflow|exceed|real context|actual "
       "context|too late"}},
-    {When::of_half_table, {"whisper", "224", "token|length|limit|cut|stop|end", ""}},
+    {When::of_half_table,
+     {"whisper", "224", "token|length|limit|cut|stop|end"},
+     "initial_prompt|initial prompt|prompt is|prompts of|224x224|224 x 224"},
     {When::of_cache_state,
      {"gemma3n|gemma-3n|gemma 3n",
-      "batchkvcache|batchrotatingkvcache|cache.state|batch cache|batched "
-      "cache|batch_generate",
-      "", ""}},
+      "batchkvcache|batchrotatingkvcache|cache.state|batch cache|batched cache|batch_generate"}},
     {When::of_corners,
      {"qwen3-vl|qwen3vl|qwen3 vl|qwen 3 vl|qwen3_vl",
       "bounding box|bbox|boxes|coordinate|grounding",
-      "gguf|llama.cpp|llama-server|llama-mtmd|mmproj|ollama|lm studio|lmstudio|koboldcpp", ""}},
-    {When::of_riflex, {"riflex|rifle x", "extend|longer|length|more frames|same duration", "", ""}},
+      "gguf|llama.cpp|llama-server|llama-mtmd|mmproj|ollama|lm studio|lmstudio|koboldcpp"}},
+    {When::of_riflex, {"riflex|rifle x", "extend|longer|length|more frames|same duration"}},
     {When::of_cutoff,
      {"llama-factory|llamafactory|llama_factory|llama factory", "rope scaling|rope_scaling|yarn",
-      "not used|not applied|n't applied|no effect|null|not change|n't "
-      "change|unchanged|ignor|disabl|"
-      "not take effect|not in the config|does nothing|不生效|没有生效",
-      ""}},
+      "not used|not applied|n't applied|no effect|null|not change|n't change|unchanged|ignor|disabl"
+      "|not take effect|not in the config|does nothing|不生效|没有生效"}},
     {When::of_latents,
      {"patch_size_t|cogvideox1.5|cogvideox-1.5|cogvideox 1.5|cogvideox1_5", "frame",
-      "divi|multiple|odd |remainder|even number", ""}},
+      "divi|multiple|odd |remainder|even number"}},
     {When::of_permuted,
      {"torchtitan", "rope|rotary|permut",
-      "huggingface|hugging face|hf |hf-|meta-llama/|safetensors|from_pretrained", ""}},
+      "huggingface|hugging face|hf |hf-|meta-llama/|safetensors|from_pretrained",
+      "match|differ|convert|load|weights|permut|garbage|nonsense|gibberish"},
+     "scaling|yarn"},
     {When::of_doubled,
      {"interpolate_pos_encoding|interpolate_pos_embed|pos_embed|position embedding|positional "
       "embedding",
-      "xs.clone()|returns xs|return xs|returns x |return x |returns the tokens|returns the input|"
-      "added to themselves|added to itself|doubled",
-      "", ""}}};
+      "xs.clone()|returns xs|return xs|returns x |return x |returns the tokens|returns the input"
+      "|added to themselves|added to itself|doubled"}}};
 
 bool has_one(std::string_view text, std::string_view phrases) {
   if (phrases.empty()) return true;
@@ -91,13 +91,12 @@ bool asks_of_merge(Words words, std::string_view text, Seen seen) {
 }  // namespace
 
 void read_named_causes(Words words, std::string_view text, Symptom& out) {
+  const std::string padded = " " + std::string(text) + " ";  // " cline" is no part of "decline"
+  const auto has = [&](std::string_view list) { return has_one(padded, list); };
   for (const Cause& one : causes)
-    if (std::ranges::all_of(one.phrases,
-                            [&](std::string_view list) { return has_one(text, list); }))
+    if (std::ranges::all_of(one.phrases, has) && (one.never.empty() || !has(one.never)))
       out.when.push_back(one.when);
   if (asks_of_merge(words, text, out.seen)) out.when.push_back(When::of_merge);
-  // A file of Hugging Face's is compared there, and none that runs elsewhere.
-  if (out.is(When::of_permuted)) std::erase(out.when, When::pairs);
 }
 
 }  // namespace posenc::detail::prose
