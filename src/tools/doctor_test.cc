@@ -862,6 +862,16 @@ TEST(Doctor, AnglesThatCodeFormsInSixteenBitsAreTold) {
   EXPECT_EQ(rounded->line, 3);
 }
 
+TEST(Doctor, CodeThatRotatesNeighboursIsTold) {
+  const Diagnosis found = diagnosed({text_exhibit(
+      "rope.py",
+      "def apply_rotary_emb(xq, freqs_cis):\n"
+      "    xq_ = torch.view_as_complex(xq.float().reshape(*xq.shape[:-1], -1, 2))\n")});
+  const Finding* pairs = found_of(found, "pairing");
+  ASSERT_NE(pairs, nullptr);
+  EXPECT_EQ(pairs->severity, Severity::warning);
+}
+
 TEST(Doctor, ABufferOfOnesWasNeverFilled) {
   const Diagnosis found =
       diagnosed({evidence_of("mistral-7b-v0.3"),

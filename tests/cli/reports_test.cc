@@ -1198,8 +1198,6 @@ const Report reports[] = {
      1, "the table of positions is empty"},
     {"huggingface/transformers#29496", "", "doctor @doctor/mistral-buffer.py", 1,
      "inv_freq is a buffer"},
-    {"pytorch/torchtitan#335", "", "doctor @doctor/complex-rope.py", 1,
-     "this code rotates neighbours"},
     {"casper-hansen/AutoAWQ#660", "",
      "doctor \"AttributeError: 'Qwen2Model' object has no attribute 'rotary_emb'\"", 1,
      "this transformers is older"},
