@@ -37,7 +37,7 @@ export function power(value: number): string {
     [1e3, 'k'],
   ] as const)
     if (value >= size) return `${+(value / size).toPrecision(6)}${letter}`
-  return value >= 1e-4 ? String(+value.toPrecision(6)) : value.toExponential(0)
+  return value === 0 || value >= 1e-4 ? String(+value.toPrecision(6)) : value.toExponential(0)
 }
 
 // Whole numbers within a range, some `most` of them: what categories are marked by.

@@ -166,6 +166,8 @@ export function follow(): () => void {
   addEventListener('pagehide', now)
   const stop = $effect.root(() => {
     $effect(() => {
+      // While something plays the address waits for its end: a link costs a tenth of a frame.
+      if (page.playing) return
       link()
       clearTimeout(timer)
       timer = setTimeout(write, 150)
