@@ -2,9 +2,11 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "src/content/convolved_alone.h"
 #include "src/core/saturating.h"
@@ -75,9 +77,24 @@ void finish(const ConvolutionJob& job, std::int64_t b, std::int64_t t, std::int6
   store_rows(sums, step, count, C{1}, out, out.offset(b, 0, t));
 }
 
+// Weights [tap][step] and a bias, as sum_taps() of the elements reads them.
+template <class Element>
+void arrange(const ConvolutionJob& job, std::vector<Compute<Element>>& weights,
+             std::vector<Compute<Element>>& bias) {
+#if POSENC_SIMD
+  if constexpr (std::is_same_v<Element, BFloat16>)
+    for (std::vector<float>* const all : {&weights, &bias}) {
+      for (float& number : *all)
+        if (std::isnan(number)) number = std::numeric_limits<float>::quiet_NaN();
+      for (std::int64_t at = 0; at < std::ssize(*all); at += job.step())
+        pair_channels(all->data() + at, job.step());
+    }
+#endif
+}
+
 // Channels alone, into rows that whole vectors may be written to, or through a few of ours.
 template <class Element>
-void convolve_alone(const ConvolutionJob& job, const std::vector<Compute<Element>>& weights,
+void convolve_alone(const ConvolutionJob& job, std::vector<Compute<Element>> weights,
                     const Tensor& out) {
   using C = Compute<Element>;
   const bool straight = lies_as<Element>(out);
@@ -89,7 +106,8 @@ void convolve_alone(const ConvolutionJob& job, const std::vector<Compute<Element
                                          out.stride[2]}
                     : TokenSums<Element>{ours, step};
   };
-  const std::vector<C> bias = bias_row<C>(job);
+  std::vector<C> bias = bias_row<C>(job);
+  arrange<Element>(job, weights, bias);
   if (straight && job.after == AfterConvolution::none)
     return convolve_alone<Element>(job, false, weights, bias, room, LeftThere{});
   if constexpr (std::is_same_v<Element, C>)  // sums of 16 bits are always left there
@@ -119,12 +137,12 @@ void convolve_alone(const ConvolutionJob& job, const Tensor& out) {
 #if POSENC_SIMD
   if constexpr (std::is_same_v<C, float>) {
     if (nothing_after && lies_as<BFloat16>(job.x) && lies_as<BFloat16>(out))
-      return convolve_alone<BFloat16>(job, weights, out);
+      return convolve_alone<BFloat16>(job, std::move(weights), out);
     if (nothing_after && lies_as<Half>(job.x) && lies_as<Half>(out))
-      return convolve_alone<Half>(job, weights, out);
+      return convolve_alone<Half>(job, std::move(weights), out);
   }
 #endif
-  convolve_alone<C>(job, weights, out);
+  convolve_alone<C>(job, std::move(weights), out);
 }
 
 // x as numbers of its own, for where y goes to x's memory: its neighbours read it later.

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -96,6 +98,17 @@ std::vector<Problem> problems() {
        .hides = true},
       {.tokens = 6, .width = 8, .groups = 8, .tall = 4, .wide = 2, .grid = {1, 6}},
       {.tokens = 3000, .width = 33, .groups = 33, .wide = 4},
+      // Widths of whole vectors, which are read and written where they lie, and one beyond a piece.
+      {.tokens = 6 * 9, .width = 16, .groups = 16, .tall = 3, .wide = 3, .grid = {6, 9}},
+      {.tokens = 6 * 9, .width = 48, .groups = 48, .tall = 3, .wide = 3, .grid = {6, 9}},
+      {.tokens = 150, .width = 80, .groups = 80, .wide = 5},
+      {.batch = 1,
+       .tokens = 2 * 9,
+       .width = 1072,
+       .groups = 1072,
+       .tall = 3,
+       .wide = 3,
+       .grid = {2, 9}},
       {.tokens = 5 * 6,
        .width = 8,
        .groups = 2,
@@ -140,6 +153,21 @@ TEST_P(Convolution, OfOtherTypesIsRoundedOnce) {
       }
     }
   }
+}
+
+// Rounding a NaN of many bits must not make a number of it.
+TEST_P(Convolution, KeepsAWeightThatIsNoNumber) {
+  constexpr std::int64_t width = 48;
+  std::vector<float> weight(width * 3, 1.0F);
+  weight[3] = std::bit_cast<float>(0x7fffffffU);  // of channel 1
+  std::vector<std::uint16_t> x(width * 4, 0x3f80), y(width * 4);
+  const PositionConvolution three{.weight =
+                                      Table::borrow(Tensor::dense(weight.data(), {width, 1, 3}))};
+  const Tensor from = Tensor::dense(x.data(), DType::bf16, {1, 4, width}),
+               to = Tensor::dense(y.data(), DType::bf16, {1, 4, width});
+  ASSERT_TRUE(convolve_positions(three, {.x = from}, to));
+  EXPECT_TRUE(std::isnan(to.get(to.offset(0, 2, 1))));
+  EXPECT_FALSE(std::isnan(to.get(to.offset(0, 2, 0))));
 }
 
 TEST(PositionConvolution, IsTheSameBitsForAnyNumberOfThreadsAndInPlace) {

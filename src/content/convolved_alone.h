@@ -79,16 +79,16 @@ struct LeftThere {
 
 // Sums b + Σ w x of all patches, a few at a time: they go to room(b, patch, ours, step), which may
 // be those rows of ours, and are then handed to done(b, patch, count, made, own), whose own(i) are
-// x's numbers. Sums that are left there are made a few channels of a row at a time, so that weights
-// and neighbours stay in the first cache. `flipped`: weights that go back, by packed_weights of
-// that name.
+// x's numbers. Sums that are left there are made a thousand channels of a row at a time, so that
+// weights and neighbours stay in the first caches. `flipped`: weights that go back, by
+// packed_weights of that name.
 template <class Element, class MakeRoom, class Done>
 void convolve_alone(const ConvolutionJob& job, bool flipped,
                     const std::vector<Compute<Element>>& weights,
                     const std::vector<Compute<Element>>& bias, const MakeRoom& room,
                     const Done& done) {
   constexpr bool are_left = std::is_same_v<Done, LeftThere>;
-  constexpr std::int64_t few_channels = 256;
+  constexpr std::int64_t few_channels = 1024;
   const std::int64_t step = job.step(), channels = are_left ? few_channels : step;
   const std::int64_t up = flipped ? job.tall - 1 - job.up() : job.up(),
                      left = flipped ? job.wide - 1 - job.left() : job.left();
@@ -105,6 +105,9 @@ void convolve_alone(const ConvolutionJob& job, bool flipped,
     Patches<Element> patches(job, held, scratch);
     Element* const ours = scratch.take<Element>(tile_tokens * step);
     std::vector<const Element*> places(static_cast<std::size_t>(job.tall * seen));
+    // A tile reads some lines of each of many pages, which not every processor foresees.
+    const std::int64_t piece_bytes = piece * step * static_cast<std::int64_t>(sizeof(Element));
+    Ahead ahead(Loop::convolution, are_left ? (end - begin) * piece_bytes : 0);
     for (std::int64_t at = begin; at < end; ++at) {
       const std::int64_t b = at / pieces, y = at % pieces / across, first = at % across * piece,
                          last = std::min(first + piece, job.columns),
@@ -123,6 +126,7 @@ void convolve_alone(const ConvolutionJob& job, bool flipped,
         for (std::int64_t column = 0; column < last - first + job.wide - 1; ++column)
           places[static_cast<std::size_t>(row * seen + column)] =
               numbers(y - up + row, first - left + column);
+      const Ask ask = ahead(piece_bytes);
       for (std::int64_t channel = 0; channel < step; channel += channels) {
         const Taps<Compute<Element>> taps{weights.data(),
                                           bias.data(),
@@ -135,8 +139,11 @@ void convolve_alone(const ConvolutionJob& job, bool flipped,
           const auto count = static_cast<int>(std::min<std::int64_t>(last - x, tile_tokens));
           const std::int64_t patch = y * job.columns + x;
           const TokenSums<Element> to = room(b, patch, ours, step);
-          sum_taps(taps, TokenPlaces<Element>{places.data() + (x - first), seen}, count, to.numbers,
-                   to.step);
+          const Element* const* const from = places.data() + (x - first);
+          const bool goes_on = are_left && x + 2 * tile_tokens <= last;
+          const Element* const* const next =
+              goes_on ? from + (job.tall - 1) * seen + tile_tokens + job.wide - 1 : nullptr;
+          sum_taps(taps, TokenPlaces<Element>{from, seen, next, ask}, count, to.numbers, to.step);
           done(b, patch, count, to, [&](std::int64_t i) { return numbers(y, x + i); });
         }
       }

@@ -25,7 +25,7 @@ struct Trial {
   std::array<std::array<double, parts_each>, ways> seconds_a_byte = {};
 };
 Trial& trial(Loop loop) {
-  static Trial all[3];
+  static std::array<Trial, static_cast<std::size_t>(Loop::convolution) + 1> all;
   return all[static_cast<std::size_t>(loop)];
 }
 

@@ -12,7 +12,7 @@ namespace posenc::detail {
 
 // Loops that choose each for itself. Scaling is the limit that the benchmark measures rotations and
 // sums against.
-enum class Loop { rotation, sum, scaling };
+enum class Loop { rotation, sum, scaling, convolution };
 
 // Not at all, or for the first or the second cache.
 enum class Ask { no, first, second };

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 
+#include "src/kernels/ahead.h"
 #include "src/kernels/elements.h"
+#include "src/kernels/rows.h"
 
 namespace posenc::detail {
 
@@ -24,6 +26,10 @@ template <class Element>
 struct TokenPlaces {
   const Element* const* places;
   std::int64_t step;
+  // Tokens that the next tile is the first to read, and which is written behind this one: they are
+  // asked for on the way, if at all. Null: none is.
+  const Element* const* next = nullptr;
+  Ask ask = Ask::no;
 };
 
 // to[token][i] = bias[i] + Σ_row Σ_tap weights[row][tap][i] · x[row][token + tap][i] for
@@ -33,11 +39,15 @@ void sum_taps(const Taps<float>& taps, TokenPlaces<float> x, int tokens, float* 
 void sum_taps(const Taps<double>& taps, TokenPlaces<double> x, int tokens, double* to,
               std::int64_t to_step);
 #if POSENC_SIMD
-// The same of numbers of 16 bits, which become float on the way, each sum rounded once.
+// The same of numbers of 16 bits, which become float on the way, each sum rounded once. Those of
+// BFloat16 want each row of weights and the bias by pair_channels(), and no NaN in either whose
+// lower 16 bits are not 0.
 void sum_taps(const Taps<float>& taps, TokenPlaces<Half> x, int tokens, Half* to,
               std::int64_t to_step);
 void sum_taps(const Taps<float>& taps, TokenPlaces<BFloat16> x, int tokens, BFloat16* to,
               std::int64_t to_step);
+// Puts a row of [step] numbers in the order in which the processor takes channels apart.
+void pair_channels(float* row, std::int64_t step);
 #endif
 
 }  // namespace posenc::detail
