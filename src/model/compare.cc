@@ -3,13 +3,14 @@
 #include "src/model/compare.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <ranges>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "src/text/number.h"
 
 namespace posenc::detail {
 std::int64_t layers_of(const Model& model, Stack stack) {
@@ -38,9 +39,7 @@ std::int64_t trained_length(const Model& model) {
   for (const LayerGroup& group : model.groups)
     for (const Provenance& value : group.provenance)
       if (value.origin == Origin::file && value.detail == "max_trained_positions") {
-        std::int64_t tokens = 0;
-        const char* const end = value.value.data() + value.value.size();
-        if (std::from_chars(value.value.data(), end, tokens).ec != std::errc()) continue;
+        const std::int64_t tokens = whole_number(value.value).value_or(0);
         if (tokens > 0 && tokens < model.context) return tokens;
       }
   return model.context;
