@@ -77,20 +77,17 @@ void finish(const ConvolutionJob& job, std::int64_t b, std::int64_t t, std::int6
   store_rows(sums, step, count, C{1}, out, out.offset(b, 0, t));
 }
 
-// Weights [tap][step] and a bias, as sum_taps() of the elements reads them.
-template <class Element>
-void arrange(const ConvolutionJob& job, std::vector<Compute<Element>>& weights,
-             std::vector<Compute<Element>>& bias) {
 #if POSENC_SIMD
-  if constexpr (std::is_same_v<Element, BFloat16>)
-    for (std::vector<float>* const all : {&weights, &bias}) {
-      for (float& number : *all)
-        if (std::isnan(number)) number = std::numeric_limits<float>::quiet_NaN();
-      for (std::int64_t at = 0; at < std::ssize(*all); at += job.step())
-        pair_channels(all->data() + at, job.step());
-    }
-#endif
+// Weights [tap][step] and a bias, as sum_taps() of BFloat16 reads them.
+void arrange_pairs(std::int64_t step, std::vector<float>& weights, std::vector<float>& bias) {
+  for (std::vector<float>* const all : {&weights, &bias}) {
+    for (float& number : *all)
+      if (std::isnan(number)) number = std::numeric_limits<float>::quiet_NaN();
+    for (std::int64_t at = 0; at < std::ssize(*all); at += step)
+      pair_channels(all->data() + at, step);
+  }
 }
+#endif
 
 // Channels alone, into rows that whole vectors may be written to, or through a few of ours.
 template <class Element>
@@ -107,7 +104,9 @@ void convolve_alone(const ConvolutionJob& job, std::vector<Compute<Element>> wei
                     : TokenSums<Element>{ours, step};
   };
   std::vector<C> bias = bias_row<C>(job);
-  arrange<Element>(job, weights, bias);
+#if POSENC_SIMD
+  if constexpr (std::is_same_v<Element, BFloat16>) arrange_pairs(job.step(), weights, bias);
+#endif
   if (straight && job.after == AfterConvolution::none)
     return convolve_alone<Element>(job, false, weights, bias, room, LeftThere{});
   if constexpr (std::is_same_v<Element, C>)  // sums of 16 bits are always left there

@@ -107,7 +107,9 @@ constexpr Row rows[] = {
       "length in config.json, which is right for these versions alone",
       "modeling_rope_utils.py of transformers 4.45.2 and 4.50.3"},
      [](const Model& model) {
-       return any_yarn_with(model, [](double, double promised) { return promised != 1; });
+       // Classes of its own; others then brought theirs (DeepSeek), which read it.
+       const bool is_its = model.family == "llama" || model.family == "qwen2";
+       return is_its && any_yarn_with(model, [](double, double promised) { return promised != 1; });
      }},
     {{"transformers", "4.51.0", "4.56.0",
       "it takes max_position_embeddings over original_max_position_embeddings for YaRN's factor, "
