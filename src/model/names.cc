@@ -160,6 +160,7 @@ std::string_view without_address(std::string_view word) {
     if (at == word.npos || (at > 0 && word[at - 1] != '/')) continue;
     const std::string_view path = word.substr(at + host.size());
     const std::size_t owner = path.find('/');
+    if (contains_word("blog docs papers spaces datasets learn", path.substr(0, owner))) return word;
     return owner == path.npos ? path : path.substr(0, path.find('/', owner + 1));
   }
   return word;

@@ -118,6 +118,18 @@ constexpr Circumstance by_when[] = {
      "Meta's own weights (the folder original/ of the same repository), or rows of q and k that "
      "are "
      "permuted back (torchtitan does it itself with checkpoint.initial_load_in_hf)"},
+    {When::of_exllama, "seen_in_one_version",
+     "exllamav2 reads YaRN of config.json from 0.2.3 on, and before it rotates as without a "
+     "scaling",
+     "pip install -U exllamav2, and the block that the model's card publishes (Qwen 2.5: YaRN by 4 "
+     "of 32,768) in rope_scaling of its config.json"},
+    {When::of_reserved, "seen_by_front_end",
+     "tabbyAPI reserves its context when it loads a model: max_seq_len, and cache_size, which no "
+     "job "
+     "can exceed, are of its config.yml or of a load request, and no chat request sets them",
+     "max_seq_len and cache_size as large as memory allows, in config.yml or in /v1/model/load; "
+     "the "
+     "client is told the same number"},
     {When::of_doubled, "added",
      "what makes the rows of a learned table must return the table where nothing is interpolated: "
      "where it returns the tokens, these are added to themselves, doubled and without a position",

@@ -627,7 +627,7 @@ class Doctor {
       one.used = true;
       return add(*std::move(positions), one.name, "", "", "computed");
     }
-    if (auto rounded = detail::slip_in_code(one.text)) {
+    if (auto rounded = detail::slip_in_code(one.text, intent_ ? &intent() : nullptr)) {
       one.as = "code";
       one.kind = ExhibitKind::log;
       one.used = true;
@@ -732,6 +732,30 @@ class Doctor {
     add_all(std::move(log->remarks), one.name, {}, "told by the log");
   }
 
+  // MTP's draft has a context of the whole -c, whatever the slots are.
+  void of_mtp_draft(const Exhibit& one) {
+    const auto line = detail::read_command_line(one.text);
+    const std::size_t at = one.text.find("--spec-type");
+    if (!line || line->engine != "llama.cpp" || at == one.text.npos) return;
+    const std::string_view kinds =
+        std::string_view(one.text).substr(at, one.text.find(" -", at + 1) - at);
+    const detail::CommandFlag* all = line->find("--ctx-size");
+    const double tokens = all ? detail::number_of_flag(*all).value_or(0) : 0;
+    constexpr double of_most = 0x1p18;
+    const double made_for =
+        intent_ && intent().context > 0 ? static_cast<double>(intent().context) : of_most;
+    if (!kinds.contains("mtp") || tokens <= made_for || tokens > 0x1p40) return;
+    add({.code = "draft_context",
+         .severity = Severity::warning,
+         .expected = grouped(std::llround(made_for)),
+         .found = grouped(std::llround(tokens)),
+         .message = "MTP's draft has a context of the whole -c, and where that is more than the "
+                    "model is made for, reports have every request end at its first token",
+         .cure = "a -c of at most " + std::to_string(std::llround(made_for)) +
+                 " for all slots together, -np 1, or no draft-mtp"},
+        one.name, line->engine, "", "by reports");
+  }
+
   // What a line says whatever the model is.
   void of_slots_alone(const Exhibit& one) {
     const auto line = detail::read_command_line(one.text);
@@ -743,17 +767,6 @@ class Doctor {
       add(*std::move(few), one.name, line->engine, "", "read");
     if (slots < 2 || slots > 1e6 || tokens > 0x1p40 || slots != std::floor(slots)) return;
     const std::string each = std::to_string(std::llround(slots));
-    constexpr double longest_usual = 0x1p18;
-    if (one.text.contains("--spec-type") && one.text.contains("mtp") && tokens > longest_usual)
-      add({.code = "draft_length",
-           .severity = Severity::warning,
-           .expected = grouped(std::llround(longest_usual)),
-           .found = grouped(std::llround(tokens)),
-           .message = "MTP's draft has a context of the whole -c, and where that is more than the "
-                      "model is made for, reports have every request end at its first token",
-           .cure = "a -c that is no more than the model's context in all (262,144 of most), -np 1, "
-                   "or no draft-mtp"},
-          one.name, line->engine, "", "by reports");
     add({.code = "slots",
          .severity = Severity::note,
          .expected = tokens > 0 ? grouped(std::llround(tokens)) : "",
@@ -898,6 +911,7 @@ class Doctor {
   void of_command(Exhibit& one) {
     if (one.as.starts_with(detail::settings_by_name)) return of_roles(one);
     of_errors_below(one);
+    of_mtp_draft(one);
     if (of_mlx_weights(one)) return;
     if (!intent_) {
       of_slots_alone(one);

@@ -35,6 +35,15 @@ bool have_other_sizes(const Model& one, const Model& other) {
          });
 }
 
+// Whether any layer has another position, where those of the first agree.
+bool stand_otherwise(const Model& one, const Model& other) {
+  const auto found = differences(one, other);
+  return found && std::ranges::any_of(*found, [](const Finding& finding) {
+           return finding.severity != Severity::note &&
+                  !contains_word("context layers heads kv_heads two_models", finding.code);
+         });
+}
+
 }  // namespace
 
 Finding as_partners(const Model& one, const Model& other, bool exact) {
@@ -45,19 +54,21 @@ Finding as_partners(const Model& one, const Model& other, bool exact) {
                                         grouped(other.context) +
                                         ") is a promise, and does not matter for it"
                                   : "";
-  const std::string apart = first && second   ? rotations_apart(*first, *second)
-                            : first || second ? "one rotates, and the other does not"
-                                              : "";
+  std::string apart = first && second   ? rotations_apart(*first, *second)
+                      : first || second ? "one rotates, and the other does not"
+                                        : "";
   if (exact && have_other_sizes(one, other)) {
     out.severity = Severity::warning;
     out.message = "layers or heads differ, so that weights of the two cannot be averaged" +
                   (apart.empty() ? "" : "; they rotate otherwise, too (" + apart + ")");
     return out;
   }
-  if (apart.empty()) {
-    out.message = "the two rotate alike, so that positions are in no merge's way" + lengths;
+  if (apart.empty() && !stand_otherwise(one, other)) {
+    out.message = (first ? "the two rotate alike" : "the two have their positions alike") +
+                  std::string(", so that positions are in no merge's way") + lengths;
     return out;
   }
+  if (apart.empty()) apart = "posenc diff of the two says in which layers";
   out.severity = Severity::warning;
   out.message = "poor partners of a merge: the two rotate otherwise (" + apart +
                 "), and averaged rows of q and k fit neither" + lengths;

@@ -30,7 +30,8 @@ Expected<std::optional<Finding>> compare_frequencies(const Model* model, std::st
 
 // What a piece of Python does otherwise than the files it is given want: angles formed in 16 bits,
 // arguments of another transformers, neighbours rotated where files have halves.
-std::optional<Finding> slip_in_code(std::string_view code);
+// With no model (null) the pairing is a note: the files that belong to the code may want it so.
+std::optional<Finding> slip_in_code(std::string_view code, const Model* model);
 
 // Position ids in lists, as somebody printed them; nothing: it is another text.
 std::optional<Finding> printed_positions(std::string_view text);

@@ -9,6 +9,7 @@
 
 #include "src/core/contains_any.h"
 #include "src/explain/text.h"
+#include "src/model/compare.h"
 #include "src/tools/doctor_parts.h"
 #include "src/tools/log_lines.h"
 
@@ -181,6 +182,12 @@ std::optional<Finding> printed_positions(std::string_view text) {
 
 namespace {
 
+// Whether a model's text pairs neighbours: code that rotates so is its own.
+bool rotates_neighbours(const Model* model) {
+  const Rope* rope = model ? rope_of_text(*model) : nullptr;
+  return model && (!rope || rope->pairing == Pairing::interleaved);
+}
+
 std::optional<Finding> angles_rounded_in_code(std::string_view code) {
   std::int64_t number = 0;
   while (!code.empty()) {
@@ -211,11 +218,14 @@ std::optional<Finding> angles_rounded_in_code(std::string_view code) {
 
 }  // namespace
 
-std::optional<Finding> slip_in_code(std::string_view code) {
+std::optional<Finding> slip_in_code(std::string_view code, const Model* model) {
   // Buffers go with the model where its dtype is changed.
-  if (code.contains("register_buffer(\"inv_freq\"") && code.contains(".type_as(self.inv_freq)"))
+  const bool in_float = contains_any(
+      code, {"inv_freq.float()", "inv_freq.to(torch.float32)", "inv_freq[None, :, None].float()"});
+  if (code.contains("register_buffer(\"inv_freq\"") && code.contains(".type_as(self.inv_freq)") &&
+      !in_float)
     return Finding{.code = "angles_rounded",
-                   .position = 256,
+                   .severity = Severity::warning,
                    .found = "bfloat16",
                    .message =
                        "inv_freq is a buffer, so that model.to(torch.bfloat16) or .half() "
@@ -225,19 +235,19 @@ std::optional<Finding> slip_in_code(std::string_view code) {
                    .cure =
                        "positions, inv_freq and their product in float32 (.float(), autocast "
                        "off); cos and sin alone may be rounded"};
-  if (code.contains("rotary_emb(") && code.contains("seq_len=") && code.contains("position_ids"))
+  const std::size_t call = code.find("rotary_emb(");
+  if (call != code.npos &&
+      code.substr(call, code.substr(call).find('\n')).contains("seq_len=position_ids"))
     return Finding{.code = "transformers_mismatch",
                    .severity = Severity::warning,
-                   .message =
-                       "rotary_emb(x, seq_len=…) is of older transformers: since 4.45 at the "
-                       "latest the module takes the positions themselves",
+                   .message = std::string(takes_positions_now),
                    .cure =
                        "cos, sin = rotary_emb(value_states, position_ids), and "
                        "apply_rotary_pos_emb(q, k, cos, sin); or the transformers that this "
                        "code was written for"};
-  if (code.contains("view_as_complex") && code.contains("-1, 2)"))
+  if (code.contains("view_as_complex") && code.contains("-1, 2)") && !rotates_neighbours(model))
     return Finding{.code = "pairing",
-                   .severity = Severity::warning,
+                   .severity = model ? Severity::warning : Severity::note,
                    .message =
                        "this code rotates neighbours (0, 1), as Meta's own weights want it; "
                        "Hugging Face's files of Llama have q and k permuted for halves "

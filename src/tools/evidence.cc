@@ -404,8 +404,11 @@ Exhibit text_exhibit(std::string name, std::string text) {
     }
     if (auto words = words_exhibit(name, text)) return *std::move(words);
   }
-  const bool is_code = detail::contains_any(trimmed, {"def ", "self.", "class "});
-  if (is_code && detail::slip_in_code(trimmed)) return as(ExhibitKind::unusable, "code");
+  // A traceback quotes code.
+  const bool is_code = detail::contains_any(trimmed, {"def ", "self.", "class "}) &&
+                       !detail::contains_any(trimmed, {"Traceback", "Error: ", "File \"", "[rank"});
+  if (is_code && !compares(trimmed) && detail::slip_in_code(trimmed, nullptr))
+    return as(ExhibitKind::unusable, "code");
   if (auto settings = detail::serving_settings(trimmed)) {
     text = std::move(settings->line);
     return as(ExhibitKind::command, "settings of " + std::string(settings->program));

@@ -54,7 +54,7 @@ std::optional<Finding> ended_answer(std::string_view line, std::span<const std::
                                           "'prompt_tokens': ", "prompt_tokens=", "\"input\":"};
   // That of a client may stand behind other words: step_finish reason:"length".
   const std::string_view reason =
-      line.contains("finish reason") ? "finish reason" : "finish_reason";
+      line.contains("finish_reason") ? "finish_reason" : "finish reason";
   const std::size_t at = line.find(reason);
   if (at == line.npos) return std::nullopt;
   // finish_reason='length', "finish_reason": "length", finish_reason = 'length'
@@ -79,10 +79,10 @@ std::optional<Finding> ended_answer(std::string_view line, std::span<const std::
           "max_tokens of the request, or GenerationConfig(max_new_tokens=…); prompt and answer "
           "together within the context"};
   const double both = prompt ? *prompt + *answer : 0;
-  constexpr double round_context = 1024;
+  constexpr double round_context = 1024, default_of_ollama = 4096;
   const bool of_ollama = line.contains("fp_ollama");
   if (both > 0 && std::fmod(both, round_context) == 0 &&
-      (of_ollama || line.contains("\"total\":"))) {
+      (of_ollama || (line.contains("\"total\":") && both == default_of_ollama))) {
     finding.message =
         "the answer was ended where " + std::string(of_ollama ? "Ollama's" : "the server's") +
         " context was full: prompt and answer are " + told(both) + " tokens together. 4,096 are " +

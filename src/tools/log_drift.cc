@@ -14,6 +14,18 @@ constexpr std::string_view drift = "transformers_mismatch";
 // 4.45 (Qwen 2), 4.48 (Mistral and the others).
 std::optional<Finding> of_missing_module(std::string_view small) {
   if (!small.contains("has no attribute 'rotary_emb'")) return std::nullopt;
+  const bool of_causal = contains_any(small, {"forcausallm'", "forconditionalgeneration'", "peft"});
+  if (of_causal)
+    return Finding{.code = std::string(drift),
+                   .severity = Severity::error,
+                   .message =
+                       "the program looks for rotary_emb in a wrapper: the model within it "
+                       "has the module (model.model.rotary_emb), in transformers since 4.43 "
+                       "(Llama), 4.45 (Qwen 2) or 4.48 (Mistral and others)",
+                   .cure =
+                       "model.model.rotary_emb (of PEFT: model.base_model.model.model), or a "
+                       "version of the program that fits this transformers"};
+  if (contains_any(small, {"gpt2", "bert", "bloom", "opt", "t5"})) return std::nullopt;
   if (small.contains("attention' object"))
     return Finding{.code = std::string(drift),
                    .severity = Severity::error,
@@ -38,7 +50,7 @@ std::optional<Finding> of_missing_module(std::string_view small) {
 // "apply_rotary_pos_emb_fp32() takes 2 positional arguments but 4 were given"
 std::optional<Finding> of_other_arguments(std::string_view small, std::string_view context) {
   const bool of_rotation =
-      contains_any(small, {"rotary", "rope"}) ||
+      contains_any(small, {"rotary", "_rope", "rope_", "rope("}) ||
       (small.contains("forward() got") && contains_any(context, {"rotary_emb("}));
   if (!of_rotation) return std::nullopt;
   if (small.contains("unexpected keyword argument 'seq_len'"))
@@ -68,9 +80,9 @@ std::optional<Finding> of_other_arguments(std::string_view small, std::string_vi
 
 std::optional<Finding> of_devices(std::string_view small, std::string_view context) {
   if (!small.contains("expected all tensors to be on the same device")) return std::nullopt;
-  if (!contains_any(context, {"inv_freq", "rotary_emb", "position_ids_expanded"}) &&
-      !contains_any(small, {"rotary", "inv_freq"}))
-    return std::nullopt;
+  const bool of_angles = contains_any(context, {"inv_freq_expanded", "inv_freq["}) ||
+                         contains_any(small, {"rotary", "inv_freq"});
+  if (!of_angles || !small.contains("cpu")) return std::nullopt;
   return Finding{.code = "buffer_elsewhere",
                  .severity = Severity::error,
                  .message =
@@ -84,12 +96,13 @@ std::optional<Finding> of_devices(std::string_view small, std::string_view conte
 }
 
 // ExecuTorch counts both, and ends where they fill what was exported.
-std::optional<Finding> of_executorch(std::string_view line) {
+std::optional<Finding> of_executorch(std::string_view line, std::string_view context) {
   const auto prompt = number_after(line, "Prompt Tokens: "),
              made = number_after(line, "Generated Tokens: ");
-  if (!prompt || !made) return std::nullopt;
+  const bool is_its = contains_any(context, {"executorch", "pytorchobserver", "stats.h", "et_"});
+  if (!prompt || !made || !is_its) return std::nullopt;
   for (const double room : {128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0, 8192.0})
-    if (*prompt + *made >= room - 1 && *prompt + *made <= room + 1)
+    if (*prompt + *made == room - 1 || *prompt + *made == room)
       return Finding{.code = "context_full",
                      .severity = Severity::warning,
                      .expected = number_text(room),
@@ -120,6 +133,67 @@ std::optional<Finding> of_turbomind(std::string_view line, std::string_view cont
                      "bits (quant_policy=8)"};
 }
 
+// transformers' CLIP under ZeRO-3: "… (got `sequence length`: 77 and max_position_embeddings: 0"
+std::optional<Finding> of_empty_table(std::string_view line) {
+  if (!line.contains("Sequence length must be less than max_position_embeddings")) return {};
+  const auto rows = number_after(line, "max_position_embeddings: ");
+  if (!rows || *rows != 0) return std::nullopt;
+  return Finding{.code = "table_end",
+                 .severity = Severity::error,
+                 .message =
+                     "the table of positions is empty: DeepSpeed ZeRO-3 or FSDP shares its "
+                     "rows among ranks, and the code reads its size instead of gathering it",
+                 .cure =
+                     "keep this encoder out of ZeRO-3 (or gather its parameters around the "
+                     "call), or ZeRO-2"};
+}
+
+// Errors of Python that any program may print, told where the lines around say whose they are.
+std::optional<Finding> of_neighbours(std::string_view line, std::string_view context) {
+  if (line.contains("got an unexpected keyword argument 'max_seq_len'") &&
+      contains_any(context, {"torchtune", "lora_llama", "lora_qwen", "lora_gemma", "lora_mistral",
+                             "lora_phi"}))
+    return Finding{.code = "flag_refused",
+                   .severity = Severity::error,
+                   .message =
+                       "max_seq_len was given to what does not take it: torchtune's builders "
+                       "of whole models (lora_…, qlora_…) have their length of themselves",
+                   .cure = "max_seq_len under tokenizer: alone"};
+  if (line.contains("'Tensor' and 'Embedding'") &&
+      contains_any(context, {"siglip", "interpolate_pos_encoding"}))
+    return Finding{.code = "engine_too_old",
+                   .severity = Severity::error,
+                   .message =
+                       "the class returns its table where it should return the table's rows: "
+                       "SigLIP's of transformers 4.45.0 and 4.45.1 does, for "
+                       "interpolate_pos_encoding=True and a picture of just the trained size",
+                   .cure =
+                       "leave interpolate_pos_encoding out at that size, or pip install -U "
+                       "transformers (4.45.2 or later)"};
+  if (line.contains("StopIteration") && contains_any(context, {"grid_iters"}))
+    return Finding{.code = "mrope_grid",
+                   .severity = Severity::error,
+                   .message =
+                       "transformers 5.3.0 takes a row of video_grid_thw for each frame of "
+                       "a video, and the processor makes one for each video: "
+                       "get_rope_index runs out of rows, and the inputs are right",
+                   .cure =
+                       "pip install -U transformers (5.4 or later), or 4.57; until then a row "
+                       "for each frame (video_grid_thw repeated, its first number 1)"};
+  if (line.contains("Missing key(s)") && line.contains("\"rope_embed.periods\"") &&
+      contains_any(line, {"\"cls_token\"", "\"blocks.0."}))
+    return Finding{.code = "key_missing",
+                   .severity = Severity::error,
+                   .message =
+                       "every weight of the model is missing, so that the file has other "
+                       "names: DINOv3's as transformers has them, in Meta's own class, or "
+                       "the other way round; position has no part in it",
+                   .cure =
+                       "the .pth of Meta's repository for Meta's class, the safetensors for "
+                       "transformers' AutoModel"};
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Finding> drift_of_program(std::string_view line, std::string_view context) {
@@ -127,7 +201,9 @@ std::optional<Finding> drift_of_program(std::string_view line, std::string_view 
   if (auto found = of_missing_module(small)) return found;
   if (auto found = of_other_arguments(small, context)) return found;
   if (auto found = of_devices(small, context)) return found;
-  if (auto found = of_executorch(line)) return found;
+  if (auto found = of_empty_table(line)) return found;
+  if (auto found = of_neighbours(line, context)) return found;
+  if (auto found = of_executorch(line, context)) return found;
   return of_turbomind(line, context);
 }
 

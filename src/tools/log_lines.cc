@@ -413,7 +413,23 @@ class LogReader {
         ollama_.in_its_words(with_next_lines(std::move(message), line)));
   }
 
+  // text-generation-webui's own length, which is below the model's where nobody says one.
+  void truncation_of_webui(std::string_view line) {
+    constexpr double own = 8192;
+    const auto length = number_after(line, "TRUNCATION LENGTH: ");
+    const LogSaid* trained = log_.find("context");
+    if (!length || *length != own || (trained && trained->number <= own)) return;
+    remark({.code = "context_defaulted",
+            .severity = trained ? Severity::warning : Severity::note,
+            .found = "8,192 tokens",
+            .message = "text-generation-webui loads a model with ctx-size 8,192 where nobody says "
+                       "it, and cuts prompts there, whatever the model was made for",
+            .cure = "--ctx-size LENGTH (0: the file's own), and Truncate the prompt up to this "
+                    "length as high"});
+  }
+
   void of_one_program(std::string_view line) {
+    truncation_of_webui(line);
     if (auto other = drift_of_program(line, nearby_)) {
       std::erase_if(log_.remarks, [&](const Finding& one) {
         return one.line == line_ && one.code == "answer_shortened";

@@ -58,6 +58,9 @@ constexpr std::string_view
     update_the_program =
         "pip install 'transformers<5', or a newer version of the program (nano-vllm, mini-sglang); "
         "the file is right",
+    takes_positions_now =
+        "rotary_emb(x, seq_len=…) is of older transformers: since 4.45 at the latest the module "
+        "takes the positions themselves, and since 4.48 the model calls it once for all layers",
     sum_beyond_context =
         "verl stops: the longest prompt and the longest answer together are more than the model's "
         "max_position_embeddings",

@@ -749,10 +749,6 @@ constexpr Message messages[] = {
      "where texts are longer than that: -c LENGTH, 0 for the file's own (Ollama: num_ctx, LM "
      "Studio: Context Length, text-generation-webui: ctx-size)",
      "< n_ctx_train ("},
-    {"TRUNCATION LENGTH: 8192", "TRUNCATION LENGTH: ", "context_defaulted", warning,
-     "text-generation-webui loads a model with ctx-size 8,192 where nobody says it, and cuts "
-     "prompts there, whatever the model was made for",
-     "--ctx-size LENGTH (0: the file's own), and Truncate the prompt up to this length as high"},
     {"unknown model architecture: ", "", "engine_too_old", error,
      "this build of llama.cpp, or what is built on it, knows no such architecture, and loads "
      "nothing: no position is wrong",
@@ -796,36 +792,15 @@ constexpr Message messages[] = {
      "a row of the training has more tokens than torchtune's attention has room for: what cuts "
      "texts is max_seq_len of the tokenizer, and that of a dataset does nothing since 2024",
      "tokenizer.max_seq_len: LIMIT in the YAML", "max_seq_len ("},
-    {"got an unexpected keyword argument 'max_seq_len'", "", "flag_refused", error,
-     "max_seq_len was given to what does not take it: torchtune's builders of whole models "
-     "(lora_…, "
-     "qlora_…) have their length of themselves, and trainers have it in their own settings",
-     "max_seq_len under tokenizer: alone (torchtune); TRL: max_length of SFTConfig"},
-    {"max_position_embeddings: 0", "sequence length`: ", "table_end", error,
-     "the table of positions is empty: DeepSpeed ZeRO-3 or FSDP shares its rows among ranks, and "
-     "the code reads its size instead of gathering it",
-     "keep this encoder out of ZeRO-3 (or gather its parameters around the call), or ZeRO-2"},
     {"cu_seqlens_q must have shape (batch_size + 1)", "", "packing_mistaken", error,
      "the bounds of packed texts have an axis too many, or too few: flash-attention wants [n + 1] "
      "numbers, and collators of some versions make [1, n + 1]",
      "squeeze cu_seqlens (cu_seq_lens_q) in the collator, or another version of the trainer "
      "(TRL 0.15.2; the newest)"},
-    {"'Tensor' and 'Embedding'", "", "engine_too_old", error,
-     "the class returns its table where it should return the table's rows: SigLIP's of "
-     "transformers 4.45.0 and 4.45.1 does, for interpolate_pos_encoding=True and a picture of just "
-     "the trained size",
-     "leave interpolate_pos_encoding out at that size, or pip install -U transformers (4.45.2 or "
-     "later)"},
     {"TR must be >= T", "", "table_end", error,
      "flash-linear-attention's table of cos and sin is shorter than the padded batch: it was made "
      "for a single text, or for cached ones, and is not made longer",
      "pip install -U flash-linear-attention; until then one text at a time"},
-    {"\"rope_embed.periods\"", "", "key_missing", error,
-     "every weight of the model is missing, so that the file has other names: DINOv3's as "
-     "transformers has them, in Meta's own class, or the other way round; position has no part in "
-     "it",
-     "the .pth of Meta's repository for Meta's class, the safetensors for transformers' "
-     "AutoModel"},
     {"invalid n_rot:", "invalid n_rot: ", "rotary_dim", error,
      "llama.cpp refuses the file: rope.dimension_count is not the size of a head",
      "convert it anew by llama.cpp's convert_hf_to_gguf.py (ollama create's own converter takes "

@@ -14,8 +14,9 @@ namespace posenc::detail {
 namespace {
 
 bool is_of_pictures(std::string_view context) {
-  return contains_any(context, {"flux", "/wan", "\\wan", "wanvideo", "qwen_image", "qwenimage",
-                                "hunyuanvideo", "ltx_video", "ltxv", "diffusers", "comfy"});
+  return contains_any(
+      context, {"flux", "/wan", "\\wan", "wanvideo", "qwen_image", "qwenimage", "hunyuanvideo",
+                "cogvideo", "ltx_video", "ltxv", "diffusers", "comfy"});
 }
 
 // Areas of grids of which one side was rounded: the other sides divide both.
@@ -296,10 +297,26 @@ bool is_of_unpacked(Finding& out, double longer, double tokens) {
 }
 
 // Words for a table and the tokens of a picture that differ.
-void of_a_picture(Finding& out, double a, double b, TableIs table) {
+void of_a_picture(Finding& out, double a, double b, TableIs table, bool two_prompts,
+                  bool of_video) {
   const auto told = [](double number) { return grouped(std::llround(number)); };
+  // Rows of one picture, so many times: steps in time of a video.
+  const double each =
+      static_cast<double>(std::gcd(static_cast<std::int64_t>(a), static_cast<std::int64_t>(b)));
+  constexpr double fewest_of_a_frame = 256, most_steps = 64;
+  if (of_video && each >= fewest_of_a_frame && std::min(a, b) > each &&
+      std::max(a, b) <= most_steps * each) {
+    out.message = told(a) + " and " + told(b) + " are " + told(a / each) + " and " +
+                  told(b / each) + " times " + told(each) +
+                  ", the patches of a frame: positions were made for another number of latent "
+                  "frames than the video has";
+    out.cure =
+        "update the program with the library whose rotation it calls (CogVideoX 1.5 joins two "
+        "latent frames, which older ones do not count), or frames that both count alike";
+    return;
+  }
   constexpr double of_t5 = 512;
-  if (std::abs(a - b) == of_t5) {
+  if (std::abs(a - b) == of_t5 && two_prompts) {
     out.message = told(a) + " and " + told(b) +
                   " are just the 512 tokens of T5's prompt apart: positions of a second prompt "
                   "stand behind those of the first (text_ids put together along the text, as "
@@ -579,7 +596,9 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
           "; 257 rows are of clip-vit-large-patch14, 577 of clip-vit-large-patch14-336: where a "
           "program asks for one of them, load that";
   } else if (is_of_pictures(context)) {
-    of_a_picture(out, *a, *b, table_in(context));
+    of_a_picture(out, *a, *b, table_in(context),
+                 contains_any(context, {"prior_preservation", "text_ids", "txt_ids"}),
+                 contains_any(context, {"cogvideo"}));
   } else if (most == least + 1 && std::fmod(least, 1024) == 0) {
     out.message = "the text has reached " + told(least) +
                   " tokens, for which a mask, a table of cos and sin or a cache was made, and the "
@@ -618,7 +637,13 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
     if (most - least == 1 && std::fmod(least, round) == 0)
       out.message = "a cache or table of " + told(least) +
                     " steps is full, and one more was asked for: the text, or the sound, is longer";
-    if (const int ranks = times(least, most); ranks > 0)
+    if (contains_any(context,
+                     {"peft", "prompt tuning", "p-tuning", "virtual_token", "virtual token"}))
+      out.message =
+          told(most - least) + " of the " + told(most) +
+          " are virtual tokens of prompt tuning: the mask, or the bias that is made of it, "
+          "counts them, and the text does not (PEFT beside transformers 4.45 and later)";
+    else if (const int ranks = times(least, most); ranks > 0)
       out.message += "; " + told(most) + " is just " + std::to_string(ranks) + " times " +
                      told(least) +
                      ": a rank's part of a text (sequence or context parallelism) beside all of "

@@ -34,7 +34,10 @@ constexpr Cause causes[] = {
       "200k|200,000|200000|thinks|assumes|tell it|overflow|exceed|real context|actual "
       "context|too late"}},
     {When::of_half_table,
-     {"whisper", "224", "token|length|limit|cut|stop|end"},
+     {"whisper",
+      " 224 tokens| 224 token |224 tokens|limited to 224|length is 224|length of 224|max "
+      "224|224 max|after 224",
+      "token|length|limit|cut|stop|incomplete|missing"},
      "initial_prompt|initial prompt|prompt is|prompts of|224x224|224 x 224"},
     {When::of_cache_state,
      {"gemma3n|gemma-3n|gemma 3n",
@@ -56,34 +59,32 @@ constexpr Cause causes[] = {
       "huggingface|hugging face|hf |hf-|meta-llama/|safetensors|from_pretrained",
       "match|differ|convert|load|weights|permut|garbage|nonsense|gibberish"},
      "scaling|yarn"},
+    {When::of_exllama, {"exllama", "yarn", "support|implement|needs|read"}, "vllm"},
+    {When::of_reserved,
+     {"tabbyapi|tabby api|tabby-api", "max_seq_len|context length|context size|context control",
+      "front-end|frontend|front end|client|cline|request"}},
     {When::of_doubled,
      {"interpolate_pos_encoding|interpolate_pos_embed|pos_embed|position embedding|positional "
       "embedding",
       "xs.clone()|returns xs|return xs|returns x |return x |returns the tokens|returns the input"
-      "|added to themselves|added to itself|doubled"}}};
-
-bool has_one(std::string_view text, std::string_view phrases) {
-  if (phrases.empty()) return true;
-  while (!phrases.empty()) {
-    const std::size_t end = std::min(phrases.find('|'), phrases.size());
-    if (text.contains(phrases.substr(0, end))) return true;
-    phrases.remove_prefix(std::min(end + 1, phrases.size()));
-  }
-  return false;
-}
+      "|added to themselves|added to itself|tokens are doubled"}}};
 
 // "Would merging A and B with mergekit work?"; of what came of a merge, or of an adapter that is
 // merged into its base, other things are true.
 bool asks_of_merge(Words words, std::string_view text, Seen seen) {
-  const bool merges = std::ranges::any_of(words, [](std::string_view word) {
-    return contains_word("merge merges merging mergekit", word);
-  });
-  const bool of_models = contains_any(
-      text, {"mergekit", "models", "slerp", "dare_ties", "merge them", "merging them"});
+  const bool merges =
+      text.contains("be merged") || std::ranges::any_of(words, [](std::string_view word) {
+        return contains_word("merge merging mergekit", word);
+      });
+  const bool of_models =
+      contains_any(text, {"mergekit", "the two", "two models", "these models", "both models",
+                          "slerp", "dare_ties", "merge them", "merging them"});
   const bool of_others = contains_any(
-      text, {"lora", "adapter", "peft", "pull request", "branch", " pr ", "support for", "merged"});
-  const bool asks = text.contains('?') || contains_any(text, {"can i ", "could i ", "would ",
-                                                              "should ", "is it possible"});
+      text, {"lora", "adapter", "peft", "pull request", "branch", " pr ", "support for", "i merged",
+             "after merging", "was merged", "tokenizer", "merge q", "q and k", "qkv"});
+  const bool asks =
+      text.contains('?') ||
+      contains_any(text, {"can i ", "can the", "could i ", "would ", "should ", "is it possible"});
   return merges && of_models && !of_others && asks &&
          (seen == Seen::nothing || seen == Seen::differs);
 }
@@ -92,7 +93,7 @@ bool asks_of_merge(Words words, std::string_view text, Seen seen) {
 
 void read_named_causes(Words words, std::string_view text, Symptom& out) {
   const std::string padded = " " + std::string(text) + " ";  // " cline" is no part of "decline"
-  const auto has = [&](std::string_view list) { return has_one(padded, list); };
+  const auto has = [&](std::string_view list) { return contains_one_of(padded, list); };
   for (const Cause& one : causes)
     if (std::ranges::all_of(one.phrases, has) && (one.never.empty() || !has(one.never)))
       out.when.push_back(one.when);

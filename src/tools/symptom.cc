@@ -155,6 +155,8 @@ constexpr WhenRow of_when[] = {
     {When::of_cutoff, "by LLaMA-Factory's cutoff_len"},
     {When::of_latents, "by latent frames"},
     {When::of_permuted, "by rows that are permuted"},
+    {When::of_exllama, "by exllamav2's scaling"},
+    {When::of_reserved, "by the context of tabbyAPI"},
     {When::of_doubled, "by tokens in place of a table"},
     {When::of_merge, "about a merge"},
 };
@@ -184,13 +186,8 @@ bool any_is_one(Words words, std::string_view list) {
 
 template <class Row>
 bool tells(const Row& row, Words words, std::string_view text) {
-  if (any_is_one(words, row.words)) return true;
-  for (std::string_view left = row.phrases; !left.empty();) {
-    const std::size_t end = std::min(left.find('|'), left.size());
-    if (text.contains(left.substr(0, end))) return true;
-    left.remove_prefix(std::min(end + 1, left.size()));
-  }
-  return false;
+  return any_is_one(words, row.words) ||
+         (!row.phrases.empty() && contains_one_of(text, row.phrases));
 }
 
 // What of position it speaks of, and what it asks.

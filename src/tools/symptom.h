@@ -61,6 +61,8 @@ enum class When {
   of_cutoff,        // by the length at which LLaMA-Factory cuts texts
   of_latents,       // by frames whose latents do not fill their patches
   of_permuted,      // by rows of q and k that are permuted for another pairing
+  of_exllama,       // by a scaling of exllamav2's, which old releases do not know
+  of_reserved,      // by a context that tabbyAPI reserves, and no request moves
   of_doubled,       // by tokens that are added to themselves in place of a table
   of_merge,         // of two models whose weights are to be averaged
 };

@@ -390,6 +390,10 @@ TEST(SymptomJudged, CausesAreOfTheirProgramsAlone) {
                      "asks_longer"));
   EXPECT_FALSE(
       finds(told("llama-3.1-8b", "I merged my LoRA into it, the output is garbage"), "two_models"));
+  EXPECT_FALSE(finds(told(nullptr, "Whisper fine-tuned on 224 hours: the loss explodes at the end"),
+                     "seen_at_table"));
+  // What its own cure says to type.
+  EXPECT_TRUE(finds(told("llama-3.1-8b", "can the two be merged?"), "two_models"));
 }
 
 TEST(Symptom, SettingsMayStandAmongWhatIsTold) {

@@ -1219,8 +1219,9 @@ const Report reports[] = {
      "\"rope_embed.periods\", \"blocks.0.norm1.weight\"'",
      1, "every weight of the model is missing"},
     {"huggingface/transformers#33993", "",
-     "doctor \"TypeError: unsupported operand type(s) for +: 'Tensor' and 'Embedding'\"", 1,
-     "SigLIP's of transformers 4.45.0 and 4.45.1"},
+     "doctor \"siglip interpolate_pos_encoding=True: TypeError: unsupported operand type(s) for +: "
+     "'Tensor' and 'Embedding'\"",
+     1, "SigLIP's of transformers 4.45.0 and 4.45.1"},
     {"InternLM/lmdeploy#1020", "", "doctor @doctor/turbomind-blocks.log", 1,
      "its blocks of keys and values have no room for more"},
     {"spiritbuun/buun-llama-cpp#57", "", "doctor @doctor/mtp-slots.log", 1,
