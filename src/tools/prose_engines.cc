@@ -61,7 +61,7 @@ bool is_right(Words words, std::size_t n) {
   // "LM Studio easily reaches 11K without the same issue"
   constexpr std::size_t near = 9;
   for (std::size_t k = n + 1; k + 1 < words.size() && k < n + near; ++k)
-    if (words[k] == "without" && contains_word("issue issues problem problems same", words[k + 1]))
+    if (words[k] == "without" && contains_word("the any issue issues problems same", words[k + 1]))
       return true;
   if (n + 1 < words.size() && contains_word("works work worked", words[n + 1]) && says(n + 1))
     return true;

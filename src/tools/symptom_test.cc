@@ -392,6 +392,10 @@ TEST(SymptomJudged, CausesAreOfTheirProgramsAlone) {
       finds(told("llama-3.1-8b", "I merged my LoRA into it, the output is garbage"), "two_models"));
   EXPECT_FALSE(finds(told(nullptr, "Whisper fine-tuned on 224 hours: the loss explodes at the end"),
                      "seen_at_table"));
+  EXPECT_EQ(
+      symptom("koboldcpp gives gibberish over 8k, LM Studio reaches 11k without the same issue")
+          .engines.size(),
+      1u);
   // What its own cure says to type.
   EXPECT_TRUE(finds(told("llama-3.1-8b", "can the two be merged?"), "two_models"));
 }
