@@ -54,36 +54,53 @@ export function stretched(engine: Engine, name: string, at: Stretch, pairs: numb
   }
 }
 
-// All but `explicit`, which is no method but its result; that one only where it is chosen.
-export function methods(engine: Engine, at: Stretch, chosen: string, given: Settings): Method[] {
-  const rope = (scaling: Settings, length = 0) =>
-    engine.plan({ type: 'rope', ...at.scheme, scaling }, { head_dim: at.d, length }).info
-  const plain = bases(rope({ type: 'default' }).rotate)
+const rotation = (engine: Engine, at: Stretch, scaling: Settings, length = 0) =>
+  engine.plan({ type: 'rope', ...at.scheme, scaling }, { head_dim: at.d, length }).info
+
+export const unscaled = (engine: Engine, at: Stretch): number[] =>
+  bases(rotation(engine, at, { type: 'default' }).rotate)
+
+function method(engine: Engine, at: Stretch, plain: number[], described: Described, given: Settings): Method {
+  const { name, title } = described
+  const own = { ...settings(described, at, plain.length), ...given }
+  const length = /dynamic|longrope|yarn/.test(name) ? at.target : 0
+  const method = { name, title, settings: own, length }
+  try {
+    const { rotate, logits } = rotation(engine, at, { type: name, ...own }, length)
+    const frequencies = bases(rotate)
+    const met = unseen(plain, frequencies, at)
+    return {
+      ...method,
+      error: '',
+      frequencies,
+      amplitude: rotate!.amplitude,
+      multiplier: logits.multiplier,
+      unseen: met,
+      beyond: Math.max(1, ...met.map(r => (frequencies[r] * at.target) / (plain[r] * at.trained))),
+    }
+  } catch (error) {
+    const why = (error as Error).message
+    return { ...method, error: why, frequencies: [], amplitude: 1, multiplier: 1, unseen: [], beyond: 1 }
+  }
+}
+
+// All but `explicit`, which is no method but its result; that one only where it is chosen. Those that are `kept` stand in for all but
+// the chosen one.
+export function methods(
+  engine: Engine,
+  at: Stretch,
+  chosen: string,
+  given: Settings,
+  kept: Method[] = [],
+  plain = unscaled(engine, at),
+): Method[] {
   return engine.scalings
     .filter(s => s.name !== 'explicit' || s.name === chosen)
-    .map(described => {
-      const { name, title } = described
-      const own = { ...settings(described, at, plain.length), ...(name === chosen ? given : {}) }
-      const length = /dynamic|longrope|yarn/.test(name) ? at.target : 0
-      const method = { name, title, settings: own, length }
-      try {
-        const { rotate, logits } = rope({ type: name, ...own }, length)
-        const frequencies = bases(rotate)
-        const met = unseen(plain, frequencies, at)
-        return {
-          ...method,
-          error: '',
-          frequencies,
-          amplitude: rotate!.amplitude,
-          multiplier: logits.multiplier,
-          unseen: met,
-          beyond: Math.max(1, ...met.map(r => (frequencies[r] * at.target) / (plain[r] * at.trained))),
-        }
-      } catch (error) {
-        const why = (error as Error).message
-        return { ...method, error: why, frequencies: [], amplitude: 1, multiplier: 1, unseen: [], beyond: 1 }
-      }
-    })
+    .map(
+      described =>
+        (described.name === chosen ? undefined : kept.find(k => k.name === described.name))
+        ?? method(engine, at, plain, described, described.name === chosen ? given : {}),
+    )
 }
 
 // A pair that made a whole turn in training has met every angle.
