@@ -6,7 +6,6 @@
 #include <numbers>
 #include <string>
 #include <type_traits>
-#include <utility>
 
 #include "src/content/convolved_alone.h"
 #include "src/core/saturating.h"
@@ -91,8 +90,8 @@ void arrange_pairs(std::int64_t step, std::vector<float>& weights, std::vector<f
 
 // Channels alone, into rows that whole vectors may be written to, or through a few of ours.
 template <class Element>
-void convolve_alone(const ConvolutionJob& job, std::vector<Compute<Element>> weights,
-                    const Tensor& out) {
+void convolve_alone(const ConvolutionJob& job, const std::vector<Compute<Element>>& weights,
+                    const std::vector<Compute<Element>>& bias, const Tensor& out) {
   using C = Compute<Element>;
   const bool straight = lies_as<Element>(out);
   const auto place = [&](std::int64_t b, std::int64_t patch) {
@@ -103,10 +102,6 @@ void convolve_alone(const ConvolutionJob& job, std::vector<Compute<Element>> wei
                                          out.stride[2]}
                     : TokenSums<Element>{ours, step};
   };
-  std::vector<C> bias = bias_row<C>(job);
-#if POSENC_SIMD
-  if constexpr (std::is_same_v<Element, BFloat16>) arrange_pairs(job.step(), weights, bias);
-#endif
   if (straight && job.after == AfterConvolution::none)
     return convolve_alone<Element>(job, false, weights, bias, room, LeftThere{});
   if constexpr (std::is_same_v<Element, C>)  // sums of 16 bits are always left there
@@ -127,7 +122,7 @@ void convolve_alone(const ConvolutionJob& job, std::vector<Compute<Element>> wei
 // By the elements that x and y have, where nothing else is done with sums than to round them.
 template <class C>
 void convolve_alone(const ConvolutionJob& job, const Tensor& out) {
-  std::vector<C> weights = packed_weights<C>(job, false);
+  std::vector<C> weights = packed_weights<C>(job, false), bias = bias_row<C>(job);
   const bool nothing_after = job.after == AfterConvolution::none;
   // x is what a weight of 1 more at the token itself adds.
   if (job.adds && nothing_after)
@@ -135,13 +130,15 @@ void convolve_alone(const ConvolutionJob& job, const Tensor& out) {
       weights[static_cast<std::size_t>((job.up() * job.wide + job.left()) * job.step() + c)] += 1;
 #if POSENC_SIMD
   if constexpr (std::is_same_v<C, float>) {
-    if (nothing_after && lies_as<BFloat16>(job.x) && lies_as<BFloat16>(out))
-      return convolve_alone<BFloat16>(job, std::move(weights), out);
+    if (nothing_after && lies_as<BFloat16>(job.x) && lies_as<BFloat16>(out)) {
+      arrange_pairs(job.step(), weights, bias);
+      return convolve_alone<BFloat16>(job, weights, bias, out);
+    }
     if (nothing_after && lies_as<Half>(job.x) && lies_as<Half>(out))
-      return convolve_alone<Half>(job, std::move(weights), out);
+      return convolve_alone<Half>(job, weights, bias, out);
   }
 #endif
-  convolve_alone<C>(job, std::move(weights), out);
+  convolve_alone<C>(job, weights, bias, out);
 }
 
 // x as numbers of its own, for where y goes to x's memory: its neighbours read it later.

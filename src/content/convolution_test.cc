@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -152,6 +153,30 @@ TEST_P(Convolution, OfOtherTypesIsRoundedOnce) {
         ASSERT_NEAR(to.get(i), right, ulp * std::abs(right) + 3e-5) << i;
       }
     }
+  }
+}
+
+// Above 4 MiB the loop asks for what it reads next, and tries which way is fastest.
+TEST(PositionConvolution, IsTheSameWhereMemoryIsAskedForAhead) {
+  Problem p{.batch = 1,
+            .tokens = 64 * 32,
+            .width = 576,
+            .groups = 576,
+            .tall = 3,
+            .wide = 3,
+            .grid = {64, 32}};
+  p.fill();
+  std::vector<float> from(p.x.begin(), p.x.end()), to(p.x.size());
+  for (std::size_t i = 0; i < from.size(); ++i) p.x[i] = static_cast<double>(from[i]);
+  const std::vector<double> wanted = p.truth();
+  const Tensor in = Tensor::dense(from.data(), {1, p.tokens, p.width}),
+               out = Tensor::dense(to.data(), {1, p.tokens, p.width});
+  constexpr int calls = 4;
+  for (int call = 0; call < calls; ++call) {
+    std::fill(to.begin(), to.end(), 0.0F);
+    ASSERT_TRUE(convolve_positions(p.convolution(), p.read(in), out));
+    for (std::size_t i = 0; i < to.size(); ++i)
+      ASSERT_NEAR(static_cast<double>(to[i]), wanted[i], 3e-5) << call << ", " << i;
   }
 }
 

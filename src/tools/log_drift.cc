@@ -25,7 +25,8 @@ std::optional<Finding> of_missing_module(std::string_view small) {
                    .cure =
                        "model.model.rotary_emb (of PEFT: model.base_model.model.model), or a "
                        "version of the program that fits this transformers"};
-  if (contains_any(small, {"gpt2", "bert", "bloom", "opt", "t5"})) return std::nullopt;
+  if (contains_any(small, {"gpt2", "bert", "bloom", "optattention", "optmodel", "t5"}))
+    return std::nullopt;
   if (small.contains("attention' object"))
     return Finding{.code = std::string(drift),
                    .severity = Severity::error,
@@ -56,10 +57,7 @@ std::optional<Finding> of_other_arguments(std::string_view small, std::string_vi
   if (small.contains("unexpected keyword argument 'seq_len'"))
     return Finding{.code = std::string(drift),
                    .severity = Severity::error,
-                   .message =
-                       "rotary_emb(x, seq_len=…) is of older transformers: since 4.45 at the "
-                       "latest the module takes the positions themselves, and since 4.48 "
-                       "the model calls it once for all layers",
+                   .message = std::string(takes_positions_now),
                    .cure =
                        "rotary_emb(value_states, position_ids) in the code that calls it, or "
                        "the transformers that it was written for"};

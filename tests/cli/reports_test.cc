@@ -1323,6 +1323,25 @@ const Report reports[] = {
      "doctor 'Qwen2.5 Math and Qwen2.5 Coder share the same architecture but have different "
      "max_position_embeddings. Would merging them with mergekit yield good results?'",
      1, "rope_theta 10000 against 1000000"},
+    {"theroyallab/tabbyAPI#400", "",
+     "doctor 'tabbyAPI: there is no way for the front-end to set the context length. It is set via "
+     "max_seq_len in a config file, whatever Cline asks for'",
+     0, "no chat request sets them"},
+    {"turboderp-org/exllamav2#641", "",
+     "doctor 'Qwen 2.5 in exllamav2 needs yarn to support more than 32K, exllamav2 does not "
+     "support it, output is not great at 70K'",
+     0, "reads YaRN of config.json from 0.2.3 on"},
+    {"2U1/Qwen-VL-Series-Finetune#250", "", "doctor @doctor/qwen3vl-grids.log", 1,
+     "get_rope_index runs out of rows"},
+    {"huggingface/peft#2131", "",
+     "doctor 'prompt tuning of PEFT: The expanded size of the tensor (37) must match the existing "
+     "size (57) at non-singleton dimension 2.  Target sizes: [16, 37, 37].  Tensor sizes: [16, 1, "
+     "57]'",
+     1, "20 of the 57 are virtual tokens of prompt tuning"},
+    {"kijai/ComfyUI-CogVideoXWrapper#206", "",
+     "doctor 'ComfyUI-CogVideoXWrapper: The size of tensor a (4050) must match the size of tensor "
+     "b (2700) at non-singleton dimension 2'",
+     1, "3 and 2 times 1,350"},
 };
 
 // "@doctor/a.log" lies in the folder of reports; behind an engine (vllm@0.24.0) stands a version.
