@@ -66,6 +66,15 @@ double base_of(const Model& model) {
   return 0;
 }
 
+// The base of layers that have just that window; 0: none has.
+double base_of_windowed(const Model& model, std::int64_t window) {
+  for (const LayerGroup& group : model.groups)
+    if (const Rope* rope = is_tower(group.stack) ? nullptr : rope_of(group);
+        rope && group.window == window)
+      return rope->rope_theta;
+  return 0;
+}
+
 class Judge {
  public:
   Judge(const Symptom& symptom, const Model* model, std::span<const std::string> engines)
@@ -77,7 +86,7 @@ class Judge {
       return std::move(found_);
     }
     of_answer();
-    of_default();
+    if (!of_nominal_length()) of_default();
     of_sum_of_slots();
     of_pictures();
     of_table();
@@ -334,6 +343,24 @@ class Judge {
           symptom_.from);
       return;
     }
+  }
+
+  // Mistral 7B v0.1: a file that promises what the model was not trained on (2310.06825, table 1).
+  bool of_nominal_length() {
+    constexpr std::int64_t trained = 8192, promised = 32768, window = 4096;
+    constexpr double base = 10000;
+    const bool is_it = model_ && model_->family == "mistral" && model_->context == promised &&
+                       base_of_windowed(*model_, window) == base;
+    const bool spoilt = symptom_.seen == Seen::garbled || symptom_.seen == Seen::repeats ||
+                        symptom_.seen == Seen::worse;
+    if (!is_it || !spoilt || !is_near(symptom_.from, trained)) return false;
+    say("seen_at_window", Severity::warning,
+        "Mistral 7B v0.1 and what is tuned from it were trained on 8,192 tokens with a window of "
+        "4,096: 32,768 is what the file promises, and what runs without the window (llama.cpp and "
+        "programs upon it, attention of sdpa) ends in nonsense from about there on",
+        "texts up to 8,192 tokens, or a model of v0.2 or later (base 1,000,000, trained on 32,768)",
+        trained);
+    return true;
   }
 
   // Long texts that come out as nonsense, nobody says from where on.

@@ -379,6 +379,12 @@ TEST(SymptomJudged, CausesThatWordsNameAreToldFirst) {
             "slots");
 }
 
+TEST(SymptomJudged, AFileMayPromiseWhatWasNotTrained) {
+  const char* words = "gibberish over 8k in koboldcpp";
+  EXPECT_TRUE(finds(told("mistral-7b-v0.1", words), "seen_at_window"));
+  EXPECT_FALSE(finds(told("mistral-7b-v0.3", words), "seen_at_window"));
+}
+
 TEST(SymptomJudged, CausesAreOfTheirProgramsAlone) {
   EXPECT_FALSE(
       finds(told(nullptr, "my Modelfile has num_ctx 8192 and ollama forgets"), "num_ctx_ignored"));

@@ -1342,6 +1342,10 @@ const Report reports[] = {
      "doctor 'ComfyUI-CogVideoXWrapper: The size of tensor a (4050) must match the size of tensor "
      "b (2700) at non-singleton dimension 2'",
      1, "3 and 2 times 1,350"},
+    {"LostRuins/koboldcpp#788", "",
+     "doctor mistral-7b-v0.1 'when I go over 8k koboldcpp started returning gibberish, LM Studio "
+     "easily reaches 11K without the same issue'",
+     1, "were trained on 8,192 tokens with a window of 4,096"},
 };
 
 // "@doctor/a.log" lies in the folder of reports; behind an engine (vllm@0.24.0) stands a version.
