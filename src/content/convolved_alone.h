@@ -88,8 +88,8 @@ void convolve_alone(const ConvolutionJob& job, bool flipped,
                     const std::vector<Compute<Element>>& bias, const MakeRoom& room,
                     const Done& done) {
   constexpr bool are_left = std::is_same_v<Done, LeftThere>;
-  constexpr std::int64_t few_channels = 1024;
-  const std::int64_t step = job.step(), channels = are_left ? few_channels : step;
+  constexpr std::int64_t channels_at_once = 1024;
+  const std::int64_t step = job.step(), channels = are_left ? channels_at_once : step;
   const std::int64_t up = flipped ? job.tall - 1 - job.up() : job.up(),
                      left = flipped ? job.wide - 1 - job.left() : job.left();
   // A piece is a row of the grid, or some of the one that there is.

@@ -25,8 +25,7 @@ constexpr std::string_view mlx_families =
 // Classes that read rope_parameters; the others read rope_scaling and a rope_theta beside it alone.
 constexpr std::string_view mlx_new_spelling =
     "exaone_moe gemma4 gemma4_text glm_moe_dsa granitemoehybrid laguna lfm2 lfm2_moe lfm2_vl "
-    "mellum "
-    "minimax_m3_vl ministral3 mistral4 olmo_hybrid qwen3 qwen3_5 qwen3_5_text qwen3_5_moe "
+    "mellum minimax_m3_vl ministral3 mistral4 olmo_hybrid qwen3 qwen3_5 qwen3_5_text qwen3_5_moe "
     "qwen3_5_moe_text qwen3_vl qwen3_vl_text";
 
 // Classes without a default of rope_theta: a file that has it in rope_parameters alone is a

@@ -70,8 +70,8 @@ bool is_scaled_gemma3(const Model& model) {
 
 constexpr std::string_view factor_of_gemma3 =
     "this version gives Gemma 3's scaling factor to the wrong layers: those that see everything "
-    "want the "
-    "file's 8, those that slide none; text turns into nonsense, of the QAT files most of all";
+    "want the file's 8, those that slide none; text turns into nonsense, of the QAT files most of "
+    "all";
 constexpr std::string_view rounds_yarn =
     "truncate false is not read: the ends of YaRN's ramp are rounded to whole pairs, so that some "
     "pairs rotate a little otherwise (log-probabilities differ, text hardly)";
@@ -216,8 +216,7 @@ constexpr Row rows[] = {
      }},
     {{"exllamav2", "0.1.6", "0.1.7",
       "this version knows su and not longrope, as the files say since July 2024: nothing is "
-      "scaled, "
-      "and text is nonsense",
+      "scaled, and text is nonsense",
       "pip install -U exllamav2", "turboderp-org/exllamav2#537"},
      [](const Model& model) {
        return any_rope(

@@ -26,8 +26,8 @@ template <class Element>
 struct TokenPlaces {
   const Element* const* places;
   std::int64_t step;
-  // Tokens that the next tile is the first to read, and which is written behind this one: they are
-  // asked for on the way, if at all. Null: none is.
+  // Tokens that the next tile is the first to read. They, and the sums that it writes behind these,
+  // are asked for on the way, as `ask` says. Null: there is no next tile in this row.
   const Element* const* next = nullptr;
   Ask ask = Ask::no;
 };

@@ -68,16 +68,15 @@ constexpr Circumstance by_when[] = {
      "StreamingLLM)"},
     {When::of_merge, "two_models",
      "what must agree for a merge is how the two rotate (rope_theta, scaling, pairing), as "
-     "averaged "
-     "rows of q and k fit one rotation: max_position_embeddings is a promise, and does not matter",
+     "averaged rows of q and k fit one rotation: max_position_embeddings is a promise, and does "
+     "not matter",
      "posenc doctor MODEL MODEL 'can the two be merged?' compares them"},
     {When::of_client, "num_ctx_ignored",
      "num_ctx of a request's options stands above that of the Modelfile: a client sends one of its "
      "own, mostly the length which the model's file promises",
      "the length in the client's own settings (Roo Code and Cline: the context window of the "
-     "Ollama "
-     "provider, Continue: contextLength, Open WebUI: num_ctx among the model's parameters), or a "
-     "newer client; ollama ps shows what runs"},
+     "Ollama provider, Continue: contextLength, Open WebUI: num_ctx among the model's parameters), "
+     "or a newer client; ollama ps shows what runs"},
     {When::of_claude_code, "seen_by_front_end",
      "Claude Code takes a window of 200,000 tokens for each model that it does not know, whatever "
      "the server was started for: a conversation is not shortened before a smaller server refuses "
@@ -86,13 +85,11 @@ constexpr Circumstance by_when[] = {
      "server runs (of names that begin with claude- it is not read), or start the server for more"},
     {When::of_corners, "seen_on_sides",
      "llama.cpp before pull request 25781 stretches Qwen3-VL's learned table of rows and columns "
-     "to "
-     "other corners than the model was trained with (no align_corners): places are off by more, "
+     "to other corners than the model was trained with (no align_corners): places are off by more, "
      "the larger and the less square a picture is. Boxes are in thousandths of each side, and not "
      "in pixels",
      "update llama.cpp, or what has it within; multiply x by width / 1000 and y by height / 1000 "
-     "of "
-     "the picture that was sent"},
+     "of the picture that was sent"},
     {When::of_riflex, "asks_longer",
      "RIFLEx makes no frames: it slows one pair of channels, so that a video of more frames than "
      "the model was trained on (129 of HunyuanVideo, 81 of Wan) does not come round to its "
@@ -113,11 +110,9 @@ constexpr Circumstance by_when[] = {
      "grid_type='slice')"},
     {When::of_permuted, "seen_by_pairs",
      "torchtitan rotates neighbours, as Meta's own weights want it: files of Hugging Face's have "
-     "the "
-     "rows of q and k permuted for halves, and give nonsense where they are read as they are",
+     "the rows of q and k permuted for halves, and give nonsense where they are read as they are",
      "Meta's own weights (the folder original/ of the same repository), or rows of q and k that "
-     "are "
-     "permuted back (torchtitan does it itself with checkpoint.initial_load_in_hf)"},
+     "are permuted back (torchtitan does it itself with checkpoint.initial_load_in_hf)"},
     {When::of_exllama, "seen_in_one_version",
      "exllamav2 reads YaRN of config.json from 0.2.3 on, and before it rotates as without a "
      "scaling",
@@ -125,11 +120,9 @@ constexpr Circumstance by_when[] = {
      "of 32,768) in rope_scaling of its config.json"},
     {When::of_reserved, "seen_by_front_end",
      "tabbyAPI reserves its context when it loads a model: max_seq_len, and cache_size, which no "
-     "job "
-     "can exceed, are of its config.yml or of a load request, and no chat request sets them",
+     "job can exceed, are of its config.yml or of a load request, and no chat request sets them",
      "max_seq_len and cache_size as large as memory allows, in config.yml or in /v1/model/load; "
-     "the "
-     "client is told the same number"},
+     "the client is told the same number"},
     {When::of_doubled, "added",
      "what makes the rows of a learned table must return the table where nothing is interpolated: "
      "where it returns the tokens, these are added to themselves, doubled and without a position",
@@ -172,13 +165,10 @@ constexpr Circumstance by_when[] = {
     {When::pairs, "seen_by_pairs",
      "a wrong pairing writes some tokens that make sense, and then repeats itself. Channels are "
      "paired as neighbours (interleaved, GPT-J) or as halves (NEOX): a converter permutes rows of "
-     "q "
-     "and k where the two files differ in that, and there alone. Llama's GGUF has neighbours, its "
-     "q "
-     "and k being permuted, most other architectures (Qwen 2, Phi, Gemma, Falcon) halves",
+     "q and k where the two files differ in that, and there alone. Llama's GGUF has neighbours, "
+     "its q and k being permuted, most other architectures (Qwen 2, Phi, Gemma, Falcon) halves",
      "the program's own code for this architecture (candle: quantized_qwen2, and rope for halves, "
-     "rope_i for "
-     "neighbours); posenc explain FILE says which, posenc identify what ran"},
+     "rope_i for neighbours); posenc explain FILE says which, posenc identify what ran"},
     {When::of_mscale, "seen_by_mscale",
      "of DeepSeek's YaRN mscale goes with cos and sin (over mscale_all_dim), and mscale_all_dim "
      "alone, squared, with the softmax's scale: where both are equal, as in DeepSeek's own files, "
@@ -257,11 +247,9 @@ constexpr Circumstance by_when[] = {
     {When::compiled, "seen_compiled",
      "a model that is compiled for an NPU has fixed lengths: prompt and answer together fit "
      "into those, however far the model itself reaches",
-     "a shorter answer (prompt + longest answer within what it was compiled for), lengths "
-     "of a few thousand when it is compiled anew (ipex-llm: --max-context-len, "
-     "--max-prompt-len; OpenVINO: MAX_PROMPT_LEN, MIN_RESPONSE_LEN), or the build for CPU "
-     "or "
-     "GPU"},
+     "a shorter answer (prompt + longest answer within what it was compiled for), lengths of a few "
+     "thousand when it is compiled anew (ipex-llm: --max-context-len, --max-prompt-len; OpenVINO: "
+     "MAX_PROMPT_LEN, MIN_RESPONSE_LEN), or the build for CPU or GPU"},
     {When::converted, "seen_after_conversion",
      "a conversion loses what the target's converter does not know: base, scaling, factor "
      "of the logits, window",
@@ -295,11 +283,9 @@ constexpr Circumstance by_when[] = {
      "prompts whose beginning stays the same, to the letter"},
     {When::of_prompt_limit, "seen_by_trl",
      "the limit is a trainer's own, and none of the model: max_prompt_length of TRL's GRPOConfig "
-     "is "
-     "512 where nobody sets it, and notebooks set 256",
+     "is 512 where nobody sets it, and notebooks set 256",
      "max_prompt_length and max_completion_length, together within max_seq_length of what loads "
-     "the "
-     "model"},
+     "the model"},
     {When::times_slots, "seen_by_slots",
      "a server of several slots reserves their sum: Ollama runs num_ctx × OLLAMA_NUM_PARALLEL, and "
      "llama-server shares -c among its slots; a text has one slot's tokens",

@@ -274,8 +274,7 @@ class Overrides {
       findings_.push_back(line_finding(
           "override_refused", Severity::error, flag.name,
           "SGLang puts the override in place of the whole text_config, does not merge it, and "
-          "stops "
-          "for want of the text's sizes",
+          "stops for want of the text's sizes",
           "write the scaling into text_config of the config.json itself, and drop the flag"));
       return {};
     }

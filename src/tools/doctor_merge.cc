@@ -1,6 +1,7 @@
 // Two models whose weights somebody wants to average: whether they rotate alike.
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include "posenc/error.h"
@@ -28,22 +29,6 @@ std::string rotations_apart(const Rope& one, const Rope& other) {
   return apart.empty() ? "the channels that rotate" : apart;
 }
 
-bool have_other_sizes(const Model& one, const Model& other) {
-  const auto found = differences(one, other);
-  return found && std::ranges::any_of(*found, [](const Finding& finding) {
-           return contains_word("layers heads kv_heads two_models", finding.code);
-         });
-}
-
-// Whether any layer has another position, where those of the first agree.
-bool stand_otherwise(const Model& one, const Model& other) {
-  const auto found = differences(one, other);
-  return found && std::ranges::any_of(*found, [](const Finding& finding) {
-           return finding.severity != Severity::note &&
-                  !contains_word("context layers heads kv_heads two_models", finding.code);
-         });
-}
-
 }  // namespace
 
 Finding as_partners(const Model& one, const Model& other, bool exact) {
@@ -57,13 +42,21 @@ Finding as_partners(const Model& one, const Model& other, bool exact) {
   std::string apart = first && second   ? rotations_apart(*first, *second)
                       : first || second ? "one rotates, and the other does not"
                                         : "";
-  if (exact && have_other_sizes(one, other)) {
+  const auto found = differences(one, other);
+  const auto differs_in = [&](auto is_it) { return found && std::ranges::any_of(*found, is_it); };
+  constexpr std::string_view sizes = "layers heads kv_heads two_models";
+  if (exact && differs_in([&](const Finding& each) { return contains_word(sizes, each.code); })) {
     out.severity = Severity::warning;
     out.message = "layers or heads differ, so that weights of the two cannot be averaged" +
                   (apart.empty() ? "" : "; they rotate otherwise, too (" + apart + ")");
     return out;
   }
-  if (apart.empty() && !stand_otherwise(one, other)) {
+  // Where the first layers agree others may not.
+  const bool elsewhere = differs_in([&](const Finding& each) {
+    return each.severity != Severity::note && each.code != "context" &&
+           !contains_word(sizes, each.code);
+  });
+  if (apart.empty() && !elsewhere) {
     out.message = (first ? "the two rotate alike" : "the two have their positions alike") +
                   std::string(", so that positions are in no merge's way") + lengths;
     return out;

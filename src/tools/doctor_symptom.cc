@@ -306,8 +306,7 @@ class Judge {
             ", special tokens counted, cannot be scaled to more: what is longer is cut off without "
             "a word, or refused",
         "texts in pieces that fit (Whisper: a prompt and its answer share them, and its encoder "
-        "takes 30 "
-        "seconds of sound), or a model that is made for longer ones");
+        "takes 30 seconds of sound), or a model that is made for longer ones");
   }
 
   // Qwen2.5-VL and its kin place frames by seconds.
@@ -338,8 +337,7 @@ class Judge {
               ": what runs it keeps no window there (a build or a file from before it knew one), "
               "drops what the other layers still need, or takes it for the longest text",
           "update the engine, and convert the file anew with it; posenc diff config.json FILE "
-          "shows "
-          "whether the window is in it",
+          "shows whether the window is in it",
           symptom_.from);
       return;
     }

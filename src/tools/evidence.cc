@@ -384,6 +384,13 @@ std::optional<Exhibit> model_in_words(const std::string& name, std::string_view 
   return found;
 }
 
+// Python that does otherwise than the files it is given want; a traceback quotes code, too.
+bool is_code_that_slips(std::string_view text) {
+  return detail::contains_any(text, {"def ", "self.", "class "}) &&
+         !detail::contains_any(text, {"Traceback", "Error: ", "File \"", "[rank"}) &&
+         !compares(text) && detail::slip_in_code(text, nullptr);
+}
+
 }  // namespace
 
 Exhibit text_exhibit(std::string name, std::string text) {
@@ -404,11 +411,7 @@ Exhibit text_exhibit(std::string name, std::string text) {
     }
     if (auto words = words_exhibit(name, text)) return *std::move(words);
   }
-  // A traceback quotes code.
-  const bool is_code = detail::contains_any(trimmed, {"def ", "self.", "class "}) &&
-                       !detail::contains_any(trimmed, {"Traceback", "Error: ", "File \"", "[rank"});
-  if (is_code && !compares(trimmed) && detail::slip_in_code(trimmed, nullptr))
-    return as(ExhibitKind::unusable, "code");
+  if (is_code_that_slips(trimmed)) return as(ExhibitKind::unusable, "code");
   if (auto settings = detail::serving_settings(trimmed)) {
     text = std::move(settings->line);
     return as(ExhibitKind::command, "settings of " + std::string(settings->program));

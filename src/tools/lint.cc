@@ -296,8 +296,7 @@ std::string cure_of_reading(const Model& model, const EngineDifferences& differs
   // No key of the file divides positions where rope_ratio multiplies the base.
   if (model.family == "chatglm" && (code == "rope_theta" || code == "rope_scaling"))
     return "run ChatGLM2 by its own code (transformers, trust_remote_code), or take ChatGLM3, "
-           "whose "
-           "rope_ratio is what engines take it for";
+           "whose rope_ratio is what engines take it for";
   if (code == "rope_theta" && of_config)
     for (const LayerGroup& group : model.groups)
       if (const Rope* rope = detail::rope_of(group); rope && group.stack == Stack::text)

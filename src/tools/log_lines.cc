@@ -430,7 +430,7 @@ class LogReader {
 
   void of_one_program(std::string_view line) {
     truncation_of_webui(line);
-    if (auto other = drift_of_program(line, nearby_)) {
+    if (auto other = told_by_neighbours(line, nearby_)) {
       std::erase_if(log_.remarks, [&](const Finding& one) {
         return one.line == line_ && one.code == "answer_shortened";
       });

@@ -118,9 +118,9 @@ std::string square_of(double rows);
 // A learned table of positions, whose sizes in a checkpoint and in the model the line compares.
 std::optional<Finding> checkpoint_table(std::string_view line);
 
-// An error of a program that was written for another version of the library whose rotation it
-// calls, or that left a part of it behind; `context` are the lines around it, in small letters.
-std::optional<Finding> drift_of_program(std::string_view line, std::string_view context);
+// A message that many programs print, by the lines around it (`context`, in small letters); nothing:
+// they do not tell whose it is.
+std::optional<Finding> told_by_neighbours(std::string_view line, std::string_view context);
 
 // Errors: a line above 1 MiB, a zero byte.
 Expected<EngineLog> read_log(std::string_view text);

@@ -100,8 +100,7 @@ constexpr Message messages[] = {
      "posenc lint FILE names the key and its value"},
     {"does not match the ratio implicitly set", "", "factor_vs_lengths", warning,
      "the factor is not max_position_embeddings over the trained length: transformers scales by "
-     "the "
-     "factor, other engines by the lengths",
+     "the factor, other engines by the lengths",
      "posenc lint FILE says which of the three is wrong"},
     {"'s factor field must be a float > 1", "", "transformers_too_old", error, no_whole_factor,
      "write it with a point in rope_scaling"},
@@ -125,8 +124,7 @@ constexpr Message messages[] = {
      room_of_openvino, "prompts up to "},
     {"Unsupported property MAX_PROMPT_LEN by CPU plugin", "", "engine_too_old", error,
      "MAX_PROMPT_LEN is of the NPU, and this OpenVINO GenAI hands it to the parts of the model "
-     "that "
-     "run on the CPU as well",
+     "that run on the CPU as well",
      "pip install -U openvino-genai; until then the text model alone (LLMPipeline) takes it"},
     {"longer than allowed ", "Input length ", "request_too_long", warning,
      "the text to embed is longer than the model's table; OpenVINO Model Server before 2025.3 does "
@@ -150,8 +148,7 @@ constexpr Message messages[] = {
      "flag"},
     {"object has no attribute 'rope_scaling'", "", "transformers_mismatch", error,
      "code written for transformers 4 reads rope_scaling of the configuration, which transformers "
-     "5 "
-     "keeps in rope_parameters",
+     "5 keeps in rope_parameters",
      "run it with transformers 4.57, or a version of the code that reads rope_parameters"},
     {"object has no attribute 'rope_parameters'", "", "transformers_mismatch", error,
      "code written for transformers 5 reads rope_parameters of a configuration of transformers 4",
@@ -214,8 +211,7 @@ constexpr Message messages[] = {
      "hand attention_mask to generate()"},
     {"KeyError: 'default'", "", "transformers_mismatch", error,
      "code written for transformers 4 looks 'default' up in ROPE_INIT_FUNCTIONS, where "
-     "transformers "
-     "5 has it no longer",
+     "transformers 5 has it no longer",
      "run it with transformers 4.57, or a version of the code that knows 5"},
     {"has no attribute 'compute_default_rope_parameters'", "", "transformers_mismatch", error,
      "a rotary class of one version of transformers meets code of another (5 has this method)",
@@ -276,8 +272,7 @@ constexpr Message messages[] = {
      "the patched forward wants four rows of positions: the text's own, then time, row and column. "
      "The caller hands over one row, or three",
      "put the text's positions in front of the three: the trainer and its agent must be of "
-     "versions "
-     "that belong together"},
+     "versions that belong together"},
     {"batch_size, seq_length = pos.shape", "", "position_rows", error,
      "the ids of Flux's tokens have an axis too few: diffusers before 0.31 takes them for each "
      "text of the batch, [batch, tokens, 3], and newer code hands over [tokens, 3]",
@@ -309,9 +304,8 @@ constexpr Message messages[] = {
      "take a cutoff_len that is a multiple of 8, or update the trainer", "expected (3, 1, "},
     {"apply_rope freqs shape is not broadcastable", "", "grid_rounded", error,
      "the positions were made for another grid than the picture or video has: a side is no "
-     "multiple "
-     "of what a token covers (8 or 16 of the VAE times 2 of a patch), or a reference picture has "
-     "sides of its own",
+     "multiple of what a token covers (8 or 16 of the VAE times 2 of a patch), or a reference "
+     "picture has sides of its own",
      "take widths and heights that are multiples of 32, of the reference picture as well"},
     {"could not derive a broadcastable token layout", "", "grid_rounded", error,
      "the positions and the tokens of the video do not make up one grid of frames, rows and "
@@ -339,8 +333,7 @@ constexpr Message messages[] = {
      "export with a larger --max_seq_len; prompts beyond the window go in pieces"},
     {"rope_cache.shape", "", "table_end", error,
      "the table of cos and sin is shorter than the text: its length is the seq_len of the "
-     "settings, "
-     "and prompt and answer have more tokens together",
+     "settings, and prompt and answer have more tokens together",
      "set seq_len to the longest prompt and answer together"},
     {"cos.shape[0]", "", "table_end", error,
      "the table of cos and sin is shorter than the text: it is made for max_seq_length, and some "
@@ -439,8 +432,7 @@ constexpr Message messages[] = {
      "truncate to max_position_embeddings (posenc explain FILE), and count the tokenizer's tokens"},
     {"index < sizes[i]", "", "table_end", error,
      "an index is beyond its tensor on the GPU: a position behind the rows of cos and sin (those "
-     "of "
-     "max_position_embeddings, or fewer where a scaling is left out), a token beyond the "
+     "of max_position_embeddings, or fewer where a scaling is left out), a token beyond the "
      "vocabulary, or a page beyond the cache",
      "start it for no more than the model reaches (--max-model-len, --context-length); "
      "CUDA_LAUNCH_BLOCKING=1 puts the right line of code into the traceback, and cos_sin_cache "
@@ -476,8 +468,7 @@ constexpr Message messages[] = {
      "freqs_t_x and freqs_t_y are computed from the grid of patches (14 × 14 at 224 pixels) and "
      "not learned: a checkpoint of another size holds other ones",
      "leave them out of the checkpoint and load the rest with strict=False: the model makes its "
-     "own "
-     "(strict=False alone does not forgive another size)"},
+     "own (strict=False alone does not forgive another size)"},
     {"tokens and the context window is", "prompt is ", "request_too_long", error,
      "the prompt is longer than the context, and is not read",
      "a shorter prompt, or a model that is trained for more", "context window is "},
@@ -573,25 +564,21 @@ constexpr Message messages[] = {
     {"is longer than the maximum model length of", "length |ength of ", "request_too_long", warning,
      "a request was longer than what vLLM was started for",
      "--max-model-len LENGTH where vLLM is started (max_model_len, vllm_maxlen of what starts it), "
-     "as "
-     "far as the model reaches; or a shorter request",
+     "as far as the model reaches; or a shorter request",
      "maximum model length of "},
     {"is too large: ", "is too large: ", "request_too_long", warning,
      "the answer that the client asks for and its prompt are longer together than what the server "
      "takes",
      "a smaller max_tokens of the request (max_completion_tokens, the client's longest answer): "
-     "the "
-     "context less the prompt; or a server that is started for more",
+     "the context less the prompt; or a server that is started for more",
      "maximum context length is "},
     {"However, your messages resulted in ", "your messages resulted in ", "request_too_long",
      warning,
      "the messages are longer than the model that answers takes: of a provider it may be another "
-     "one "
-     "than was chosen (one for titles, summaries or a fallback), if the number is not that of "
+     "one than was chosen (one for titles, summaries or a fallback), if the number is not that of "
      "yours",
      "fewer messages; look at which model the request names; a server of your own can be started "
-     "for "
-     "more tokens, one of a provider cannot",
+     "for more tokens, one of a provider cannot",
      "maximum context length is "},
     {"exceed the configured limit of ", "", "request_too_long", warning,
      "prompt and answer share the provider's window, so that the prompt alone is limited to less: "
@@ -788,7 +775,7 @@ constexpr Message messages[] = {
      "read context_length of a GGUF, whatever the file says",
      "update mistral.rs, and compare with llama.context_length of the file (posenc explain FILE); "
      "where the two agree, shorten the text"},
-    {"of input tensor should be smaller than max_seq_len", "seq_len (", "request_too_long", error,
+    {"of input tensor should be smaller than max_seq_len", "seq_len (", "prompt_limit", error,
      "a row of the training has more tokens than torchtune's attention has room for: what cuts "
      "texts is max_seq_len of the tokenizer, and that of a dataset does nothing since 2024",
      "tokenizer.max_seq_len: LIMIT in the YAML", "max_seq_len ("},
@@ -860,8 +847,7 @@ constexpr Message messages[] = {
      "the exported model holds cosines and sines for fewer positions than prompt and answer have "
      "together: ONNX Runtime refuses what is longer. Exports for NPUs often hold 4,096; LongRoPE "
      "(Phi 3 with 128k) has a table of 4,096 for short prompts, which older versions refuse under "
-     "a "
-     "longer max_length",
+     "a longer max_length",
      "ask for less, prompt and answer counted (max_length, maxTokens); of LongRoPE a newer "
      "onnxruntime, of others an export for more"},
     {"is too long to fit into the model", "total length ", "request_too_long", error,
@@ -908,8 +894,7 @@ constexpr Message messages[] = {
      "set max_length to max_target_positions (448) in config.json, and convert anew"},
     {"inconsistent last dim size in rope", "", "channels_differ", error,
      "candle's table of cos and sin has other channels than the heads: it was made of hidden_size "
-     "/ "
-     "heads, where the file has a head_dim of its own (Mistral Nemo, Gemma, Qwen 3)",
+     "/ heads, where the file has a head_dim of its own (Mistral Nemo, Gemma, Qwen 3)",
      "a newer candle, or build the table from head_dim"},
     {"longer than the KV cache pool size", "", "cache_memory", warning,
      "SGLang has memory for fewer tokens than the text has, whatever --context-length says: no "
@@ -923,8 +908,7 @@ constexpr Message messages[] = {
     {"without `mm_token_type_ids`", "", "mrope_index", warning, tokens_of_pictures, hand_them_on},
     {"Maximum decoding length", "", "request_too_long", warning,
      "Whisper's 448 positions are filled before the answer begins: the initial prompt, hotwords "
-     "and "
-     "the text before may take 223 each",
+     "and the text before may take 223 each",
      "shorter hotwords and initial_prompt, condition_on_previous_text=False"},
     {"Left truncating context", "Context length (", "prompt_truncated", warning,
      "lm-evaluation-harness cuts prompts at its own max_length, 2,048 for models behind an API "
@@ -954,11 +938,9 @@ constexpr Message messages[] = {
      "scaling that the model was trained with"},
     {"\"prompt_eval_count\":", "prompt_eval_count\":", "prompt_counted", note,
      "so many tokens of the prompt were evaluated: Ollama counts neither what its cache held of "
-     "the "
-     "prompt before nor what it cut off",
+     "the prompt before nor what it cut off",
      "the server's log says 'truncating input prompt' with both numbers where it cuts; num_ctx "
-     "above "
-     "the whole prompt and the answer keeps it whole"},
+     "above the whole prompt and the answer keeps it whole"},
     {"Reached context length of", "context length of ", "context_full", warning,
      "the context that the model was loaded with in LM Studio is full",
      "load it with a longer one"},
@@ -1095,8 +1077,7 @@ void of_old_words(Finding& finding, std::string_view line) {
   if (!line.contains("'su'") || !line.contains("longrope")) return;
   finding.message =
       "this class of Phi-3 is of before August 2024, when longrope was called su: it is in an "
-      "older "
-      "transformers, or a copy that another program keeps (the traceback says whose folder)";
+      "older transformers, or a copy that another program keeps (the traceback says whose folder)";
   finding.cure =
       "update what has the class; until then su in place of longrope in a copy of the config.json "
       "is the same rotation";

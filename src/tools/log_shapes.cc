@@ -296,36 +296,47 @@ bool is_of_unpacked(Finding& out, double longer, double tokens) {
   return true;
 }
 
-// Words for a table and the tokens of a picture that differ.
-void of_a_picture(Finding& out, double a, double b, TableIs table, bool two_prompts,
-                  bool of_video) {
-  const auto told = [](double number) { return grouped(std::llround(number)); };
-  // Rows of one picture, so many times: steps in time of a video.
+// Rows of one picture, so many times: steps in time of a video; false: the two are not so.
+bool is_of_frames(Finding& out, double a, double b) {
   const double each =
       static_cast<double>(std::gcd(static_cast<std::int64_t>(a), static_cast<std::int64_t>(b)));
   constexpr double fewest_of_a_frame = 256, most_steps = 64;
-  if (of_video && each >= fewest_of_a_frame && std::min(a, b) > each &&
-      std::max(a, b) <= most_steps * each) {
-    out.message = told(a) + " and " + told(b) + " are " + told(a / each) + " and " +
-                  told(b / each) + " times " + told(each) +
-                  ", the patches of a frame: positions were made for another number of latent "
-                  "frames than the video has";
-    out.cure =
-        "update the program with the library whose rotation it calls (CogVideoX 1.5 joins two "
-        "latent frames, which older ones do not count), or frames that both count alike";
-    return;
-  }
+  if (each < fewest_of_a_frame || std::min(a, b) <= each || std::max(a, b) > most_steps * each)
+    return false;
+  const auto told = [](double number) { return grouped(std::llround(number)); };
+  out.message = told(a) + " and " + told(b) + " are " + told(a / each) + " and " + told(b / each) +
+                " times " + told(each) +
+                ", the patches of a frame: positions were made for another number of latent "
+                "frames than the video has";
+  out.cure =
+      "update the program with the library whose rotation it calls (CogVideoX 1.5 joins two latent "
+      "frames, which older ones do not count), or frames that both count alike";
+  return true;
+}
+
+// FLUX's ids of a prompt of T5's, once more or once less; false: the two are not so.
+bool is_of_prompts(Finding& out, double a, double b) {
   constexpr double of_t5 = 512;
-  if (std::abs(a - b) == of_t5 && two_prompts) {
-    out.message = told(a) + " and " + told(b) +
-                  " are just the 512 tokens of T5's prompt apart: positions of a second prompt "
-                  "stand behind those of the first (text_ids put together along the text, as "
-                  "--with_prior_preservation does), or the prompt was left out of them";
-    out.cure =
-        "one text_ids for all prompts of a batch (all are zeros), and no concatenation; or leave "
-        "the option out, and update the script with diffusers";
+  if (std::abs(a - b) != of_t5) return false;
+  const auto told = [](double number) { return grouped(std::llround(number)); };
+  out.message = told(a) + " and " + told(b) +
+                " are just the 512 tokens of T5's prompt apart: positions of a second prompt stand "
+                "behind those of the first (text_ids put together along the text, as "
+                "--with_prior_preservation does), or the prompt was left out of them";
+  out.cure =
+      "one text_ids for all prompts of a batch (all are zeros), and no concatenation; or leave the "
+      "option out, and update the script with diffusers";
+  return true;
+}
+
+// Words for a table and the tokens of a picture that differ.
+void of_a_picture(Finding& out, double a, double b, std::string_view context) {
+  if (context.contains("cogvideo") && is_of_frames(out, a, b)) return;
+  if (contains_any(context, {"prior_preservation", "text_ids", "txt_ids"}) &&
+      is_of_prompts(out, a, b))
     return;
-  }
+  const TableIs table = table_in(context);
+  const auto told = [](double number) { return grouped(std::llround(number)); };
   if (table == TableIs::unknown) {
     if (is_of_unpacked(out, std::max(a, b), std::min(a, b))) return;
     out.message =
@@ -596,9 +607,7 @@ std::optional<Finding> sizes_that_differ(std::string_view line, std::string_view
           "; 257 rows are of clip-vit-large-patch14, 577 of clip-vit-large-patch14-336: where a "
           "program asks for one of them, load that";
   } else if (is_of_pictures(context)) {
-    of_a_picture(out, *a, *b, table_in(context),
-                 contains_any(context, {"prior_preservation", "text_ids", "txt_ids"}),
-                 contains_any(context, {"cogvideo"}));
+    of_a_picture(out, *a, *b, context);
   } else if (most == least + 1 && std::fmod(least, 1024) == 0) {
     out.message = "the text has reached " + told(least) +
                   " tokens, for which a mask, a table of cos and sin or a cache was made, and the "

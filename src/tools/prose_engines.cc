@@ -59,10 +59,11 @@ bool is_right(Words words, std::size_t n) {
     });
   };
   // "LM Studio easily reaches 11K without the same issue"
-  constexpr std::size_t near = 9;
-  for (std::size_t k = n + 1; k + 1 < words.size() && k < n + near; ++k)
-    if (words[k] == "without" && contains_word("the any issue issues problems same", words[k + 1]))
-      return true;
+  constexpr std::size_t near = 9, behind = 3;
+  for (std::size_t k = n + 1; k < words.size() && k < n + near; ++k)
+    if (words[k] == "without")
+      for (std::size_t w = k + 1; w < words.size() && w <= k + behind; ++w)
+        if (contains_word("issue issues problem problems trouble", words[w])) return true;
   if (n + 1 < words.size() && contains_word("works work worked", words[n + 1]) && says(n + 1))
     return true;
   if (n + 2 < words.size() && contains_word("is was are", words[n + 1]) && says(n + 2)) return true;

@@ -27,10 +27,9 @@ struct SeenRow {
 constexpr SeenRow of_seen[] = {
     {Seen::garbled, "garbled",
      "gibb* giber* jibb* jiber* garbage garbl* abnormal nonsens* incoheren* rubbish corrupt* "
-     "word-salad "
-     "salad meaningless unreadable unusable degenerate* hallucinat* babbl* scrambled gobbledygook "
-     "mangl* "
-     "unrelated random breaks !!!* ???* @@@* :::* noise static flicker* artifact* stripe*",
+     "word-salad salad meaningless unreadable unusable degenerate* hallucinat* babbl* scrambled "
+     "gobbledygook mangl* unrelated random breaks !!!* ???* @@@* :::* noise static flicker* "
+     "artifact* stripe*",
      "no sense|not make sense|make no sense|lose coheren|loses coheren|lost "
      "coheren|乱码|胡言|胡说|崩"},
     {Seen::repeats, "repeats itself",
@@ -42,8 +41,8 @@ constexpr SeenRow of_seen[] = {
      "overflow|忘记|遗忘|忘了|截断"},
     {Seen::worse, "worse",
      "worse broken broke degrad* drop drops dropped lower poor poorly declin* bad badly wrong "
-     "wrongly "
-     "incorrect* inaccura* deteriorat* collaps* fail* terrible lost empty crash* shifted exception",
+     "wrongly incorrect* inaccura* deteriorat* collaps* fail* terrible lost empty crash* shifted "
+     "exception",
      "not work|n't work|no output|px off|pixels off|cannot go higher|can't go "
      "higher|变差|下降|错误|偏移|不准|为空|空白"},
     {Seen::differs, "other text", "differ* mismatch* inconsisten* diverge* discrepan*",
@@ -121,8 +120,7 @@ constexpr WhenRow of_when[] = {
     {When::quantized, "with quantized weights"},
     {When::read_again, "with prompts that are read again", "",
      "full prompt re-processing|full prompt reprocess|full prompt always gets reprocess|prompt "
-     "gets "
-     "reprocess|re-process the|reprocesses the|reprocessing the|re-reads the"},
+     "gets reprocess|re-process the|reprocesses the|reprocessing the|re-reads the"},
     {When::of_prompt_limit, "by a trainer's limit of prompts", "max_prompt_length",
      "max prompt length|maximum prompt length"},
     {When::times_slots, "with several times the context", "",
