@@ -18,8 +18,6 @@
 namespace posenc::detail {
 namespace {
 
-std::string told(double number) { return grouped(std::llround(std::min(number, 0x1p50))); }
-
 class Joined {
  public:
   explicit Joined(Diagnosis& out) : out_(out) {}

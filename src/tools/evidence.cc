@@ -240,36 +240,6 @@ std::string whose(const detail::CommandLine& line) {
   return line.engine;
 }
 
-// The end of an index such as [3], which numbers a prompt (In [3]:, Out[3]:, [3]:) or an element
-// (layers[0]); `at` where none stands there.
-std::size_t bracketed_index(std::string_view text, std::size_t at) {
-  if (text[at] != '[') return at;
-  const std::size_t end = text.find_first_not_of("0123456789", at + 1);
-  if (end == text.npos || end == at + 1 || text[end] != ']') return at;
-  const char before = at > 0 ? text[at - 1] : '\n';
-  const bool element = (before >= 'a' && before <= 'z') || (before >= 'A' && before <= 'Z') ||
-                       before == '_' || before == ')' || before == ']';
-  const bool prompt = end + 1 < text.size() && text[end + 1] == ':';
-  return element || prompt ? end + 1 : at;
-}
-
-// The end of a line that sets one number under another name than a frequency's, such as
-// "attention_factor: 1.0"; `at` where a line begins otherwise.
-std::size_t lone_setting(std::string_view text, std::size_t at) {
-  if (at > 0 && text[at - 1] != '\n') return at;
-  const std::size_t end = std::min(text.find('\n', at), text.size());
-  const std::string_view line = text.substr(at, end - at);
-  const std::size_t sign = line.find_first_of(":=");
-  if (sign == line.npos) return at;
-  const std::string_view name = detail::trimmed(line.substr(0, sign)),
-                         value = detail::trimmed(line.substr(sign + 1));
-  const auto is_of_name = [](char c) { return is_letter(c) || c == '_' || c == '.'; };
-  const bool is_one = !name.empty() && !name.contains("freq") &&
-                      std::ranges::all_of(name, is_of_name) && !value.empty() &&
-                      value.find_first_not_of("0123456789.eE+-") == value.npos;
-  return is_one ? end : at;
-}
-
 std::string first_line(std::string_view text) {
   return printable(text.substr(0, text.find('\n')), 60);
 }
@@ -391,285 +361,329 @@ bool is_code_that_slips(std::string_view text) {
          !compares(text) && detail::slip_in_code(text, nullptr);
 }
 
-}  // namespace
-
-Exhibit text_exhibit(std::string name, std::string text) {
-  const std::string_view trimmed =
-      std::string_view(text).substr(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
-  const auto as = [&](ExhibitKind kind, std::string line) {
-    return Exhibit{std::move(name), kind, std::move(line), std::nullopt, std::move(text)};
-  };
-  if (trimmed.empty()) return as(ExhibitKind::unusable, "empty");
-  const bool told = !is_modelfile(trimmed) && detail::is_of_a_person(trimmed);
-  if (told) {
-    if (auto model = model_in_words(name, trimmed)) return *std::move(model);
-    if (const std::string_view line = line_where(trimmed, starts_with_flags); !line.empty()) {
-      Exhibit command{name, ExhibitKind::command, "a command line in a text", std::nullopt,
-                      std::string(line)};
-      command.rest = without(trimmed, line);
-      return command;
-    }
-    if (auto words = words_exhibit(name, text)) return *std::move(words);
-  }
-  if (is_code_that_slips(trimmed)) return as(ExhibitKind::unusable, "code");
-  if (auto settings = detail::serving_settings(trimmed)) {
-    text = std::move(settings->line);
-    return as(ExhibitKind::command, "settings of " + std::string(settings->program));
-  }
-  if (auto asked = detail::modelfile_of_client(trimmed)) {
-    text = *std::move(asked);
-    return as(ExhibitKind::modelfile, "a client's settings, whose length Ollama gets as num_ctx");
-  }
-  if (auto show = detail::ollama_show(trimmed, name)) {
-    Exhibit model = model_exhibit(std::move(name), std::move(show->model));
-    model.as += ", as Ollama's /api/show has it";
-    model.text = std::move(show->modelfile);
-    return model;
-  }
-  std::optional<Error> no_model;
-  if (trimmed.starts_with('{') || trimmed.starts_with("GGUF") ||
-      trimmed.contains("\nrope_condense_ratio:")) {
-    auto model = read_model_bytes(std::as_bytes(std::span(text)), name);
-    if (model) return model_exhibit(std::move(name), *std::move(model));
-    no_model = model.error();
-  }
-  // NeMo's settings of a training hold those of the model, or nothing of it.
-  if (trimmed.contains("position_embedding_type:") && trimmed.contains("num_attention_heads:"))
-    if (auto model = read_model_bytes(std::as_bytes(std::span(text)), name))
-      return model_exhibit(std::move(name), *std::move(model));
-  if (auto printed = printed_exhibit(name, trimmed)) return *std::move(printed);
-  if (auto scaling = lone_scaling(trimmed)) {
-    text = *std::move(scaling);
-    return as(ExhibitKind::log, std::string(detail::scaling_alone) + ", of a config.json");
-  }
-  if (no_model) {  // what a server answered is JSON as well
-    if (std::string lines = trainers_json_on_lines(trimmed); detail::is_training(lines)) {
-      text = std::move(lines);
-      return as(ExhibitKind::training, "the settings of a training, in JSON");
-    }
-    const auto answer = detail::read_log(text);
-    if (!answer || answer->known == 0) {
-      if (auto settings = is_of_a_model(trimmed) ? std::nullopt : told_by_roles(trimmed))
-        return as(ExhibitKind::command, *std::move(settings));
-      Exhibit not_read = unusable_exhibit(std::move(name), *no_model);
-      // The size of a square table tells something all the same.
-      // So does the name of an adapter's base.
-      if (trimmed.contains("AuraFlowTransformer2DModel") ||
-          trimmed.contains("base_model_name_or_path"))
-        not_read.text = std::move(text);
-      return not_read;
-    }
-  }
-  const std::vector<std::string> versions = versions_in(trimmed);
-  if (versions.empty() && is_of_numbers(trimmed))
-    return as(ExhibitKind::inv_freq, "frequencies, as numbers");
-  if (is_modelfile(trimmed)) return as(ExhibitKind::modelfile, "a Modelfile of Ollama");
-  const auto log = detail::read_log(text);
-  // Two numbers in a row of words are a text and its limit where one of them says so.
-  // A setting that is said to be ignored is no limit.
-  const std::string small = detail::small_letters(trimmed);
-  const bool limits = !detail::contains_any(small, {" is ignored", " are ignored"}) &&
-                      (compares(trimmed) || says_a_limit(small));
-  const bool tells = log && log->known > 0 &&
-                     (limits || quotes_nothing(*log, true) || !quotes_nothing(*log, false));
-  // "OLLAMA_CONTEXT_LENGTH=65536 is set, but …" starts nothing, and no program printed it.
-  const bool starts_nothing = tells && log->remarks.empty() && detail::narrates(trimmed) &&
-                              detail::read_command_line(trimmed);
-  if (!tells || starts_nothing || quotes_nothing(*log, limits))
-    if (const auto symptom = detail::symptom_alone(trimmed); symptom && !told)
-      return symptom_exhibit(std::move(name), std::move(text), *symptom);
-  // Of a line that names no trainer the words alone tell, and a log may quote them.
-  if (auto training = detail::training_of_line(trimmed);
-      training && !(tells && training->trainer.empty())) {
-    const std::string_view line =
-        tells ? line_where(trimmed, starts_a_training) : std::string_view();
-    std::string rest = line.empty() ? std::string() : without(trimmed, line);
-    text = std::move(training->settings);
-    Exhibit settings = as(ExhibitKind::training,
-                          (training->serves ? "a command line" : "the settings of a training") +
-                              (training->trainer.empty() ? "" : " of " + training->trainer));
-    settings.rest = std::move(rest);
-    return settings;
-  }
-  if (std::string call = arguments_on_lines(trimmed);
-      detail::is_training(call) || call.contains("packing=True")) {
-    text = std::move(call);
-    return as(ExhibitKind::training, "the settings of a training, in Python");
-  }
-  if (detail::is_training(trimmed) && !starts_an_engine(trimmed))
-    return as(ExhibitKind::training, "the settings of a training");
-  const auto line = detail::read_command_line(trimmed);
-  const bool refuses = tells && std::ranges::any_of(log->remarks, [](const Finding& one) {
-                         return one.code == "flag_removed" || one.code == "flag_refused";
-                       });
-  std::ptrdiff_t ends = 0;  // of lines that do not go on
-  for (std::size_t at = trimmed.find('\n'); at != trimmed.npos; at = trimmed.find('\n', at + 1))
-    ends += at == 0 || trimmed[at - 1] != '\\';
-  const bool short_text = ends < 3 || trimmed.starts_with("#!");
-  const bool stamped = trimmed.starts_with("time=") || trimmed.contains(" level=");  // of a log
-  const bool one_line = !trimmed.contains('\n') || trimmed.find('\n') + 1 == trimmed.size();
-  // "mlx_lm.convert of MODEL: Error: …" starts nothing: the message is what it says.
-  const bool message = tells && one_line && line && line->flags.empty() &&
-                       !quotes_nothing(*log, limits) &&
-                       detail::small_letters(trimmed).contains("error");
-  if (line && !refuses && !message && (!tells || (short_text && !stamped)))
-    return as(ExhibitKind::command, "a command line of " + whose(*line));
-  // A program that nobody knows, whose settings say by their names what they are.
-  const bool is_known = !line && line.error().rule.starts_with("posenc has no profile of ");
-  const std::vector<detail::RoleTold> roles = detail::roles_in(trimmed);
-  const bool rotates = std::ranges::any_of(
-      roles, [](const detail::RoleTold& one) { return one.role != detail::Role::length; });
-  const bool told_by_flags = one_line && trimmed.starts_with("python") && roles.size() > 1;
-  if (!line && !is_known && rotates && (told_by_flags || (!tells && versions.empty())))
-    return as(ExhibitKind::command, std::string(detail::settings_by_name) + roles_text(roles));
-  if (const std::string_view started =
-          tells && !stamped ? line_where(trimmed, starts_with_flags) : std::string_view();
-      !started.empty()) {
-    std::string rest = without(trimmed, started);
-    if (const auto others = detail::read_log(rest); others && others->known > 0) {
-      text = std::string(started);
-      Exhibit command = as(ExhibitKind::command, "a command line beside a log");
-      command.rest = std::move(rest);
-      return command;
-    }
-  }
-  if (tells)
-    return as(ExhibitKind::log, "a log, " + std::to_string(log->known) +
-                                    (log->known == 1 ? " line" : " lines") + " about position");
-  if (!versions.empty()) {
-    std::string all;
-    for (const std::string& one : versions) all += (all.empty() ? "" : ", ") + one;
-    text = all;
-    return as(ExhibitKind::versions, all);
-  }
-  // A length alone that its engine is to serve.
-  const bool scales = trimmed.contains("rope-scaling") || trimmed.contains("rope_scaling");
-  for (const char* key : {"max_model_length", "max_model_len", "max-model-len", "max_seq_len"})
-    for (const char* between : {"=", " ", ": "})
-      if (const auto tokens = detail::number_after(trimmed, key + std::string(between));
-          !line && !scales && tokens && *tokens >= 1 && *tokens < 0x1p40) {
-        const auto named = detail::model_named_in(trimmed);
-        text = "command: eval\nmax_model_len: " + std::to_string(std::llround(*tokens)) + "\n" +
-               (named ? "model: " + named->as + "\n" : "");
-        return as(ExhibitKind::training, "a line of a program that asks for " +
-                                             grouped(std::llround(*tokens)) + " tokens");
-      }
-  if (!line && !is_known && !roles.empty())
-    return as(ExhibitKind::command, std::string(detail::settings_by_name) + roles_text(roles));
-  // A line with flags, however it is broken.
-  if (!line && (trimmed.starts_with('-') || trimmed.contains(" --"))) {
-    const Error& error = line.error();
-    return as(ExhibitKind::unusable,
-              error.rule + (error.got.empty() ? "" : ", got " + printable(error.got, 40)) +
-                  (error.cure.empty() ? "" : "; " + error.cure));
-  }
-  if (!trimmed.contains('\n') && detail::is_sentence(trimmed))
-    return as(ExhibitKind::unusable,
-              "these words name nothing of position: what goes wrong, from how many tokens on, in "
-              "which engine");
-  return as(ExhibitKind::unusable,
-            "no line says anything about position: give what the engine prints while it loads the "
-            "model (\"" +
-                first_line(trimmed) + "\" …)");
-}
-
-namespace {
-
-struct PrintedNumber {
-  std::size_t end;  // behind its digits
-  std::optional<double> value;
-  double resolution;  // half of its last digit
+// What the lines of a text say, which several readings of it need.
+struct Lines {
+  std::vector<std::string> versions;
+  std::optional<detail::EngineLog> log;
+  bool tells = false;    // lines of a log are among them
+  bool limits = false;   // two numbers in a row of words are a text and its limit
+  bool stamped = false;  // as lines of a log are
+  bool one = false;
+  Expected<detail::CommandLine> command = fail("command", "is not read", "", "");
+  bool program_known = false;  // whose line it is, though posenc has no profile of it
+  std::vector<detail::RoleTold> roles;
 };
 
-// The number whose first digit stands at `at`.
-PrintedNumber printed_number(std::string_view text, std::size_t at) {
-  std::size_t end = at;
-  std::int64_t digits_behind = 0, exponent = 0;
-  bool point = false;
-  while (end < text.size() && (is_digit(text[end]) || (text[end] == '.' && !point))) {
-    if (point) ++digits_behind;
-    point = point || text[end] == '.';
-    ++end;
-  }
-  if (end + 1 < text.size() && (text[end] == 'e' || text[end] == 'E')) {
-    std::size_t of_power = end + 1;
-    const bool negative = text[of_power] == '-';
-    if (text[of_power] == '-' || text[of_power] == '+') ++of_power;
-    const std::size_t first = of_power;
-    while (of_power < text.size() && is_digit(text[of_power]) && of_power < first + 4)
-      exponent = 10 * exponent + (text[of_power++] - '0');
-    if (of_power > first) {
-      if (negative) exponent = -exponent;
-      end = of_power;
-    }
-  }
-  const auto json = detail::parse_json(
-      std::string(text.substr(at, end - at)) + (text[end - 1] == '.' ? "0" : ""), "number");
-  const double* real = json ? json->get<double>() : nullptr;
-  const std::int64_t* whole = json ? json->get<std::int64_t>() : nullptr;
-  return {end,
-          real    ? std::optional(*real)
-          : whole ? std::optional(static_cast<double>(*whole))
-                  : std::nullopt,
-          0.5 * std::pow(10.0, static_cast<double>(exponent - digits_behind))};
+Lines lines_of(std::string_view text) {
+  Lines out;
+  out.versions = versions_in(text);
+  if (auto log = detail::read_log(text)) out.log = *std::move(log);
+  // A setting that is said to be ignored is no limit.
+  const std::string small = detail::small_letters(text);
+  out.limits = !detail::contains_any(small, {" is ignored", " are ignored"}) &&
+               (compares(text) || says_a_limit(small));
+  out.tells = out.log && out.log->known > 0 &&
+              (out.limits || quotes_nothing(*out.log, true) || !quotes_nothing(*out.log, false));
+  out.stamped = text.starts_with("time=") || text.contains(" level=");
+  out.one = !text.contains('\n') || text.find('\n') + 1 == text.size();
+  out.command = detail::read_command_line(text);
+  out.program_known =
+      !out.command && out.command.error().rule.starts_with("posenc has no profile of ");
+  out.roles = detail::roles_in(text);
+  return out;
 }
 
-// "1" among fractions is as exact as these: a program leaves out the digits that are 0.
-void resolve_whole_numbers(const std::vector<double>& numbers, std::vector<double>& resolution) {
-  constexpr double of_whole = 0.5;
-  double finest = of_whole;
-  for (std::size_t i = 0; i < numbers.size(); ++i)
-    if (resolution[i] < of_whole && numbers[i] > 0)
-      finest = std::min(finest, resolution[i] / numbers[i]);
-  for (std::size_t i = 0; i < numbers.size(); ++i)
-    if (resolution[i] == of_whole)
-      resolution[i] = std::min(of_whole, 2 * finest * std::max(1.0, numbers[i]));
+// A text on its way to be an exhibit.
+class Text {
+ public:
+  Text(std::string name, std::string text) : name(std::move(name)), whole(std::move(text)) {
+    const std::string_view all = whole;
+    trimmed = all.substr(std::min(all.find_first_not_of(" \t\r\n"), all.size()));
+    by_a_person = !is_modelfile(trimmed) && detail::is_of_a_person(trimmed);
+  }
+  // Read when first asked for: most readings need the text alone.
+  const Lines& lines() {
+    if (!lines_) lines_ = lines_of(trimmed);
+    return *lines_;
+  }
+  // The exhibit that it is, whole or in another form of it. The text is spent.
+  Exhibit as(ExhibitKind kind, std::string line) {
+    return {std::move(name), kind, std::move(line), std::nullopt, std::move(whole)};
+  }
+  Exhibit as(ExhibitKind kind, std::string line, std::string form) {
+    return {std::move(name), kind, std::move(line), std::nullopt, std::move(form)};
+  }
+
+  std::string name, whole;
+  std::string_view trimmed;  // of `whole`
+  bool by_a_person = false;
+  std::optional<Error> no_model;  // why what looks like a model's file is none
+
+ private:
+  std::optional<Lines> lines_;
+};
+
+// Each of these tells what the text is where it is that, and nothing else.
+using Reading = std::optional<Exhibit>(Text&);
+
+std::optional<Exhibit> of_no_letters(Text& text) {
+  return text.trimmed.empty() ? std::optional(text.as(ExhibitKind::unusable, "empty"))
+                              : std::nullopt;
 }
+
+std::optional<Exhibit> words_of_a_person(Text& text) {
+  if (!text.by_a_person) return std::nullopt;
+  if (auto model = model_in_words(text.name, text.trimmed)) return model;
+  if (const std::string_view line = line_where(text.trimmed, starts_with_flags); !line.empty()) {
+    std::string rest = without(text.trimmed, line);
+    Exhibit command = text.as(ExhibitKind::command, "a command line in a text", std::string(line));
+    command.rest = std::move(rest);
+    return command;
+  }
+  return words_exhibit(text.name, text.whole);
+}
+
+std::optional<Exhibit> code_that_slips(Text& text) {
+  if (!is_code_that_slips(text.trimmed)) return std::nullopt;
+  return text.as(ExhibitKind::unusable, "code");
+}
+
+std::optional<Exhibit> settings_of_a_server(Text& text) {
+  auto settings = detail::serving_settings(text.trimmed);
+  if (!settings) return std::nullopt;
+  return text.as(ExhibitKind::command, "settings of " + std::string(settings->program),
+                 std::move(settings->line));
+}
+
+std::optional<Exhibit> settings_of_a_client(Text& text) {
+  auto asked = detail::modelfile_of_client(text.trimmed);
+  if (!asked) return std::nullopt;
+  return text.as(ExhibitKind::modelfile, "a client's settings, whose length Ollama gets as num_ctx",
+                 *std::move(asked));
+}
+
+std::optional<Exhibit> answer_of_ollama(Text& text) {
+  auto show = detail::ollama_show(text.trimmed, text.name);
+  if (!show) return std::nullopt;
+  Exhibit model = model_exhibit(std::move(text.name), std::move(show->model));
+  model.as += ", as Ollama's /api/show has it";
+  model.text = std::move(show->modelfile);
+  return model;
+}
+
+std::optional<Exhibit> file_of_a_model(Text& text) {
+  const bool looks_like_one = text.trimmed.starts_with('{') || text.trimmed.starts_with("GGUF") ||
+                              text.trimmed.contains("\nrope_condense_ratio:");
+  // NeMo's settings of a training hold those of the model, or nothing of it.
+  const bool of_nemo = text.trimmed.contains("position_embedding_type:") &&
+                       text.trimmed.contains("num_attention_heads:");
+  if (!looks_like_one && !of_nemo) return std::nullopt;
+  auto model = read_model_bytes(std::as_bytes(std::span(text.whole)), text.name);
+  if (model) return model_exhibit(std::move(text.name), *std::move(model));
+  if (looks_like_one) text.no_model = model.error();
+  return std::nullopt;
+}
+
+std::optional<Exhibit> settings_as_printed(Text& text) {
+  return printed_exhibit(text.name, text.trimmed);
+}
+
+std::optional<Exhibit> scaling_alone(Text& text) {
+  auto scaling = lone_scaling(text.trimmed);
+  if (!scaling) return std::nullopt;
+  return text.as(ExhibitKind::log, std::string(detail::scaling_alone) + ", of a config.json",
+                 *std::move(scaling));
+}
+
+// What a server answered, or a trainer's settings, is JSON as well.
+std::optional<Exhibit> json_of_no_model(Text& text) {
+  if (!text.no_model) return std::nullopt;
+  if (std::string lines = trainers_json_on_lines(text.trimmed); detail::is_training(lines))
+    return text.as(ExhibitKind::training, "the settings of a training, in JSON", std::move(lines));
+  if (text.lines().log && text.lines().log->known > 0) return std::nullopt;
+  if (auto settings = is_of_a_model(text.trimmed) ? std::nullopt : told_by_roles(text.trimmed))
+    return text.as(ExhibitKind::command, *std::move(settings));
+  Exhibit not_read = unusable_exhibit(std::move(text.name), *text.no_model);
+  // The size of a square table tells something all the same, and so does an adapter's base.
+  if (detail::contains_any(text.trimmed, {"AuraFlowTransformer2DModel", "base_model_name_or_path"}))
+    not_read.text = std::move(text.whole);
+  return not_read;
+}
+
+std::optional<Exhibit> numbers_alone(Text& text) {
+  if (!is_of_numbers(text.trimmed) || !text.lines().versions.empty()) return std::nullopt;
+  return text.as(ExhibitKind::inv_freq, "frequencies, as numbers");
+}
+
+std::optional<Exhibit> modelfile(Text& text) {
+  if (!is_modelfile(text.trimmed)) return std::nullopt;
+  return text.as(ExhibitKind::modelfile, "a Modelfile of Ollama");
+}
+
+std::optional<Exhibit> what_somebody_saw(Text& text) {
+  const Lines& lines = text.lines();
+  // "OLLAMA_CONTEXT_LENGTH=65536 is set, but …" starts nothing, and no program printed it.
+  const bool starts_nothing =
+      lines.tells && lines.log->remarks.empty() && detail::narrates(text.trimmed) && lines.command;
+  if (text.by_a_person ||
+      (lines.tells && !starts_nothing && !quotes_nothing(*lines.log, lines.limits)))
+    return std::nullopt;
+  const auto symptom = detail::symptom_alone(text.trimmed);
+  if (!symptom) return std::nullopt;
+  return symptom_exhibit(std::move(text.name), std::move(text.whole), *symptom);
+}
+
+std::optional<Exhibit> training_in_a_line(Text& text) {
+  auto training = detail::training_of_line(text.trimmed);
+  // Of a line that names no trainer the words alone tell, and a log may quote them.
+  const bool tells = text.lines().tells;
+  if (!training || (tells && training->trainer.empty())) return std::nullopt;
+  const std::string_view line =
+      tells ? line_where(text.trimmed, starts_a_training) : std::string_view();
+  std::string rest = line.empty() ? std::string() : without(text.trimmed, line);
+  Exhibit settings = text.as(ExhibitKind::training,
+                             (training->serves ? "a command line" : "the settings of a training") +
+                                 (training->trainer.empty() ? "" : " of " + training->trainer),
+                             std::move(training->settings));
+  settings.rest = std::move(rest);
+  return settings;
+}
+
+std::optional<Exhibit> training_in_python(Text& text) {
+  std::string call = arguments_on_lines(text.trimmed);
+  if (!detail::is_training(call) && !call.contains("packing=True")) return std::nullopt;
+  return text.as(ExhibitKind::training, "the settings of a training, in Python", std::move(call));
+}
+
+std::optional<Exhibit> settings_of_a_training(Text& text) {
+  if (!detail::is_training(text.trimmed) || starts_an_engine(text.trimmed)) return std::nullopt;
+  return text.as(ExhibitKind::training, "the settings of a training");
+}
+
+std::optional<Exhibit> command_line(Text& text) {
+  const Lines& lines = text.lines();
+  if (!lines.command) return std::nullopt;
+  const bool refuses =
+      lines.tells && (lines.log->remark_of("flag_removed") || lines.log->remark_of("flag_refused"));
+  std::ptrdiff_t ends = 0;  // of lines that do not go on
+  const std::string_view all = text.trimmed;
+  for (std::size_t at = all.find('\n'); at != all.npos; at = all.find('\n', at + 1))
+    ends += at == 0 || all[at - 1] != '\\';
+  constexpr std::ptrdiff_t few = 3;
+  const bool is_short = ends < few || all.starts_with("#!");
+  // "mlx_lm.convert of MODEL: Error: …" starts nothing: the message is what it says.
+  const bool message = lines.tells && lines.one && lines.command->flags.empty() &&
+                       !quotes_nothing(*lines.log, lines.limits) &&
+                       detail::small_letters(all).contains("error");
+  if (refuses || message || (lines.tells && (!is_short || lines.stamped))) return std::nullopt;
+  return text.as(ExhibitKind::command, "a command line of " + whose(*lines.command));
+}
+
+// A program that nobody knows, whose settings say by their names what they are.
+std::optional<Exhibit> rotation_of_a_stranger(Text& text) {
+  const Lines& lines = text.lines();
+  if (lines.command || lines.program_known) return std::nullopt;
+  const bool rotates = std::ranges::any_of(
+      lines.roles, [](const detail::RoleTold& one) { return one.role != detail::Role::length; });
+  const bool by_flags = lines.one && text.trimmed.starts_with("python") && lines.roles.size() > 1;
+  if (!rotates || !(by_flags || (!lines.tells && lines.versions.empty()))) return std::nullopt;
+  return text.as(ExhibitKind::command,
+                 std::string(detail::settings_by_name) + roles_text(lines.roles));
+}
+
+std::optional<Exhibit> command_beside_a_log(Text& text) {
+  if (!text.lines().tells || text.lines().stamped) return std::nullopt;
+  const std::string_view started = line_where(text.trimmed, starts_with_flags);
+  if (started.empty()) return std::nullopt;
+  std::string rest = without(text.trimmed, started);
+  const auto others = detail::read_log(rest);
+  if (!others || others->known == 0) return std::nullopt;
+  Exhibit command =
+      text.as(ExhibitKind::command, "a command line beside a log", std::string(started));
+  command.rest = std::move(rest);
+  return command;
+}
+
+std::optional<Exhibit> log_of_an_engine(Text& text) {
+  if (!text.lines().tells) return std::nullopt;
+  const std::int64_t known = text.lines().log->known;
+  return text.as(ExhibitKind::log, "a log, " + std::to_string(known) +
+                                       (known == 1 ? " line" : " lines") + " about position");
+}
+
+std::optional<Exhibit> versions_alone(Text& text) {
+  std::string all;
+  for (const std::string& one : text.lines().versions) all += (all.empty() ? "" : ", ") + one;
+  if (all.empty()) return std::nullopt;
+  return text.as(ExhibitKind::versions, all, all);
+}
+
+// A length alone that its engine is to serve.
+std::optional<Exhibit> length_alone(Text& text) {
+  const std::string_view all = text.trimmed;
+  if (text.lines().command || detail::contains_any(all, {"rope-scaling", "rope_scaling"}))
+    return std::nullopt;
+  constexpr double most = 0x1p40;
+  for (const char* key : {"max_model_length", "max_model_len", "max-model-len", "max_seq_len"})
+    for (const char* between : {"=", " ", ": "}) {
+      const auto tokens = detail::number_after(all, key + std::string(between));
+      if (!tokens || *tokens < 1 || *tokens >= most) continue;
+      const auto named = detail::model_named_in(all);
+      const std::int64_t asked = std::llround(*tokens);
+      return text.as(ExhibitKind::training,
+                     "a line of a program that asks for " + grouped(asked) + " tokens",
+                     "command: eval\nmax_model_len: " + std::to_string(asked) + "\n" +
+                         (named ? "model: " + named->as + "\n" : ""));
+    }
+  return std::nullopt;
+}
+
+std::optional<Exhibit> length_of_a_stranger(Text& text) {
+  const Lines& lines = text.lines();
+  if (lines.command || lines.program_known || lines.roles.empty()) return std::nullopt;
+  return text.as(ExhibitKind::command,
+                 std::string(detail::settings_by_name) + roles_text(lines.roles));
+}
+
+// A line with flags, however it is broken.
+std::optional<Exhibit> broken_command(Text& text) {
+  if (text.lines().command || !(text.trimmed.starts_with('-') || text.trimmed.contains(" --")))
+    return std::nullopt;
+  const Error& error = text.lines().command.error();
+  return text.as(ExhibitKind::unusable,
+                 error.rule + (error.got.empty() ? "" : ", got " + printable(error.got, 40)) +
+                     (error.cure.empty() ? "" : "; " + error.cure));
+}
+
+std::optional<Exhibit> nothing_known(Text& text) {
+  if (!text.trimmed.contains('\n') && detail::is_sentence(text.trimmed))
+    return text.as(ExhibitKind::unusable,
+                   "these words name nothing of position: what goes wrong, from how many tokens "
+                   "on, in which engine");
+  return text.as(ExhibitKind::unusable,
+                 "no line says anything about position: give what the engine prints while it loads "
+                 "the model (\"" +
+                     first_line(text.trimmed) + "\" …)");
+}
+
+// In this order: a whole file before lines, what is certain before what is likely.
+constexpr Reading* readings[] = {
+    of_no_letters,        words_of_a_person,      code_that_slips,      settings_of_a_server,
+    settings_of_a_client, answer_of_ollama,       file_of_a_model,      settings_as_printed,
+    scaling_alone,        json_of_no_model,       numbers_alone,        modelfile,
+    what_somebody_saw,    training_in_a_line,     training_in_python,   settings_of_a_training,
+    command_line,         rotation_of_a_stranger, command_beside_a_log, log_of_an_engine,
+    versions_alone,       length_alone,           length_of_a_stranger, broken_command,
+    nothing_known,
+};
 
 }  // namespace
 
-Expected<std::vector<double>> read_printed_frequencies(std::string_view text,
-                                                       std::vector<double>* resolution) {
-  constexpr std::size_t most = 65536;
-  std::vector<double> numbers;
-  if (resolution) resolution->clear();
-  for (std::size_t i = 0; i < text.size();) {
-    if (text[i] == '#' && (i == 0 || text[i - 1] == '\n')) {  // what somebody wrote above them
-      i = std::min(text.find('\n', i), text.size());
-      continue;
-    }
-    if (const std::size_t behind = std::max(bracketed_index(text, i), lone_setting(text, i));
-        behind > i) {
-      i = behind;
-      continue;
-    }
-    const bool begins =
-        is_digit(text[i]) &&
-        (i == 0 || !(is_letter(text[i - 1]) || is_digit(text[i - 1]) || text[i - 1] == '_' ||
-                     text[i - 1] == ':' || text[i - 1] == '.'));
-    if (!begins) {
-      ++i;
-      continue;
-    }
-    const PrintedNumber number = printed_number(text, i);
-    i = number.end;
-    if (!number.value) continue;
-    if (numbers.size() == most)
-      return fail("inv_freq", "at most 65,536 numbers are read", "more", "give one layer's");
-    numbers.push_back(*number.value);
-    if (resolution) resolution->push_back(number.resolution);
-  }
-  if (resolution) resolve_whole_numbers(numbers, *resolution);
-  const auto fractions = std::ranges::count_if(numbers, [](double x) { return x < 1; });
-  // A buffer that was never filled holds one number throughout.
-  constexpr std::size_t many = 8;
-  const bool unfilled = numbers.size() >= many && text.contains("inv_freq") &&
-                        std::ranges::count(numbers, numbers.front()) == std::ssize(numbers);
-  if (numbers.size() < 4 || (2 * fractions < std::ssize(numbers) && !unfilled))
-    return fail("inv_freq", "must be four frequencies or more, most of them below 1",
-                std::to_string(numbers.size()) + " numbers",
-                "print model.model.rotary_emb.inv_freq");
-  return numbers;
+Exhibit text_exhibit(std::string name, std::string whole) {
+  Text text(std::move(name), std::move(whole));
+  for (Reading* reading : readings)
+    if (auto found = reading(text)) return *std::move(found);
+  std::unreachable();  // the last one always tells
 }
 
 }  // namespace posenc

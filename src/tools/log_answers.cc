@@ -10,8 +10,6 @@
 namespace posenc::detail {
 namespace {
 
-std::string told(double number) { return grouped(std::llround(std::min(number, 0x1p50))); }
-
 std::optional<double> first_number(std::string_view line, std::span<const std::string_view> names) {
   for (const std::string_view name : names)
     if (const auto number = number_after(line, name); number && *number >= 0) return number;

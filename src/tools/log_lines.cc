@@ -125,6 +125,11 @@ std::optional<std::string> json_of_repr(std::string_view text) {
 
 std::string in_small_letters(std::string_view line) { return small_letters(line.substr(0, 400)); }
 
+std::string told(double number) {
+  constexpr double largest = 0x1p50;
+  return grouped(std::llround(std::min(number, largest)));
+}
+
 std::optional<double> number_after(std::string_view line, std::string_view before) {
   const std::size_t at = line.find(before);
   if (at == line.npos) return {};

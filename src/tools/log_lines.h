@@ -89,6 +89,9 @@ std::optional<std::string> json_of_repr(std::string_view text);
 // The number behind the first `before` in a line, "4,096" too; nothing where none stands there.
 std::optional<double> number_after(std::string_view line, std::string_view before);
 
+// "4,096": a number that a line holds, as people write it. The largest that is told is 2⁵⁰.
+std::string told(double number);
+
 // The numbers of a list behind a place of the line, which moves to its end: "(1, 16, 56, 64)".
 // Empty: no such list stands there, or a longer one than 80 characters.
 std::vector<double> numbers_between(std::string_view line, std::size_t& at, std::string_view opens,

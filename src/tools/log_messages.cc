@@ -1142,7 +1142,6 @@ void of_prompt_and_answer(Finding& finding, std::string_view line, std::string_v
   if (!prompt || !answer || !most || *most > 0x1p50 || *prompt + *answer > 0x1p50) return;
   constexpr std::string_view owner =
       "; a server of your own can be started for more tokens, one of a provider cannot";
-  const auto told = [](double number) { return grouped(std::llround(number)); };
   if (finding.expected.empty())
     finding.expected = told(*most), finding.found = told(*prompt + *answer);
   if (*prompt >= *most) {
@@ -1169,7 +1168,6 @@ void of_answer(Finding& finding, std::string_view line, std::string_view limit) 
   const auto most = number_after(line, limit), prompt = number_after(line, "sequence length ("),
              asked = number_before(line, ") exceeds");
   if (!most || !prompt || !asked || *most > 0x1p50 || *prompt > 0x1p50) return;
-  const auto told = [](double number) { return grouped(std::llround(number)); };
   finding.found = told(*prompt + *asked);
   constexpr double enough = 1024;
   const double left = *most - *prompt;
