@@ -24,6 +24,7 @@ class Aligned {
       : memory_(new (std::align_val_t{64}) T[static_cast<std::size_t>(count)]()) {}
   T* data() { return memory_.get(); }
   const T* data() const { return memory_.get(); }
+  explicit operator bool() const { return memory_ != nullptr; }
 
  private:
   struct Delete {

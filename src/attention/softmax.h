@@ -73,6 +73,24 @@ double differentiate(const SoftmaxGradientRow<double>& row);
 
 constexpr std::int64_t block_keys = 64;  // a word of a mask
 
+// A query's running softmax over words of keys (online softmax, as above).
+template <class T>
+struct SoftmaxOfWords {
+  static constexpr std::int64_t columns = 16;  // vectors are no longer
+  T row_max = -std::numeric_limits<T>::infinity();
+  T sums[columns] = {};  // of e^(logit − row_max) so far, key j in column j % 16
+
+  double sum() const {
+    double all = 0;
+    for (const T each : sums) all += static_cast<double>(each);
+    return all;
+  }
+};
+
+// x ← e^(x − row_max), as fold() does it for a row.
+float fold_word(float* x, SoftmaxOfWords<float>& row);
+double fold_word(double* x, SoftmaxOfWords<double>& row);
+
 // x ← e^(x − shift); 0 where that would be subnormal. x is never much above shift.
 void exponentials(float* x, float shift);
 void exponentials(double* x, double shift);
@@ -81,8 +99,14 @@ void exponentials(double* x, double shift);
 void sigmoids(const float* x, float* out);
 void sigmoids(const double* x, double* out);
 
-// ln(1 + e^−|x|), of which ln σ(x) = min(x, 0) − it and ln(1 − σ(x)) = −max(x, 0) − it.
-void softplus_tails(const float* x, float* out);
-void softplus_tails(const double* x, double* out);
+// A stick from which keys break off a share σ(x) of what is left, the last first: x ← what each
+// gets, e^left being what the last one finds. Returns −ln of the part that all of them leave.
+float break_off(float* x, float left);
+double break_off(double* x, double left);
+
+// scores[j] += before + slope · Σ ln σ(x[l]) over the keys l behind j that are seen, whose bits
+// `seen` has. Returns what all of them add.
+float forget(const float* x, std::uint64_t seen, float slope, float before, float* scores);
+double forget(const double* x, std::uint64_t seen, double slope, double before, double* scores);
 
 }  // namespace posenc::detail

@@ -125,14 +125,8 @@ class ApTile {
   }
   // A key's own gate acts on those before it. What is not seen may hold anything.
   void forget(const T* x, std::uint64_t seen, T* scores, double& forgotten) const {
-    T tails[block_keys];
-    detail::softplus_tails(x, tails);
-    for (std::int64_t j = block_keys - 1; j >= 0; --j) {
-      scores[j] += static_cast<T>(forgotten);
-      if ((seen >> j & 1) != 0)
-        forgotten +=
-            slope_ * (std::min(static_cast<double>(x[j]), 0.0) - static_cast<double>(tails[j]));
-    }
+    forgotten += static_cast<double>(
+        detail::forget(x, seen, static_cast<T>(slope_), static_cast<T>(forgotten), scores));
   }
 
   const ApRows<T>* all_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/attention/reference.h"
@@ -26,8 +27,10 @@ using detail::PathTile;
 Expected<void> detail::attend_with(const Path& path, const ContentCall& call) {
   POSENC_TRY(arguments, PathArguments::of(path, call));
   return stream(call, MaskWords(call), false, [&]<class T>(const Streamed<T>& streamed) {
-    return [&, keys = PathKeys<T>(streamed, arguments.factors, call)](
-               std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t rows) {
+    PathKeys<T> keys(streamed, arguments.factors, call);
+    keys.join(call.in.threads);
+    return [&, keys = std::move(keys)](std::int64_t b, std::int64_t h, std::int64_t first,
+                                       std::int64_t rows) {
       return PathTile<T>(PathRows<T>(keys, b, h, first, rows, arguments.own_of(b, first)),
                          arguments.softmax<T>(call, b, h, first, rows));
     };

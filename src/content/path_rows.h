@@ -2,7 +2,8 @@
 // queries on their way through them. A tile of queries goes backwards through blocks of keys: what
 // a block does to a query on its way across is one matrix, and the block's keys stand ready as the
 // block's end sees them (path.h). Where a tile's own keys stand within the block, what is behind
-// each row's own key is masked out of Q Wᵀ.
+// each row's own key is masked out of Q Wᵀ. Four blocks are crossed at once where there are queries
+// enough to pay for their matrix.
 #pragma once
 
 #include <algorithm>
@@ -115,6 +116,14 @@ struct PathArguments {
   }
 };
 
+// Blocks in a row as one: their keys as the end of the last one sees them.
+template <class T>
+struct PathGroup {
+  static constexpr std::int64_t blocks = 4;
+  Aligned<T> across;         // [dim][dim], of them all
+  Aligned<T> moved[blocks];  // [dim][block_keys] of each; of the last one absent, being its own
+};
+
 // All blocks of all key heads.
 template <class T>
 struct PathKeys {
@@ -126,6 +135,7 @@ struct PathKeys {
   // they do.
   std::vector<std::uint8_t> spoiled;
   bool any_spoiled = false;
+  std::vector<PathGroup<T>> groups;  // [batch][kv_heads][group] of whole ones; empty: not joined
 
   PathKeys(const Streamed<T>& streamed, const PathFactors& factors, const ContentCall& call)
       : in(&streamed), size(block_keys * streamed.dim) {
@@ -159,6 +169,47 @@ struct PathKeys {
   }
   const PathBlock<T>& operator[](std::int64_t block) const {
     return *blocks[static_cast<std::size_t>(block)];
+  }
+
+  // Joins blocks to groups if that saves more than it takes: for each block as much as 170 queries
+  // that cross it, and under a causal mask half of them do.
+  void join(Threads threads) {
+    constexpr std::int64_t fewest = 512;
+    const std::int64_t heads = in->batch * in->kv_heads, each = groups_of_a_head();
+    if (each == 0 || in->queries * (in->heads / in->kv_heads) < fewest) return;
+    groups.resize(static_cast<std::size_t>(heads * each));
+    const std::int64_t bytes =
+        heads * each * PathGroup<T>::blocks * size * static_cast<std::int64_t>(sizeof(T));
+    share_out(heads * each, thread_count(threads, bytes),
+              [&](std::int64_t begin, std::int64_t end) {
+                for (std::int64_t n = begin; n < end; ++n)
+                  join(n / each * in->blocks + n % each * PathGroup<T>::blocks,
+                       groups[static_cast<std::size_t>(n)]);
+              });
+  }
+  std::int64_t groups_of_a_head() const { return in->blocks / PathGroup<T>::blocks; }
+  // The group of a head's block; null: none was made.
+  const PathGroup<T>* group(std::int64_t b, std::int64_t h, std::int64_t block) const {
+    const std::int64_t group = block / PathGroup<T>::blocks, each = groups_of_a_head();
+    if (groups.empty() || group >= each) return nullptr;
+    return &groups[static_cast<std::size_t>(in->block(b, h, 0) / in->blocks * each + group)];
+  }
+
+ private:
+  void join(std::int64_t first, PathGroup<T>& to) const {
+    const std::int64_t dim = in->dim;
+    to.across = Aligned<T>(dim * dim);
+    const PathBlock<T>& newest = (*this)[first + PathGroup<T>::blocks - 1];
+    std::copy_n(newest.across.data(), dim * dim, to.across.data());
+    Aligned<T> further(dim * dim);
+    for (std::int64_t n = PathGroup<T>::blocks - 2; n >= 0; --n) {
+      const PathBlock<T>& block = (*this)[first + n];
+      to.moved[n] = Aligned<T>(size);
+      multiply(to.across.data(), dim, 1, block.moved.data(), dim, dim, block_keys,
+               to.moved[n].data());
+      multiply(to.across.data(), dim, 1, block.across.data(), dim, dim, dim, further.data());
+      std::swap(to.across, further);
+    }
   }
 };
 
@@ -201,18 +252,29 @@ class PathRows {
     turned_ = Aligned<T>(std::max({keys.size, dim_ * dim_, square}));
   }
 
-  // scores [row][block_keys]; afterwards the queries stand before the block.
+  // scores [row][block_keys]; afterwards the queries stand before the block, or, within a group,
+  // still at its end.
   void products(std::int64_t block, T* scores) {
+    if (const PathGroup<T>* const group = keys_->group(b_, h_, block); group != group_) {
+      if (group_ != nullptr) cross(group_->across);
+      const std::int64_t last = (block / PathGroup<T>::blocks + 1) * PathGroup<T>::blocks - 1;
+      group_ = group != nullptr && behind(last) ? group : nullptr;
+    }
+    if (group_ != nullptr) {
+      const Aligned<T>& moved = group_->moved[block % PathGroup<T>::blocks];
+      block_products(q_.data(), moved ? moved.data() : of(block).moved.data(), rows_, dim_, scores);
+      return spoil(block, scores);
+    }
     score(block, q_.data(), scores);
     const PathBlock<T>& at = of(block);
     if (behind(block)) {
-      multiply(q_.data(), dim_, 1, at.across.data(), rows_, dim_, dim_, next_.data());
+      cross(at.across);
     } else {
       std::copy_n(q_.data(), rows_ * dim_, next_.data());
       multiply(by_w_.data(), block_keys, 1, at.y.data(), rows_, block_keys, dim_, next_.data(),
                true, at.finite);
+      std::swap(q_, next_);
     }
-    std::swap(q_, next_);
     if (found_.empty()) return;
     found_[static_cast<std::size_t>(block)] = std::move(next_);
     next_ = Aligned<T>(rows_ * dim_);
@@ -263,6 +325,10 @@ class PathRows {
   const PathBlock<T>& of(std::int64_t block) const {
     return (*keys_)[keys_->in->block(b_, h_, block)];
   }
+  void cross(const Aligned<T>& across) {
+    multiply(q_.data(), dim_, 1, across.data(), rows_, dim_, dim_, next_.data());
+    std::swap(q_, next_);
+  }
   const T* columns(std::int64_t block) const {
     return keys_->in->k.data() + keys_->in->block(b_, h_, block) * keys_->size;
   }
@@ -291,6 +357,9 @@ class PathRows {
       multiply(by_w_.data(), block_keys, 1, at.u.data(), rows_, block_keys, block_keys, scores,
                true, at.finite && detail::finite(at.u.data(), square));
     }
+    spoil(block, scores);
+  }
+  void spoil(std::int64_t block, T* scores) const {
     for (std::int64_t r = 0; r < std::ssize(spoiled_); ++r) {
       const std::int64_t last = spoiled_[static_cast<std::size_t>(r)] - block * block_keys;
       std::fill_n(scores + r * block_keys, std::clamp<std::int64_t>(last, 0, block_keys),
@@ -311,10 +380,11 @@ class PathRows {
   const PathKeys<T>* keys_;
   std::int64_t b_, h_, rows_, dim_;
   const std::int64_t* own_;
-  std::vector<std::int64_t> spoiled_;  // [row], as find_spoiled() leaves them; empty: none
-  Aligned<T> q_, next_;                // as they stand, [row][dim]
-  Aligned<T> by_w_;                    // Q Wᵀ of the block at hand, masked
-  std::vector<Aligned<T>> found_;      // the queries that each block met
+  std::vector<std::int64_t> spoiled_;    // [row], as find_spoiled() leaves them; empty: none
+  Aligned<T> q_, next_;                  // as they stand, [row][dim]
+  const PathGroup<T>* group_ = nullptr;  // at whose end they stand
+  Aligned<T> by_w_;                      // Q Wᵀ of the block at hand, masked
+  std::vector<Aligned<T>> found_;        // the queries that each block met
   Aligned<T> by_q_, by_next_, by_by_w_;
   Aligned<T> turned_;
 };

@@ -37,18 +37,10 @@ class StickTile {
   }
 
  protected:
-  // A block's scores to weights, `left` being what its last key finds; what it leaves.
+  // A block's scores to weights, `left` being what its last key finds; what it leaves. What is
+  // hidden has z = −∞: σ = 0, a weight of 0 that leaves the stick as it is.
   static double break_off(double left, T* scores) {
-    T tails[block_keys];
-    detail::softplus_tails(scores, tails);
-    // What is hidden has z = −∞: σ = 0, a weight of 0 that leaves the stick as it is.
-    for (std::int64_t j = block_keys - 1; j >= 0; --j) {
-      const double z = static_cast<double>(scores[j]), tail = static_cast<double>(tails[j]);
-      scores[j] = static_cast<T>(left + (std::min(z, 0.0) - tail));
-      left -= std::max(z, 0.0) + tail;
-    }
-    detail::exponentials(scores, T{0});
-    return left;
+    return left - static_cast<double>(detail::break_off(scores, static_cast<T>(left)));
   }
 
   const Tensor* remainder_;

@@ -135,11 +135,7 @@ template <class T>
 class OnlineSoftmax {
  public:
   // Scores to e^(score − row_max), −∞ where hidden; what older sums are to be multiplied by.
-  T fold(std::int64_t row, T* scores) {
-    rows_[row].x = scores;
-    rows_[row].last = rows_[row].end = block_keys;
-    return detail::fold(rows_[row]);
-  }
+  T fold(std::int64_t row, T* scores) { return fold_word(scores, rows_[row]); }
   // Once all are folded: scores to weights, and by_score, their gradient, given that by the weights
   // and `mean`, the sum of weights times it. A weight of 0 has none.
   void differentiate(std::int64_t row, const T* by_weight, T mean, T* scores, T* by_score) const {
@@ -152,10 +148,13 @@ class OnlineSoftmax {
     }
   }
   // What the sum of weighted values is multiplied by.
-  T finish(std::int64_t row) const { return rows_[row].sum == 0 ? T{0} : 1 / rows_[row].sum; }
+  T finish(std::int64_t row) const {
+    const double sum = rows_[row].sum();
+    return sum == 0 ? T{0} : static_cast<T>(1 / sum);
+  }
 
  private:
-  SoftmaxRow<T> rows_[most_queries];
+  SoftmaxOfWords<T> rows_[most_queries];
 };
 
 // A tile of the scheme: made by make(b, h, first, rows), it has

@@ -29,8 +29,9 @@ namespace posenc::detail {
 inline constexpr std::string_view channel_gates_name = "wall.channel_gates",
                                   wall_log_gates_name = "wall.log_gates";
 
+// x ← e^x of `count` numbers and of what else their last word holds.
 template <class T>
-void wall_exponentials(T* x, std::int64_t count) {  // a multiple of block_keys
+void wall_exponentials(T* x, std::int64_t count) {
   for (std::int64_t n = 0; n < count; n += block_keys) exponentials(x + n, T{0});
 }
 
@@ -193,7 +194,7 @@ class WallRows {
         near_keys_(keys.size),
         pairs_(keys.size),
         to_block_(static_cast<std::size_t>(dim_)),
-        factor_(padded(dim_) * 4) {
+        factor_((dim_ + block_keys - 1) / block_keys * block_keys) {
     anchor_ = std::numeric_limits<std::int64_t>::max();
     for (std::int64_t r = 0; r < rows; ++r)
       if (own[r] >= 0) anchor_ = std::min(anchor_, own[r]);
@@ -320,15 +321,16 @@ class WallRows {
     }
     for (std::int64_t c = 0; c < dim_; ++c)
       factor_.data()[c] = static_cast<T>(to_block_[static_cast<std::size_t>(c)]);
-    wall_exponentials(factor_.data(), padded(dim_) * 4 / block_keys * block_keys);
+    wall_exponentials(factor_.data(), dim_);
     if (kept_.empty()) return;
     kept_[static_cast<std::size_t>(block)] = Aligned<T>(dim_);
     std::copy_n(factor_.data(), dim_, kept_[static_cast<std::size_t>(block)].data());
   }
   void whole_block(std::int64_t block, T* scores) {
-    for (std::int64_t r = 0; r < rows_; ++r)
-      for (std::int64_t c = 0; c < dim_; ++c)
-        gated_.data()[r * dim_ + c] = anchored_.data()[r * dim_ + c] * factor_.data()[c];
+    const T *const factor = factor_.data(), *from = anchored_.data();
+    T* to = gated_.data();
+    for (std::int64_t r = 0; r < rows_; ++r, from += dim_, to += dim_)
+      for (std::int64_t c = 0; c < dim_; ++c) to[c] = from[c] * factor[c];
     block_products(gated_.data(), keys_->keys_of(keys_->block(b_, h_, block)), rows_, dim_, scores);
   }
   void block_near(std::int64_t block, T* scores) {
@@ -362,7 +364,7 @@ class WallRows {
           pairs_.data()[count * dim_ + c] = static_cast<T>(sum[static_cast<std::size_t>(c)]);
         add_gate(j, sum);
       }
-      wall_exponentials(pairs_.data(), (count * dim_ + block_keys - 1) / block_keys * block_keys);
+      wall_exponentials(pairs_.data(), count * dim_);
       for (std::int64_t n = 0; n < count; ++n)
         act(r, (last - n) % block_keys, pairs_.data() + n * dim_);
     }
