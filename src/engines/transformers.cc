@@ -11,8 +11,16 @@ constexpr std::string_view transformers4_lacks =
     "- cwm deepseek_v4 gemma4 gemma4_text gemma4_unified glm4_moe_lite glm_moe_dsa jais2 "
     "ministral3 mistral4 nanochat olmo_hybrid qwen3_5 qwen3_5_moe qwen3_5_moe_text qwen3_5_text";
 
+// What its reader of GGUF has a row for (GGUF_CONFIG_MAPPING, 5.24.0).
+constexpr std::string_view gguf_families =
+    "llama mistral qwen2 qwen2_moe gpt_oss lfm2 qwen3 qwen3_moe falcon phi3 bloom t5 stablelm gpt2 "
+    "starcoder2 mamba nemotron gemma2 gemma3 gemma3_text gemma4 gemma4_text umt5 deci "
+    "nemotron-nas minimax_m2";
+
 void transformers_reads(EngineRope& rope) {
   if (rope.format() == FileFormat::gguf) {
+    if (!rope.model_is(gguf_families))
+      return rope.refuse("its reader of GGUF has no row for this architecture");
     // integrations/ggml.py maps rope.freq_base and the dimensions; scalings are rebuilt for gpt-oss
     // alone.
     if (!rope.scaling<Unscaled>() && !rope.model_is("gpt_oss"))

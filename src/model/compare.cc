@@ -94,7 +94,8 @@ std::int64_t grown_by_length(const Model& model) {
 
 std::vector<std::string_view> parts_around(const LayerGroup& group) {
   for (const Provenance& value : group.provenance) {
-    if (value.detail.starts_with("text_config.")) return {"text_config"};
+    for (const std::string_view part : {"text_config", "llm_config", "language_config"})
+      if (value.detail.starts_with(std::string(part) + ".")) return {part};
     if (value.detail.starts_with("thinker_config.text_config."))
       return {"thinker_config", "text_config"};
   }

@@ -206,7 +206,7 @@ void grok_logits(const Section& config, LayerGroup& group) {
 
 // DeepSeek's graph squares YaRN's amplitude into the logits. Where a file has a multiplier the
 // amplitude is 1 before it, and elsewhere it counts twice.
-void amplitude_squared(const Section&, LayerGroup& group) {
+void amplitude_squared(const Section& config, LayerGroup& group) {
   const Rope* rope = rope_of(group);
   const Yarn* yarn = rope ? std::get_if<Yarn>(&rope->scaling) : nullptr;
   if (!yarn || yarn->mscale_all_dim || yarn->factor.value_or(1) <= 1) return;
@@ -214,6 +214,12 @@ void amplitude_squared(const Section&, LayerGroup& group) {
   group.logits.multiplier *= amplitude * amplitude;
   group.logits_note = "YaRN's amplitude squared, beside that on cos and sin: the file has no " +
                       std::string("yarn_log_multiplier");
+  config.reading.warn(
+      "gguf_log_multiplier",
+      "rope.scaling.yarn_log_multiplier is not there: YaRN's amplitude, " +
+          number_text(std::round(1e4 * amplitude) / 1e4) +
+          ", multiplies cos and sin and, squared, the logits; DeepSeek's own files say "
+          "mscale_all_dim, of which the key is a tenth, and leave cos and sin as they are");
 }
 
 // --- keys that rows read -------------------------------------------------------------------------

@@ -12,7 +12,7 @@ constexpr DefaultContext of_programs[] = {
      "ollama ps shows what runs; OLLAMA_CONTEXT_LENGTH for the server, num_ctx in the request's "
      "options or in a Modelfile"},
     {"lmstudio lm-studio lms",
-     {4096, 4096},
+     {4096, 2048},
      "LM Studio loads a model with 4,096 tokens unless its settings say more; what is longer loses "
      "its middle or its beginning",
      "Context Length in the model's settings, or lms load --context-length"},
@@ -123,6 +123,40 @@ constexpr Circumstance by_when[] = {
      "job can exceed, are of its config.yml or of a load request, and no chat request sets them",
      "max_seq_len and cache_size as large as memory allows, in config.yml or in /v1/model/load; "
      "the client is told the same number"},
+    {When::of_goose, "seen_by_front_end",
+     "goose's system prompt and tools take most of the 4,096 tokens that Ollama runs unless told, "
+     "and it drops the beginning of the talk without a word",
+     "OLLAMA_CONTEXT_LENGTH=32768 where Ollama is started, or GOOSE_INPUT_LIMIT=32768, which goose "
+     "hands on as num_ctx; ollama ps shows what runs"},
+    {When::of_lms_offer, "context_defaulted",
+     "the number is what LM Studio offers, and not what the model reaches: versions that do not "
+     "read the length from a model's file, as of some MLX models, offer 2,048 or 4,096",
+     "update LM Studio; then Context Length where the model is loaded, or its default in the "
+     "application's settings; posenc explain MODEL says how far the model reaches"},
+    {When::of_one_batch, "batch_size",
+     "llama.cpp embeds a text within one physical batch, of 512 tokens unless told, whatever the "
+     "context is",
+     "-ub and -b as long as the longest piece (LocalAI: batch and context_size in the model's "
+     "YAML; "
+     "llama-cpp-python: n_ubatch and n_batch), as far as the model reaches: BERT's kind ends at "
+     "512 "
+     "rows; or shorter pieces"},
+    {When::of_mrope_on_npu, "seen_by_pairs",
+     "GLM-OCR rotates neighbours, and vllm-ascend's path by torch_npu.npu_mrope rotates halves, "
+     "whatever is_neox_style says: nonsense from the second token on",
+     "a vllm-ascend that takes the native path where is_neox_style is false, or another engine"},
+    {When::of_demo_indexer, "seen_by_pairs",
+     "DeepSeek's own inference code rotated the indexer's queries and keys by neighbours until 17 "
+     "November 2025, and their weights want halves: it chooses the wrong keys, which long texts "
+     "show",
+     "the newest inference/ of the model's repository; engines that rotate the indexer by halves "
+     "(vLLM, SGLang) are not concerned"},
+    {When::of_merge_size, "grid_size",
+     "the processor sizes pictures for merge_size of preprocessor_config.json (2: sides of a "
+     "multiple of 28 pixels), and a model that merges 4 × 4 patches wants rows and columns that 4 "
+     "divides; the merger's weights are for 2 × 2 besides",
+     "merge_size in preprocessor_config.json as spatial_merge_size, and a merger that is trained "
+     "anew; for fewer tokens alone a smaller max_pixels"},
     {When::of_doubled, "added",
      "what makes the rows of a learned table must return the table where nothing is interpolated: "
      "where it returns the tokens, these are added to themselves, doubled and without a position",

@@ -262,10 +262,12 @@ class Overrides {
     POSENC_TRY(json, object_of(flag));
     const std::vector<std::string_view> parts = detail::parts_around(model_);
     const bool inside = !parts.empty();
-    const Json* text = &json;
+    const Json* text = inside ? &json : json.find("text_config");
     for (const std::string_view part : parts)
-      if (text && part != "text_config") text = text->find(part);
-    if (text) text = text->find("text_config");
+      if (text) text = text->find(part);
+    // vLLM calls llm_config text_config, too.
+    if (inside && !text && parts.back() == "llm_config" && line_.engine == "vllm")
+      text = json.find("text_config");
     const bool is_sglang = line_.engine == "sglang";
     // 0.5.23 merges a part of the configuration by its keys, and a scaling at the top by its own
     // (utils/hf_transformers/config.py); older ones put the one in place of the other.
@@ -564,6 +566,19 @@ void tell_as_asked(const Model& model, const Model& told, std::int64_t length, b
   }
 }
 
+// A base of the line that stands in the way of the file's own is left out, and not written anew.
+void leave_out_base(const CommandLine& line, std::vector<Finding>& differ) {
+  if (line.engine != "llama.cpp" || !line.find("--rope-freq-base")) return;
+  const bool of_koboldcpp = line.program.starts_with("koboldcpp");
+  const std::string flag = of_koboldcpp ? "--ropeconfig" : "--rope-freq-base";
+  for (Finding& one : differ) {
+    if (one.code == "rope_theta" && one.cure.starts_with("write rope_theta"))
+      one.cure = "leave " + flag + " out: the base, and the scaling, are the file's then";
+    if (of_koboldcpp && one.code == "rope_scaling" && one.cure.starts_with("drop it"))
+      one.cure = "as above: --ropeconfig sets both";
+  }
+}
+
 }  // namespace
 
 namespace detail {
@@ -653,6 +668,7 @@ Expected<std::vector<Finding>> command_differences(const Model& model, std::stri
       tell_as_asked(model, read.reading.model, length > 0 ? length : read.length,
                     asks_for_a_rotation(command), differ);
     tell_base_as_asked(model, read.reading.model, length > 0 ? length : read.length, differ);
+    leave_out_base(*detail::read_command_line(command), differ);
     findings.insert(findings.end(), differ.begin(), differ.end());
     for (const EngineNote& note : read.reading.notes)
       findings.push_back(

@@ -497,6 +497,20 @@ class Differences {
            base + ")";
   }
 
+  // A base that was raised together with the promise is what training on longer texts leaves.
+  Finding of_longer_training(Finding finding) const {
+    finding.severity = Severity::warning;
+    finding.position.reset();
+    finding.message =
+        "the base was raised with the promised length (" + grouped(a_.context) + " → " +
+        grouped(b_.context) +
+        " tokens), as training on longer texts does; with the weights of the first, " +
+        finding.message;
+    finding.cure = "right where the second was trained further with it, as its card says; else " +
+                   finding.cure;
+    return finding;
+  }
+
   // In the words of the files, where these tell why the frequencies differ.
   void frequencies(const LayerGroup& a, const LayerGroup& b, std::int64_t length, Finding finding) {
     const Rope *rope = detail::rope_of(a), *theirs = detail::rope_of(b);
@@ -510,7 +524,9 @@ class Differences {
       finding.expected = number_text(rope->rope_theta);
       finding.found = number_text(theirs->rope_theta);
       finding.cure = cure_of_base(*rope);
-      differ(finding);
+      differ(theirs->rope_theta > rope->rope_theta && b_.context > a_.context && a_.context > 0
+                 ? of_longer_training(finding)
+                 : finding);
       if (scaling == their_scaling) return;
       finding.message = "the scaling differs beside the base";
     }

@@ -236,7 +236,8 @@ class Joined {
       Finding& finding = one.finding;
       const auto most = number_after(finding.expected, "");
       if (finding.code != "request_too_long" || finding.expected != finding.found || !most ||
-          finding.message.contains("max_length counts"))
+          finding.message.contains("max_length counts") ||
+          finding.message.starts_with("the prompt has "))
         continue;
       finding.message =
           "the prompt fills the context and leaves no token to the answer, of which "
@@ -738,6 +739,15 @@ class Joined {
            });
   }
 
+  // What a request among the evidence asks for at most; 0: none says.
+  double longest_answer() const {
+    for (const Exhibit& one : out_.evidence)
+      for (const char* key : {"\"max_tokens\":", "\"max_completion_tokens\":", "max_tokens="})
+        for (const std::string* text : {&one.text, &one.rest})
+          if (const auto tokens = number_after(*text, key); tokens && *tokens > 0) return *tokens;
+    return 0;
+  }
+
   // A limit below what the line asks for is none of the context: memory for keys is.
   void limit_of_line(const Exhibit& command) {
     const auto line = read_command_line(command.text);
@@ -765,12 +775,13 @@ class Joined {
       if (finding.code != "request_too_long" || finding.expected.empty()) continue;
       const auto limit = number_after(finding.expected, "");
       if (!limit || asked <= *limit) continue;
-      if (*limit == 0) {
+      if (*limit == 0 || asked - *limit == longest_answer()) {
         finding.severity = Severity::error;
         finding.message =
             "the server counts what is left for the prompt: the answer that the client asks for "
-            "(max_tokens) takes all " +
-            told(asked) + " tokens, so that 0 are left";
+            "(max_tokens) takes " +
+            (*limit == 0 ? "all " + told(asked) : told(asked - *limit) + " of " + told(asked)) +
+            " tokens, so that " + told(*limit) + " are left";
         finding.cure = "max_tokens of the request well below " + told(asked) +
                        ": an answer's length, and not the context's";
         continue;

@@ -216,9 +216,38 @@ std::optional<Finding> angles_rounded_in_code(std::string_view code) {
   return std::nullopt;
 }
 
+// model.config.rope_scaling = … behind from_pretrained: modules have read it by then.
+std::optional<Finding> scaled_after_loading(std::string_view code) {
+  const std::size_t loaded = code.find("from_pretrained(");
+  if (loaded == code.npos) return std::nullopt;
+  for (const std::string_view key :
+       {".config.rope_scaling", ".config.rope_parameters", ".config.rope_theta"}) {
+    const std::size_t at = code.find(key, loaded);
+    if (at == code.npos) continue;
+    const std::string_view behind = code.substr(at + key.size(), 80);
+    const std::size_t sign = behind.find_first_not_of(" \t");
+    const bool sets = sign != behind.npos &&
+                      ((behind[sign] == '=' && behind[sign + 1] != '=') || behind[sign] == '[');
+    // What is made of the changed configuration afterwards has it.
+    const std::string_view rest = code.substr(at);
+    if (!sets || contains_any(rest, {"from_config(", "config=", "save_pretrained("})) continue;
+    return Finding{
+        .code = "override_unread",
+        .message = std::string(key.substr(1)) +
+                   " is set on a model that is loaded: its frequencies were formed while it was "
+                   "made, and go on without it",
+        .cure =
+            "config = AutoConfig.from_pretrained(…), set it there, and "
+            "from_pretrained(…, config=config); or write it into config.json",
+        .line = 1 + std::ranges::count(code.substr(0, at), '\n')};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Finding> slip_in_code(std::string_view code, const Model* model) {
+  if (auto late = scaled_after_loading(code)) return late;
   // Buffers go with the model where its dtype is changed.
   const bool in_float = contains_any(
       code, {"inv_freq.float()", "inv_freq.to(torch.float32)", "inv_freq[None, :, None].float()"});

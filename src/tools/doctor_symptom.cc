@@ -630,7 +630,9 @@ class Judge {
 
   // The file has a scaling, and somebody says that it is not read.
   void of_unread_scaling() {
-    if ((!symptom_.is(When::unscaled) && !breaks_early()) || symptom_.is(When::of_cutoff)) return;
+    if ((!symptom_.is(When::unscaled) && !breaks_early()) || symptom_.is(When::of_cutoff) ||
+        symptom_.is(When::of_demo_indexer))
+      return;
     for (const LayerGroup& group : model_->groups) {
       const Rope* rope = is_tower(group.stack) ? nullptr : rope_of(group);
       if (!rope || std::holds_alternative<Unscaled>(rope->scaling)) continue;

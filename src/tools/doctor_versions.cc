@@ -60,9 +60,17 @@ std::optional<Diagnosed> transformers_beneath(const Model& model,
     out.finding = finding;
     out.finding.code = "transformers_beneath";
     out.finding.severity = Severity::warning;
-    out.finding.message = "with transformers 4 beneath " + engine + ": " + finding.message;
-    out.finding.cure =
-        "pip install -U transformers (5.0 or later), or write rope_theta at the top too";
+    // Its classes took getattr(config, "rope_theta", 10000) until then, whatever lies beneath.
+    const bool reads_itself = engine.starts_with("vllm@") && is_before(version_of(engine), "0.12");
+    out.finding.message = (reads_itself ? "vLLM before 0.12 reads keys at the top alone, and not "
+                                          "rope_parameters: "
+                                        : "with transformers 4 beneath " + engine + ": ") +
+                          finding.message;
+    out.finding.cure = reads_itself
+                           ? "write rope_theta (and rope_scaling) at the top too, or vLLM 0.12 or "
+                             "later"
+                           : "pip install -U transformers (5.0 or later), or write rope_theta at "
+                             "the top too";
     return out;
   }
   return std::nullopt;

@@ -258,8 +258,9 @@ Exhibit model_exhibit(std::string name, Model model) {
 Exhibit unusable_exhibit(std::string name, const Error& error) {
   std::string why = error.rule + (error.got.empty() ? "" : ", got " + error.got) +
                     (error.cure.empty() ? "" : "; " + error.cure);
-  // "model_type is missing"
-  if (error.rule.starts_with("is ")) {
+  // "model_type is missing", "local_rope_theta must be …"
+  if (error.rule.starts_with("is ") ||
+      (error.rule.starts_with("must ") && error.where.contains(": "))) {
     const std::string_view where = error.where;
     why = std::string(where.substr(where.rfind(' ') + 1)) + " " + why;
   }
@@ -356,7 +357,7 @@ std::optional<Exhibit> model_in_words(const std::string& name, std::string_view 
 
 // Python that does otherwise than the files it is given want; a traceback quotes code, too.
 bool is_code_that_slips(std::string_view text) {
-  return detail::contains_any(text, {"def ", "self.", "class "}) &&
+  return detail::contains_any(text, {"def ", "self.", "class ", "from_pretrained("}) &&
          !detail::contains_any(text, {"Traceback", "Error: ", "File \"", "[rank"}) &&
          !compares(text) && detail::slip_in_code(text, nullptr);
 }
@@ -572,11 +573,26 @@ std::optional<Exhibit> command_line(Text& text) {
   constexpr std::ptrdiff_t few = 3;
   const bool is_short = ends < few || all.starts_with("#!");
   // "mlx_lm.convert of MODEL: Error: …" starts nothing: the message is what it says.
-  const bool message = lines.tells && lines.one && lines.command->flags.empty() &&
+  // "when vllm deploys MODEL, an error comes": a word of a sentence is no program.
+  const bool among_words = !all.starts_with(lines.command->program.substr(0, 3)) &&
+                           detail::is_sentence(all.substr(0, all.find('\n')));
+  const bool message = lines.tells && (lines.one || among_words) && lines.command->flags.empty() &&
                        !quotes_nothing(*lines.log, lines.limits) &&
                        detail::small_letters(all).contains("error");
   if (refuses || message || (lines.tells && (!is_short || lines.stamped))) return std::nullopt;
-  return text.as(ExhibitKind::command, "a command line of " + whose(*lines.command));
+  std::string as = "a command line of " + whose(*lines.command);
+  // What somebody saw of it may stand below.
+  if (const std::string_view line = line_where(all, starts_with_flags);
+      !line.empty() && line.size() + 1 < all.size()) {
+    std::string rest = without(all, line);
+    const auto seen = detail::symptom_of(rest);
+    if (seen && seen->seen != detail::Seen::nothing) {
+      Exhibit command = text.as(ExhibitKind::command, std::move(as), std::string(line));
+      command.rest = std::move(rest);
+      return command;
+    }
+  }
+  return text.as(ExhibitKind::command, std::move(as));
 }
 
 // A program that nobody knows, whose settings say by their names what they are.
@@ -609,6 +625,17 @@ std::optional<Exhibit> log_of_an_engine(Text& text) {
   const std::int64_t known = text.lines().log->known;
   return text.as(ExhibitKind::log, "a log, " + std::to_string(known) +
                                        (known == 1 ? " line" : " lines") + " about position");
+}
+
+// A sentence above a traceback or a report of the environment, and among them what tells its cause.
+std::optional<Exhibit> cause_among_lines(Text& text) {
+  constexpr std::size_t longest = 4000;
+  const auto is_sentence = [](std::string_view line) { return detail::is_sentence(line); };
+  if (text.trimmed.size() > longest || line_where(text.trimmed, is_sentence).empty())
+    return std::nullopt;
+  const auto symptom = detail::symptom_of(text.trimmed);
+  if (!symptom || !detail::names_a_cause(text.trimmed)) return std::nullopt;
+  return symptom_exhibit(std::move(text.name), std::move(text.whole), *symptom);
 }
 
 std::optional<Exhibit> versions_alone(Text& text) {
@@ -673,8 +700,8 @@ constexpr Reading* readings[] = {
     scaling_alone,        json_of_no_model,       numbers_alone,        modelfile,
     what_somebody_saw,    training_in_a_line,     training_in_python,   settings_of_a_training,
     command_line,         rotation_of_a_stranger, command_beside_a_log, log_of_an_engine,
-    versions_alone,       length_alone,           length_of_a_stranger, broken_command,
-    nothing_known,
+    cause_among_lines,    versions_alone,         length_alone,         length_of_a_stranger,
+    broken_command,       nothing_known,
 };
 
 }  // namespace

@@ -922,13 +922,28 @@ class LogReader {
   void unrecognized_keys(std::string_view keys) {
     constexpr std::string_view read[] = {"mrope_section", "mrope_interleaved", "truncate",
                                          "type",          "finetuned",         "rope_theta"};
-    bool all_read = !keys.empty();
+    constexpr std::string_view layer_types[] = {"full_attention", "sliding_attention",
+                                                "chunked_attention", "linear_attention"};
+    bool all_read = !keys.empty(), all_types = keys.contains('\'');
     for (std::size_t at = keys.find('\''); at != keys.npos;) {
       const std::size_t end = keys.find('\'', at + 1);
       if (end == keys.npos) break;
-      all_read &= std::ranges::find(read, keys.substr(at + 1, end - at - 1)) != std::end(read);
+      const std::string_view key = keys.substr(at + 1, end - at - 1);
+      all_read &= std::ranges::find(read, key) != std::end(read);
+      all_types &= std::ranges::find(layer_types, key) != std::end(layer_types);
       at = keys.find('\'', end + 1);
     }
+    if (all_types)
+      return remark(
+          {.code = "unknown_key",
+           .severity = Severity::note,
+           .found = printable(trimmed(keys), 100),
+           .message = "these are types of layers, by which rope_parameters is parted: transformers "
+                      "up to 5.16 takes it as one for all where layer_types lacks a kind, as in a "
+                      "tiny model of two layers (transformers#48435); the layers that are there "
+                      "rotate as they should",
+           .cure =
+               "pass over it, give the tiny model layers of each kind, or a newer transformers"});
     remark({.code = "unknown_key",
             .severity = all_read ? Severity::note : Severity::warning,
             .found = printable(trimmed(keys), 100),
@@ -1076,24 +1091,37 @@ class LogReader {
                          "not shown",
               .cure = "ask for less, or plan a longer context: posenc extend MODEL --to LENGTH"});
     tokenizer_limit(line);
-    if (line.contains("exceeds the training context of the model")) {
-      // Slots that are capped meet no such angle.
-      std::erase_if(log_.remarks, [](const Finding& one) { return one.code == "beyond_context"; });
-      const auto told = [&](std::string_view before) {
-        const auto number = number_after(line, before);
-        return number ? grouped(std::llround(std::min(*number, 0x1p50))) : std::string();
-      };
-      remark({.code = "context_capped",
-              .severity = Severity::warning,
-              .expected = told("the slot context ("),
-              .found = told("of the model ("),
-              .message = "llama-server caps a slot at the length that the file says. Since "
-                         "llama.cpp#28030 (30 August 2026) YaRN by flags lifts it, before that "
-                         "nothing but the file's key does, and a linear scale or a base never",
-              .cure = "update it and write --rope-scaling yarn with --rope-scale (posenc extend "
-                      "MODEL --to LENGTH --engine llama.cpp), or --override-kv "
-                      "ARCH.context_length=int:LENGTH"});
+    if (line.contains("exceeds the training context of the model")) slot_capped(line);
+  }
+
+  void slot_capped(std::string_view line) {
+    // Slots that are capped meet no new angle.
+    std::erase_if(log_.remarks, [](const Finding& one) { return one.code == "beyond_context"; });
+    const auto slot = number_after(line, "the slot context ("),
+               file = number_after(line, "of the model (");
+    Finding out{.code = "context_capped",
+                .severity = Severity::warning,
+                .expected = slot ? told(*slot) : "",
+                .found = file ? told(*file) : ""};
+    const LogSaid *scale = log_.find("scale"), *type = log_.find("type");
+    const LogSaid* original = log_.find("original");
+    const bool uncounted = original && file && original->number == *file;
+    if (slot && uncounted && scale && type && scale->number > 0 && scale->number < 1) {
+      out.message = "llama-server caps a slot at n_ctx_train, and the file scales by itself (" +
+                    printable(type->text, 20) + ", times " + number_text(1 / scale->number) +
+                    "), which n_ctx_train does not count";
+      out.cure = "--override-kv ARCH.context_length=int:" + std::to_string(std::llround(*slot)) +
+                 " alone (ARCH as general.architecture says), and no other scaling";
+      return remark(std::move(out));
     }
+    out.message =
+        "llama-server caps a slot at the length that the file says. Since llama.cpp#28030 "
+        "(30 August 2026) YaRN by flags lifts it, before that nothing but the file's key "
+        "does, and a linear scale or a base never";
+    out.cure =
+        "update it and write --rope-scaling yarn with --rope-scale (posenc extend MODEL --to "
+        "LENGTH --engine llama.cpp), or --override-kv ARCH.context_length=int:LENGTH";
+    remark(std::move(out));
   }
 
   static constexpr std::size_t lines_of_context = 12;

@@ -561,6 +561,12 @@ constexpr Message messages[] = {
      "that is made for more; --max-model-len where posenc explain MODEL says that it reaches "
      "further",
      "maximum context length is "},
+    {"input tokens and requested ", "You passed ", "request_too_long", warning,
+     "the text has more tokens than the server takes; a count by another tokenizer (tiktoken) is "
+     "not the model's",
+     "cut the text by the model's own tokenizer, or some hundred tokens below the limit "
+     "(truncate_prompt_tokens of the request)",
+     "context length is only "},
     {"is longer than the maximum model length of", "length |ength of ", "request_too_long", warning,
      "a request was longer than what vLLM was started for",
      "--max-model-len LENGTH where vLLM is started (max_model_len, vllm_maxlen of what starts it), "
@@ -809,6 +815,11 @@ constexpr Message messages[] = {
     {"is too large to process. increase the physical batch size", "input (", "batch_size", warning,
      "an embedding's text must be within one physical batch: no matter of position",
      "-ub LENGTH -b LENGTH, up to the model's context", "current batch size: "},
+    {"is too large to process, please increase the physical batch size", "input (", "batch_size",
+     warning, "an embedding's text must be within one physical batch (512 tokens unless told)",
+     "-ub LENGTH -b LENGTH, up to the model's context: BERT's kind (bge, e5, gte) has rows for "
+     "512, "
+     "whatever the batch, and takes shorter pieces; bge-m3 reaches 8,192"},
     {"context limit hit - shifting", "", "context_shifted", warning,
      "the slot was full: the oldest tokens were dropped, and cached keys moved to lower positions",
      "PARAMETER num_ctx in the Modelfile, or options.num_ctx of the request"},
@@ -1135,6 +1146,8 @@ void of_prompt_and_answer(Finding& finding, std::string_view line, std::string_v
   if (!prompt || !answer)
     prompt = number_before(line, " tokens from the input messages"),
     answer = number_before(line, " tokens for the completion");
+  if (line.contains("is too large: "))
+    prompt = number_before(line, " input tokens"), answer = number_after(line, "is too large: ");
   if (line.starts_with(sum)) {
     prompt = number_after(line, sum), answer = number_after(line, " + "),
     most = number_after(line, " > ");
@@ -1142,7 +1155,7 @@ void of_prompt_and_answer(Finding& finding, std::string_view line, std::string_v
   if (!prompt || !answer || !most || *most > 0x1p50 || *prompt + *answer > 0x1p50) return;
   constexpr std::string_view owner =
       "; a server of your own can be started for more tokens, one of a provider cannot";
-  if (finding.expected.empty())
+  if (finding.expected.empty() || finding.expected == finding.found)
     finding.expected = told(*most), finding.found = told(*prompt + *answer);
   if (*prompt >= *most) {
     finding.message = "the messages alone have " + told(*prompt) +
@@ -1223,6 +1236,9 @@ std::optional<Finding> message_of(std::string_view line) {
   if (known->marker == index_of_inductor)  // "0 <= tmp16 < 40960", "0 <= tl.broadcast_to(…) < 2048"
     if (const auto rows = number_after(line.substr(line.rfind('<')), "<"); rows && *rows < 0x1p50)
       finding.found = grouped(std::llround(*rows));
+  if (const std::size_t of_table = finding.message.find("; 512 is a learned table");
+      of_table != finding.message.npos && !finding.expected.empty() && finding.expected != "512")
+    finding.message.resize(of_table);
   if (finding.code == "transformers_too_old") of_old_words(finding, line);
   if (const std::size_t at = finding.cure.find("LIMIT"); at != finding.cure.npos)
     if (const auto most = number_after(line, known->limit); most && *most < 0x1p50)

@@ -46,7 +46,9 @@ std::string axes_text(const Rotate& rotate) {
 
 // Whether two rotations are alike but for the number of their axes.
 bool differ_in_axes(const Rotate& a, const Rotate& b) {
-  return whole(a) && whole(b) && a.slice == b.slice && a.frequencies.heads == 1 &&
+  auto slice = b.slice;
+  slice.pairing = a.slice.pairing;  // which is told of its own
+  return whole(a) && whole(b) && a.slice == slice && a.frequencies.heads == 1 &&
          b.frequencies.heads == 1 && a.frequencies.axes != b.frequencies.axes;
 }
 
@@ -196,14 +198,14 @@ class PlanDifferences {
     if (slice == their_slice) return true;
     if (differ_in_axes(rotate, other)) {
       const Rotate text = on_text(rotate), their_text = on_text(other);
-      const bool alike = !apart(text, their_text);
+      const bool alike = !apart(text, their_text) && rotate.slice.pairing == other.slice.pairing;
       differ({.code = "mrope",
               .severity = Severity::warning,
               .expected = axes_text(rotate),
               .found = axes_text(other),
               .message = std::string(detail::axes_not_seen) + (alike ? "; text rotates alike" : ""),
-              .cure = "use both for text alone, or write mrope_section (GGUF: "
-                      "rope.dimension_sections) as the first has it"});
+              .cure = std::string(alike ? "use both for text alone, or " : "") +
+                      "write mrope_section (GGUF: rope.dimension_sections) as the first has it"});
       if (!alike) frequencies(text, their_text);
       return false;
     }

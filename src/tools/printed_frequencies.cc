@@ -104,6 +104,13 @@ Expected<std::vector<double>> read_printed_frequencies(std::string_view text,
   constexpr std::size_t most = 65536;
   std::vector<double> numbers;
   if (resolution) resolution->clear();
+  const bool named = text.contains("inv_freq");
+  // "inv_freq (dim 44):" and a tensor below it: what stands before is a heading.
+  for (const std::string_view opening : {"tensor([", "array(["})
+    if (const std::size_t at = text.find(opening); at != text.npos) {
+      text.remove_prefix(at);
+      break;
+    }
   for (std::size_t i = 0; i < text.size();) {
     if (text[i] == '#' && (i == 0 || text[i - 1] == '\n')) {  // what somebody wrote above them
       i = std::min(text.find('\n', i), text.size());
@@ -134,7 +141,7 @@ Expected<std::vector<double>> read_printed_frequencies(std::string_view text,
   const auto fractions = std::ranges::count_if(numbers, [](double x) { return x < 1; });
   // A buffer that was never filled holds one number throughout.
   constexpr std::size_t many = 8;
-  const bool unfilled = numbers.size() >= many && text.contains("inv_freq") &&
+  const bool unfilled = numbers.size() >= many && named &&
                         std::ranges::count(numbers, numbers.front()) == std::ssize(numbers);
   if (numbers.size() < 4 || (2 * fractions < std::ssize(numbers) && !unfilled))
     return fail("inv_freq", "must be four frequencies or more, most of them below 1",

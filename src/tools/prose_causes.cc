@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "src/core/contains_any.h"
+#include "src/core/small_letters.h"
 #include "src/core/words.h"
 #include "src/tools/prose.h"
 
@@ -63,6 +64,30 @@ constexpr Cause causes[] = {
     {When::of_reserved,
      {"tabbyapi|tabby api|tabby-api", "max_seq_len|context length|context size|context control",
       "front-end|frontend|front end|client|cline|request"}},
+    {When::of_goose,
+     {"goose", "ollama",
+      "forget|past action|past message|previous message|remember|its history|lose|truncat|access "
+      "their"}},
+    {When::of_lms_offer,
+     {"lm studio|lmstudio",
+      "max context length is|maximum context length is|max context is|context length is limited|"
+      "context is limited|only allows",
+      "2048|4096|2,048|4,096"}},
+    {When::of_one_batch,
+     {"physical_batch|physical batch|ubatch|u_batch", "embed|rerank|context chat",
+      "512|limit|too large|size"}},
+    {When::of_mrope_on_npu,
+     {"glm-ocr|glm ocr|glm_ocr", "vllm-ascend|npu_mrope|ascend",
+      "neox|gpt-j|gptj|interleav|halves|chunk-half|pairing"}},
+    {When::of_demo_indexer,
+     {"deepseek", "v3.2|v32|v3_2", "demo|inference code|reference code|inference/",
+      "retriev|long|worse|quality|wrong|degrad|recall|needle"},
+     "vllm|sglang|llama.cpp|ollama|ktransformers"},
+    {When::of_merge_size,
+     {"spatial_merge_size", "reshape|shape '|fewer|invalid|error", "chang|set |to 4|to 3|from 2"}},
+    {When::in_buffers,
+     {"inv_freq", "corrupt|uninitial|not initial|garbage value",
+      "from_pretrained|loading|load |loaded|materializ|meta device|to_empty"}},
     {When::of_doubled,
      {"interpolate_pos_encoding|interpolate_pos_embed|pos_embed|position embedding|positional "
       "embedding",
@@ -95,9 +120,21 @@ void read_named_causes(Words words, std::string_view text, Symptom& out) {
   const std::string padded = " " + std::string(text) + " ";  // " cline" is no part of "decline"
   const auto has = [&](std::string_view list) { return contains_one_of(padded, list); };
   for (const Cause& one : causes)
-    if (std::ranges::all_of(one.phrases, has) && (one.never.empty() || !has(one.never)))
+    if (!out.is(one.when) && std::ranges::all_of(one.phrases, has) &&
+        (one.never.empty() || !has(one.never)))
       out.when.push_back(one.when);
   if (asks_of_merge(words, text, out.seen)) out.when.push_back(When::of_merge);
 }
 
 }  // namespace posenc::detail::prose
+
+namespace posenc::detail {
+
+bool names_a_cause(std::string_view text) {
+  const std::string small = small_letters(text);
+  Symptom out;
+  prose::read_named_causes(prose::words_of(small), small, out);
+  return !out.when.empty();
+}
+
+}  // namespace posenc::detail

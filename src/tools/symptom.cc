@@ -156,6 +156,12 @@ constexpr WhenRow of_when[] = {
     {When::of_exllama, "by exllamav2's scaling"},
     {When::of_reserved, "by the context of tabbyAPI"},
     {When::of_doubled, "by tokens in place of a table"},
+    {When::of_goose, "by goose in Ollama's default"},
+    {When::of_lms_offer, "by the length that LM Studio offers"},
+    {When::of_one_batch, "by llama.cpp's physical batch"},
+    {When::of_mrope_on_npu, "by the M-RoPE of vllm-ascend"},
+    {When::of_demo_indexer, "by the indexer of DeepSeek's demo"},
+    {When::of_merge_size, "by the merging of patches"},
     {When::of_merge, "about a merge"},
 };
 
@@ -167,8 +173,9 @@ constexpr OtherFault of_others[] = {
     {"memory", "oom ooms vram", "out of memory|outofmemory|memory usage|显存不足|爆显存"},
     {"speed", "slow slower slowly speed latency throughput tps sluggish",
      "tokens/s|tok/s|time to first|变慢"},
-    {"the price or a quota", "cost costs price* pricing expensive cheap* billing quota",
-     "rate limit|tokens per minute|requests per minute|限流"},
+    {"the price or a quota", "costs price* pricing expensive cheap* billing quota",
+     "the cost|it cost|cost of|cost is|cost more|cost per|cost too|my cost|rate limit|tokens per "
+     "minute|requests per minute|限流"},
     {"training", "",
      "training loss|loss is nan|loss spikes|loss diverges|training diverges|training of"},
     {"the machine, the network or the installation",
@@ -566,7 +573,8 @@ std::optional<Symptom> symptom_of(std::string_view prose) {
   if (out.seen == Seen::nothing && names_version) return out;
   if (out.seen == Seen::nothing) {
     const bool named = circumstances || out.sum_of_slots > 0 || !out.engines.empty();
-    const bool speaks = is_of_a_person(prose) || is_sentence(prose) || (named && narrates(prose));
+    const bool speaks = is_of_a_person(prose) || is_sentence(prose) || (named && narrates(prose)) ||
+                        names_a_cause(prose);
     return told && speaks ? std::optional(out) : std::nullopt;
   }
   return told || !out.when.empty() || out.seen != Seen::worse ? std::optional(out) : std::nullopt;

@@ -64,6 +64,12 @@ enum class When {
   of_exllama,       // by a scaling of exllamav2's, which old releases do not know
   of_reserved,      // by a context that tabbyAPI reserves, and no request moves
   of_doubled,       // by tokens that are added to themselves in place of a table
+  of_goose,         // by goose's own prompt in Ollama's default
+  of_lms_offer,     // by the length that LM Studio offers
+  of_one_batch,     // by llama.cpp's physical batch, which a text to embed must fit
+  of_mrope_on_npu,  // by an M-RoPE of vllm-ascend's that rotates halves
+  of_demo_indexer,  // by the indexer of DeepSeek's own first code
+  of_merge_size,    // by patches that are merged otherwise than pictures are sized
   of_merge,         // of two models whose weights are to be averaged
 };
 
@@ -113,6 +119,8 @@ std::string sentences_on_lines(std::string_view text);
 std::optional<Symptom> symptom_of(std::string_view prose);
 // The same of a text that may be another thing: a command line, settings, code.
 std::optional<Symptom> symptom_alone(std::string_view text);
+// Whether words of it tell a cause by name (prose_causes.cc).
+bool names_a_cause(std::string_view text);
 // What somebody says behind the flags of a line, "--contextsize 8192, garbles after 4k"; "":
 // nothing.
 std::string_view told_behind(std::string_view line);

@@ -1,4 +1,5 @@
 // Finds a family's row, and what has no row: the generic rules for families that are not known.
+#include <string>
 #include <string_view>
 #include <unordered_map>
 
@@ -46,10 +47,28 @@ const Family& unknown_family_with_alibi() { return unknown_with_alibi; }
 const Family& unknown_family_with_table() { return unknown_with_table; }
 const Family& unknown_family_with_axes() { return unknown_with_axes; }
 
+namespace {
+
+// How large a picture a diffusion transformer's grid serves: patches of latents, each of which
+// covers 8 pixels a side. "": no such grid, or one whose file counts its rows (AuraFlow).
+std::string reach_of_grid(const Section& config) {
+  constexpr std::int64_t pixels_of_a_latent = 8, most_rows = 4096;
+  const auto rows = config.integer("pos_embed_max_size", Range{.least = 1, .most = most_rows}),
+             patch = config.integer("patch_size", Range{.least = 1, .most = 64});
+  if (!rows || !patch || config.reading.family == "AuraFlowTransformer2DModel") return {};
+  const std::int64_t most = rows->value * patch->value * pixels_of_a_latent;
+  return ": here " + std::to_string(rows->value) + " × " + std::to_string(rows->value) +
+         " patches, pictures of up to " + std::to_string(most) + " pixels a side";
+}
+
+}  // namespace
+
 void read_not_covered(const Section& config, const Family& family) {
-  config.reading.refuse(
-      config.where("model_type"), "is known and not covered", "'" + config.reading.family + "'",
-      family.remark.empty() ? "its positions are not one of the schemes" : family.remark);
+  config.reading.refuse(config.where(config.has("model_type") ? "model_type" : "_class_name"),
+                        "is known and not covered", "'" + config.reading.family + "'",
+                        (family.remark.empty() ? "its positions are not one of the schemes"
+                                               : std::string(family.remark)) +
+                            reach_of_grid(config));
 }
 
 }  // namespace posenc::detail

@@ -420,6 +420,19 @@ class RopeReader {
     }
   }
 
+  // -1 says in FlexBERT, from which ModernBERT is converted, that layers with a window have the base
+  // of the others; transformers raises it to a power, and gets NaN.
+  void refuse_base_of_flexbert() {
+    if (!own_theta() || family_.local.theta_keys.empty()) return;
+    const auto said = config_.number(family_.local.theta_keys);
+    if (!said || said->value != -1) return;
+    const auto of_full = config_.number(family_.rope.theta_keys, above_one);
+    reading_.refuse(said->key, "must be a number above 1: every frequency is NaN", "-1",
+                    "write " +
+                        (of_full ? number_text(of_full->value) : "that of the other layers") +
+                        ", which -1 stands for in FlexBERT");
+  }
+
   void read_theta() {
     if (ask_.theta > 0) {
       rope_.rope_theta = ask_.theta;
@@ -432,6 +445,7 @@ class RopeReader {
     // alone.
     const bool of_all = family_.local.rope == LocalRope::own_theta_scaled;
     if (unscaled_layer() || (own_theta() && !of_all && !parameters_.by_layer_type)) theta.reset();
+    refuse_base_of_flexbert();
     const auto beside =
         config_.number(own_theta() ? family_.local.theta_keys : family_.rope.theta_keys, above_one);
     if (theta && beside && !parameters_.by_layer_type) {

@@ -1,5 +1,6 @@
 // Reads a model's sizes in the spellings of all families. No two families use one word for two
 // sizes, so a single list of spellings serves them all.
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -178,6 +179,23 @@ std::optional<Found<std::int64_t>> said_context(const Section& config, const Fam
                               " and model_max_length, which is taken for the context, is " +
                               config.raw("model_max_length")->text());
       return longer;
+    }
+  }
+  // Vicuna's 16k files: 4096, a linear factor of 4, and max_sequence_length 16384.
+  const Section scaling = config.section("rope_scaling");
+  const auto factor = scaling ? scaling.number("factor") : std::optional<Found<double>>();
+  if (const auto base = config.integer(first, lengths); base && factor) {
+    for (const std::string_view other : present) {
+      const auto whole = config.integer(other, lengths);
+      if (!whole || whole->value <= base->value ||
+          whole->value != std::llround(factor->value * static_cast<double>(base->value)))
+        continue;
+      config.reading.warn("lengths_differ",
+                          config.where(first) + " is " + config.raw(first)->text() + " and " +
+                              config.where(other) + " is " + config.raw(other)->text() +
+                              ", as many times as rope_scaling's factor: the second is taken for "
+                              "the context");
+      return whole;
     }
   }
   for (const std::string_view other : present)
