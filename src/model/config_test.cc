@@ -479,6 +479,19 @@ TEST(ConfigWarning, SpellingsThatDisagree) {
   EXPECT_TRUE(warns(small(R"("n_head": 8)"), "spellings_disagree"));
 }
 
+TEST(Config, ALengthThatIsTheFactorTimesTheFirstIsTheContext) {
+  const auto context = [](const char* more) {
+    const auto model = read_config(
+        std::string(R"({"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 1,
+            "num_attention_heads": 2, "max_position_embeddings": 4096,
+            "rope_scaling": {"type": "linear", "factor": 4.0})") +
+        more + "}");
+    return model ? model->context : 0;
+  };
+  EXPECT_EQ(context(R"(, "max_sequence_length": 16384)"), 16384);  // Vicuna's 16k files
+  EXPECT_EQ(context(R"(, "max_sequence_length": 8192)"), 4096);
+}
+
 TEST(ConfigWarning, LengthsThatDifferAreNoSlip) {
   const std::string file = small(R"("n_positions": 8192)");
   EXPECT_FALSE(warns(file, "spellings_disagree"));

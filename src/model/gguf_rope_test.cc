@@ -159,6 +159,7 @@ TEST(GgufRotation, DeepSeeksLogitsHaveYarnsAmplitudeSquared) {
   ASSERT_TRUE(twice && twice->rotate);
   EXPECT_NEAR(twice->rotate->amplitude, own, 1e-12);
   EXPECT_NEAR(twice->logits.multiplier, own * own, 1e-12);
+  EXPECT_TRUE(says(without, "gguf_log_multiplier", "1.3689"));
   const Model with = file.set("rope.scaling.yarn_log_multiplier", 0.1).model();
   const auto once = compile(group_of(with, 0), 0);
   ASSERT_TRUE(once && once->rotate);

@@ -68,6 +68,34 @@ TEST(EngineCommand, YarnOfLlamaServer) {
   EXPECT_TRUE(finds(read, "version_needed"));
 }
 
+TEST(EngineCommand, OverridesReachALanguagePartByEitherName) {
+  const Expected<Model> internvl = read_config(
+      R"({"model_type": "internvl_chat", "llm_config": {"model_type": "qwen2", "hidden_size": 3584,
+          "num_hidden_layers": 2, "num_attention_heads": 28, "num_key_value_heads": 4,
+          "max_position_embeddings": 32768, "rope_theta": 1000000.0}})");
+  ASSERT_TRUE(internvl) << internvl.error().message();
+  for (const char* part : {"llm_config", "text_config"}) {
+    const auto read =
+        read_command(*internvl,
+                     "vllm serve M --hf-overrides '{\"" + std::string(part) +
+                         "\":{\"rope_parameters\":{\"rope_type\":\"yarn\",\"rope_theta\":1000000.0,"
+                         "\"factor\":4.0,\"original_max_position_embeddings\":32768}}}'",
+                     "");
+    ASSERT_TRUE(read) << read.error().message();
+    EXPECT_FALSE(finds(*read, "override_unread")) << part;
+    EXPECT_TRUE(std::holds_alternative<Yarn>(first_rope(*read).scaling)) << part;
+  }
+}
+
+TEST(EngineCommand, ABaseThatStandsInTheFilesWayIsLeftOut) {
+  const auto found = command_differences(bundled("mistral-7b-v0.3"),
+                                         "koboldcpp --model m.gguf --ropeconfig 1.0 10000", 0, "");
+  ASSERT_TRUE(found);
+  const auto base = std::ranges::find(*found, "rope_theta", &Finding::code);
+  ASSERT_NE(base, found->end());
+  EXPECT_TRUE(base->cure.starts_with("leave --ropeconfig out")) << base->cure;
+}
+
 TEST(EngineCommand, AFrequencyScaleIsOneOverTheFactor) {
   const auto read = by("llama-2-7b", "llama-cli --rope-freq-scale 0.25");
   EXPECT_EQ(first_rope(read).scaling, Scaling(Linear{.factor = 4}));

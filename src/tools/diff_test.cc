@@ -55,6 +55,30 @@ TEST(Differences, RowsOfSoundAreCompared) {
 
 TEST(Diff, AModelIsItsOwnLike) { EXPECT_TRUE(diff(llama(llama3), llama(llama3)).empty()); }
 
+TEST(Diff, ABaseThatWasRaisedWithThePromiseIsNoError) {
+  const std::string longer = R"({"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 2,
+      "num_attention_heads": 32, "num_key_value_heads": 8, "max_position_embeddings": 1048576,
+      "rope_theta": 3580165449.0})";
+  const std::vector<Finding> found = diff(llama(), longer);
+  const auto base = std::ranges::find(found, "rope_theta", &Finding::code);
+  ASSERT_NE(base, found.end());
+  EXPECT_EQ(base->severity, Severity::warning);
+  EXPECT_TRUE(base->cure.starts_with("right where the second was trained further")) << base->cure;
+}
+
+TEST(Diff, AxesAreComparedWherePairsDifferToo) {
+  const std::vector<Finding> found =
+      diff(R"({"model_type": "paddleocr_vl", "hidden_size": 1024, "num_hidden_layers": 2,
+               "num_attention_heads": 16, "head_dim": 128, "max_position_embeddings": 131072,
+               "rope_theta": 500000, "rope_scaling": {"type": "default", "mrope_section":
+               [16, 24, 24]}})",
+           R"({"model_type": "ernie4_5", "hidden_size": 1024, "num_hidden_layers": 2,
+               "num_attention_heads": 16, "head_dim": 128, "max_position_embeddings": 131072,
+               "rope_theta": 500000})");
+  EXPECT_NE(std::ranges::find(found, "mrope", &Finding::code), found.end());
+  EXPECT_EQ(std::ranges::find(found, "rotary_dim", &Finding::code), found.end());
+}
+
 TEST(Diff, ScalingLost) {
   const Finding lost = only(diff(llama(llama3), llama()));
   EXPECT_EQ(lost.code, "rope_scaling");

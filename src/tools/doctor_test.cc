@@ -908,6 +908,58 @@ TEST(Doctor, CodeThatRotatesNeighboursIsTold) {
   EXPECT_FALSE(told("deepseek-v3"));  // whose weights want it so
 }
 
+TEST(Doctor, AHeadingAbovePrintedFrequenciesIsNoneOfThem) {
+  const Diagnosis found = diagnosed({text_exhibit(
+      "inv_freq.txt",
+      "temporal inv_freq (dim 44):\ntensor([1.0000e+00, 6.5793e-01, 4.3288e-01, 2.8480e-01, "
+      "1.8738e-01, 9.2703e-02, 8.1113e-02, 5.3367e-02])\n")});
+  const Finding* odd = found_of(found, "odd_pair");
+  ASSERT_TRUE(odd) << found.verdict;
+  EXPECT_EQ(odd->pair, 5);
+}
+
+TEST(Doctor, AScalingThatIsSetOnALoadedModelDoesNothing) {
+  const auto said = [](const char* code) {
+    return found_of(diagnosed({evidence_of("mistral-7b-v0.3"), text_exhibit("run.py", code)}),
+                    "override_unread") != nullptr;
+  };
+  EXPECT_TRUE(
+      said("model = AutoModelForCausalLM.from_pretrained(name)\n"
+           "model.config.rope_scaling = {\"rope_type\": \"yarn\", \"factor\": 4.0}\n"));
+  EXPECT_FALSE(
+      said("config = AutoConfig.from_pretrained(name)\n"
+           "config.rope_scaling = {\"rope_type\": \"yarn\", \"factor\": 4.0}\n"
+           "model = AutoModelForCausalLM.from_pretrained(name, config=config)\n"));
+  EXPECT_FALSE(
+      said("model = AutoModelForCausalLM.from_pretrained(name)\n"
+           "print(model.config.rope_scaling)\n"));
+}
+
+TEST(Doctor, ASlotIsCappedWhereTheFileScalesByItself) {
+  const Diagnosis found = diagnosed({text_exhibit(
+      "server.log",
+      "print_info: n_ctx_train      = 4096\nprint_info: rope scaling     = linear\n"
+      "print_info: freq_scale_train = 0.25\nprint_info: n_ctx_orig_yarn  = 4096\n"
+      "srv load_model: the slot context (16384) exceeds the training context of the model (4096) - "
+      "capping\n")});
+  const Finding* capped = found_of(found, "context_capped");
+  ASSERT_TRUE(capped) << found.verdict;
+  EXPECT_TRUE(capped->cure.contains("no other scaling")) << capped->cure;
+}
+
+TEST(Doctor, VllmBefore012ReadsABaseAtTheTopAlone) {
+  const Diagnosis found = diagnosed(
+      {text_exhibit("config.json",
+                    R"({"model_type": "mistral", "hidden_size": 4096, "num_hidden_layers": 2,
+                        "num_attention_heads": 32, "max_position_embeddings": 32768,
+                        "sliding_window": null, "transformers_version": "5.1.0",
+                        "rope_parameters": {"rope_type": "default", "rope_theta": 1000000.0}})"),
+       text_exhibit("command", "docker run vllm/vllm-openai:v0.8.5 --model /ft")});
+  const Finding* base = found_of(found, "transformers_beneath");
+  ASSERT_TRUE(base) << found.verdict;
+  EXPECT_TRUE(base->cure.contains("vLLM 0.12")) << base->cure;
+}
+
 TEST(Doctor, ABufferOfOnesWasNeverFilled) {
   const Diagnosis found =
       diagnosed({evidence_of("mistral-7b-v0.3"),

@@ -774,9 +774,8 @@ const Report reports[] = {
     {"microsoft/foundry-dev-tools#180", "", "doctor @doctor/ort-cos-cache.log", 1, "table_end"},
     {"ollama/ollama#18107", "",
      "doctor 'Context truncation drops the user message, causing misleading HTTP 500: no user "
-     "query "
-     "found on agent tool use. Requests that exceed the default 4,096 token context window cause "
-     "Ollama to drop earlier messages, as it seems to me.'",
+     "query found on agent tool use. Requests that exceed the default 4,096 token context window "
+     "cause Ollama to drop earlier messages, as it seems to me.'",
      1, "OLLAMA_CONTEXT_LENGTH"},
     {"pegainfer-project/pegainfer#220", "",
      "doctor qwen3-8b 'RoPE cache covers 4096 positions. Serve it and send a >4096-token prompt. "
@@ -874,18 +873,15 @@ const Report reports[] = {
     {"verl-project/verl#5024", "", "doctor @doctor/video-grid.log", 1, "do_sample_frames"},
     {"EvolvingLMMs-Lab/lmms-eval#1404", "",
      "doctor qwen3-vl-8b-instruct 'the chat vllm model drops video timestamps, and emits each "
-     "frame "
-     "as a bare image. They silently underperform on motion.'",
+     "frame as a bare image. They silently underperform on motion.'",
      1, "seen_in_time"},
     {"karpathy/nanochat#514", "",
      "doctor 'nanochat: prompts exceed the static RoPE cache. When max_seq_len is 256, the cache "
-     "is "
-     "capped at 2560. These prompts frequently exceed 2560 tokens, and it crashes.'",
+     "is capped at 2560. These prompts frequently exceed 2560 tokens, and it crashes.'",
      1, "rotary_seq_len"},
     {"AEON-7/Qwen3.6-27B-AEON-Ultimate-Uncensored-DFlash#6", "",
      "doctor 'why avg draft acceptance rate so low?' 'SpecDecoding metrics: Mean acceptance "
-     "length: "
-     "2.33, Accepted throughput: 12.30 tokens/s, Avg Draft acceptance rate: 9.1%'",
+     "length: 2.33, Accepted throughput: 12.30 tokens/s, Avg Draft acceptance rate: 9.1%'",
      0, "seen_with_draft"},
     {"JIA-Lab-research/LongLoRA#42", "",
      "doctor llama-2-7b 'Do you have to set rope parameters and rope theta when inferencing sft "
@@ -901,8 +897,7 @@ const Report reports[] = {
      0, "seen_axes_as_packed"},
     {"areal-project/AReaL#217", "",
      "doctor qwen2.5-vl-7b-instruct 'Qwen2.5 VL uses different position IDs for t, w, h. The "
-     "native "
-     "packed format does not handle them'",
+     "native packed format does not handle them'",
      1, "seen_on_axes"},
     {"ollama/ollama#16828", "",
      "doctor qwen3-32b 'num_ctx cannot be overridden in ollama, I create it with PARAMETER num_ctx "
@@ -943,8 +938,7 @@ const Report reports[] = {
      1, "the program cuts texts at 512 tokens of its own"},
     {"huggingface/community-events#178", "",
      "doctor whisper-small 'decoder positional embedding size(small model case is [448,768]) "
-     "should "
-     "not bigger than 448'",
+     "should not bigger than 448'",
      0, "a learned table of 448 positions"},
     {"ml-explore/mlx-lm#35", "",
      "doctor gemma-3-4b 'Gemma 3 and Command A become unusable after 5000 tokens' 'with the latest "
@@ -1057,8 +1051,7 @@ const Report reports[] = {
      "Docker Model Runner runs 4,096 tokens where nobody sets it"},
     {"axolotl-ai-cloud/axolotl#3817", "",
      "doctor 'the packed collator of axolotl emits 2-D position_ids (B, L), and get_rope_index() "
-     "is "
-     "skipped entirely for qwen2_5_vl'",
+     "is skipped entirely for qwen2_5_vl'",
      0, "the model does not make its own"},
     {"ggml-org/llama.cpp#27515", "", "doctor @doctor/no-shift.log", 0,
      "no key is moved, and a text ends where the context is full"},
@@ -1078,8 +1071,7 @@ const Report reports[] = {
      "the frequencies are a buffer that no file holds"},
     {"rajveer43/VeloxQuant-MLX#389", "",
      "doctor 'PyramidKVCache resets its offset to the number of retained rows, and the RoPE "
-     "position "
-     "is wrong after eviction in mlx_lm'",
+     "position is wrong after eviction in mlx_lm'",
      0, "must go on counting all tokens"},
     {"gpustack/llama-box#21", "", "doctor @doctor/mrope-shift.log", 1,
      "keys of M-RoPE (three rows of positions) were to be moved"},
@@ -1346,6 +1338,45 @@ const Report reports[] = {
      "doctor mistral-7b-v0.1 'when I go over 8k koboldcpp started returning gibberish, LM Studio "
      "easily reaches 11K without the same issue'",
      1, "were trained on 8,192 tokens with a window of 4,096"},
+    {"opendatalab/MinerU#4868", "", "doctor @doctor/mineru-too-large.log", 1,
+     "max_tokens of the request (the client's longest answer) at most 6982"},
+    {"vllm-project/vllm#33418", "", "doctor @doctor/llama-194m-2045.txt", 1,
+     "takes 2,045 of 2,048 tokens, so that 3 are left"},
+    {"gpustack/gpustack#950", "", "doctor @doctor/llama-box-embeddings.log", 1,
+     "must be within one physical batch"},
+    {"nextcloud/context_chat_backend#283", "",
+     "doctor 'Nextcloud context chat with LocalAI embedding. We have tried setting a dozen "
+     "different places for adjusting the physical_batch_size in various configs, in localai or "
+     "even in our model yaml files, but context chat always seems to hit the same limit no matter "
+     "what we do: batch size: 512'",
+     0, "llama.cpp embeds a text within one physical batch"},
+    {"huggingface/trl#6961", "", "doctor @doctor/layer-types-unrecognized.log", 0,
+     "these are types of layers"},
+    {"AnswerDotAI/ModernBERT#215", "",
+     "doctor @doctor/flexbert-theta.json 'converted a ModernBERT checkpoint to HF, output logits "
+     "are nan, and rotary_emb is nan in local attention layers'",
+     0, "write 10000, which -1 stands for in FlexBERT"},
+    {"vllm-project/vllm-ascend#12765", "",
+     "doctor 'vllm-ascend: AscendMRotaryEmbedding.forward_oot hardcodes Neox-style (chunk-half) "
+     "rotation for the torch_npu.npu_mrope path, producing wrong results for GPT-J style models "
+     "(e.g. GLM-OCR).'",
+     0, "npu_mrope rotates halves"},
+    {"lmstudio-ai/mlx-engine#152", "",
+     "doctor 'when i use mlx_lm.server, the context length could be pretty big, but in lm studio, "
+     "the max context length is 2048, is it a bug?'",
+     0, "the number is what LM Studio offers"},
+    {"aaif-goose/goose#7672", "",
+     "doctor 'goose 1.26.1, ollama nemotron-3-nano:latest: the models cannot access their past "
+     "actions or context, it does not know what it did in the previous message'",
+     0, "GOOSE_INPUT_LIMIT=32768"},
+    {"infiniflow/ragflow#10283", "", "doctor @doctor/ragflow-rerank.log", 1, "8,192 → 20,673"},
+    {"OpenMOSS/MOSS-TTS-Nano#28", "", "doctor @doctor/moss-tts-buffers.txt", 0,
+     "the frequencies are a buffer that no file holds"},
+    {"agent0ai/agent-zero#1436", "", "doctor @doctor/agent-zero-8193.txt", 1,
+     "cut the text by the model's own tokenizer"},
+    {"QwenLM/Qwen3-VL#1306", "", "doctor @doctor/merge-size-4.txt", 0,
+     "merge_size in preprocessor_config.json as spatial_merge_size"},
+    {"ggml-org/llama.cpp#25026", "", "doctor @doctor/qwen3-keep.txt", 1, "seen_after_shift"},
 };
 
 // "@doctor/a.log" lies in the folder of reports; behind an engine (vllm@0.24.0) stands a version.
