@@ -128,6 +128,36 @@ constexpr Circumstance by_when[] = {
      "and it drops the beginning of the talk without a word",
      "OLLAMA_CONTEXT_LENGTH=32768 where Ollama is started, or GOOSE_INPUT_LIMIT=32768, which goose "
      "hands on as num_ctx; ollama ps shows what runs"},
+    {When::of_ps, "num_ctx_ignored",
+     "ollama ps shows what runs, and that is what the request that loaded the model asked for: a "
+     "client's own num_ctx, or the server's default (4,096, older 2,048) where neither the request "
+     "nor the name it calls has one",
+     "ollama create NAME -f Modelfile, and call that NAME; OLLAMA_CONTEXT_LENGTH in the "
+     "environment "
+     "of the server itself (systemctl edit ollama, the app's settings); then ollama stop NAME, so "
+     "that it is loaded anew; requests to /v1 carry no num_ctx"},
+    {When::of_nemo, "claimed_context",
+     "the 1,024,000 of Mistral Nemo's config.json is nominal: its authors trained it for 128k "
+     "tokens, and memory for a million is reserved for nothing",
+     "131,072 at most: --max-model-len, -c, num_ctx; less where memory is short"},
+    {When::of_v1, "num_ctx_ignored",
+     "Ollama's OpenAI-compatible /v1, by which many clients go, takes no num_ctx: what a client "
+     "sets "
+     "does not reach it, and the server's default or the Modelfile's stands",
+     "PARAMETER num_ctx in a Modelfile (ollama create NAME -f Modelfile), or "
+     "OLLAMA_CONTEXT_LENGTH for the server; ollama ps shows what runs"},
+    {When::of_state, "context_full",
+     "most layers of this model keep a state in place of keys (gated delta net, Mamba), which no "
+     "context shift can cut: at the end of the context generation stops, or answers are empty, and "
+     "num_keep changes nothing",
+     "a larger num_ctx (-c), as far as memory goes; and a client that leaves out older messages, "
+     "or "
+     "a new chat, before the context is full"},
+    {When::of_short_draft, "draft_length",
+     "the draft reaches fewer tokens than its target (TinyLlama 2,048, Llama 2 4,096), and vLLM "
+     "before 0.5 falls over the step for which it has no guess",
+     "a newer vLLM, which goes on without guesses; speculative_max_model_len as long as the draft "
+     "reaches, prompt and answer within it, or a draft that reaches as far"},
     {When::of_lms_offer, "context_defaulted",
      "the number is what LM Studio offers, and not what the model reaches: versions that do not "
      "read the length from a model's file, as of some MLX models, offer 2,048 or 4,096",

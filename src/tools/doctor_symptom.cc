@@ -110,6 +110,7 @@ class Judge {
       of_port();
     }
     if (!of_rounding()) of_circumstances();
+    if (!model_) of_longer_at_all();
     if (model_ && found_.empty()) behind_window();
     return std::move(found_);
   }
@@ -179,9 +180,10 @@ class Judge {
     const bool complains = symptom_.seen != Seen::nothing;
     const bool lost = complains && (symptom_.seen == Seen::forgets || symptom_.is(When::in_turns));
     // Whose context is another, or is shared, or was said elsewhere.
-    if (symptom_.is(When::side_by_side) || symptom_.is(When::of_front_end) ||
-        symptom_.is(When::no_positions))
-      return;
+    for (const When cause :
+         {When::side_by_side, When::of_front_end, When::no_positions, When::of_v1, When::of_ps,
+          When::of_nemo, When::of_goose, When::of_state})
+      if (symptom_.is(cause)) return;
     for (const DefaultContext& one : default_contexts()) {
       if (one.of_embeddings != symptom_.of_embeddings ||
           std::ranges::none_of(split(one.programs),
@@ -549,6 +551,17 @@ class Judge {
             " tokens; for up to " + grouped(longest) + " its authors publish YaRN by " +
             number_text(recipe->factor) + ", which acts on short texts, too",
         "posenc extend MODEL --to " + std::to_string(longest) + " writes what is typed");
+  }
+
+  // The same where nobody knows of which model.
+  void of_longer_at_all() {
+    if (!symptom_.asks_longer || symptom_.asks_less || !found_.empty()) return;
+    say("asks_longer", Severity::note,
+        "texts become longer by a scaling that the engine must read: YaRN's factor is the length "
+        "that is wanted over the one that was trained (1,048,576 of 262,144: 4), and where a "
+        "program's code knows no YaRN it runs as before, without a word",
+        "posenc extend MODEL --to LENGTH --engine vllm (sglang, llama.cpp, transformers …) writes "
+        "what is typed; posenc diff MODEL --engines all says who reads it");
   }
 
   // What a program that somebody wrote passes over: all that is not one plain rotation.

@@ -631,7 +631,9 @@ std::optional<Exhibit> log_of_an_engine(Text& text) {
 std::optional<Exhibit> cause_among_lines(Text& text) {
   constexpr std::size_t longest = 4000;
   const auto is_sentence = [](std::string_view line) { return detail::is_sentence(line); };
-  if (text.trimmed.size() > longest || line_where(text.trimmed, is_sentence).empty())
+  const Lines& lines = text.lines();
+  if ((lines.tells && !quotes_nothing(*lines.log, false)) || text.trimmed.size() > longest ||
+      line_where(text.trimmed, is_sentence).empty())
     return std::nullopt;
   const auto symptom = detail::symptom_of(text.trimmed);
   if (!symptom || !detail::names_a_cause(text.trimmed)) return std::nullopt;
@@ -695,13 +697,13 @@ std::optional<Exhibit> nothing_known(Text& text) {
 
 // In this order: a whole file before lines, what is certain before what is likely.
 constexpr Reading* readings[] = {
-    of_no_letters,        words_of_a_person,      code_that_slips,      settings_of_a_server,
-    settings_of_a_client, answer_of_ollama,       file_of_a_model,      settings_as_printed,
-    scaling_alone,        json_of_no_model,       numbers_alone,        modelfile,
-    what_somebody_saw,    training_in_a_line,     training_in_python,   settings_of_a_training,
-    command_line,         rotation_of_a_stranger, command_beside_a_log, log_of_an_engine,
-    cause_among_lines,    versions_alone,         length_alone,         length_of_a_stranger,
-    broken_command,       nothing_known,
+    of_no_letters,          words_of_a_person, code_that_slips,        settings_of_a_server,
+    settings_of_a_client,   answer_of_ollama,  file_of_a_model,        settings_as_printed,
+    scaling_alone,          json_of_no_model,  numbers_alone,          modelfile,
+    what_somebody_saw,      cause_among_lines, training_in_a_line,     training_in_python,
+    settings_of_a_training, command_line,      rotation_of_a_stranger, command_beside_a_log,
+    log_of_an_engine,       versions_alone,    length_alone,           length_of_a_stranger,
+    broken_command,         nothing_known,
 };
 
 }  // namespace

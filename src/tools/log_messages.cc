@@ -561,6 +561,20 @@ constexpr Message messages[] = {
      "that is made for more; --max-model-len where posenc explain MODEL says that it reaches "
      "further",
      "maximum context length is "},
+    {"shape mismatch: value tensor of shape [3, ", "value tensor of shape [3, ", "lengths_differ",
+     error,
+     "positions of M-RoPE, three rows of them, were made for another number of tokens than is "
+     "left: "
+     "ids were cut (cutoff_len, max_length) within a picture's tokens, or padded, and its grid was "
+     "not",
+     "a length that holds all tokens of the pictures (cutoff_len above them), or smaller pictures "
+     "(max_pixels, image_resolution)"},
+    {"image_rotary_emb.shape=torch.Size([", "", "lengths_differ", error,
+     "one tensor of 2×2 rotations is FLUX's of diffusers up to 0.30; since 0.31 image_rotary_emb "
+     "is "
+     "a pair (cos, sin) without a batch, and the processor rotates: a repository's own code and "
+     "diffusers are of different versions",
+     "pip install diffusers==0.30.2 (what the repository's README names), or its newest code"},
     {"input tokens and requested ", "You passed ", "request_too_long", warning,
      "the text has more tokens than the server takes; a count by another tokenizer (tiktoken) is "
      "not the model's",

@@ -157,6 +157,11 @@ constexpr WhenRow of_when[] = {
     {When::of_reserved, "by the context of tabbyAPI"},
     {When::of_doubled, "by tokens in place of a table"},
     {When::of_goose, "by goose in Ollama's default"},
+    {When::of_ps, "by what ollama ps shows"},
+    {When::of_nemo, "by Mistral Nemo's promise"},
+    {When::of_v1, "by Ollama's /v1"},
+    {When::of_state, "of layers that keep a state"},
+    {When::of_short_draft, "by a shorter draft"},
     {When::of_lms_offer, "by the length that LM Studio offers"},
     {When::of_one_batch, "by llama.cpp's physical batch"},
     {When::of_mrope_on_npu, "by the M-RoPE of vllm-ascend"},
@@ -547,7 +552,9 @@ std::optional<Symptom> symptom_of(std::string_view prose) {
   if (out.is(When::of_pictures) || out.height > 0) prose::read_makers(words, out);
   prose::read_settings(words, out);
   prose::read_slots(words, out);
-  if (const std::string_view other = prose::other_fault(words, text, out.seen); !other.empty())
+  // Memory that a client's num_ctx takes is no fault of the memory.
+  if (const std::string_view other = prose::other_fault(words, text, out.seen);
+      !other.empty() && !names_a_cause(text))
     return Symptom{.engines = std::move(out.engines), .other = other};
   const bool placed = out.from > 0 || out.length > 0 || out.frames > 0 || out.height > 0;
   const std::size_t parts = words.size() + (text.size() > words.size() * 12 ? 4 : 0);

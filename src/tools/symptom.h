@@ -65,6 +65,11 @@ enum class When {
   of_reserved,      // by a context that tabbyAPI reserves, and no request moves
   of_doubled,       // by tokens that are added to themselves in place of a table
   of_goose,         // by goose's own prompt in Ollama's default
+  of_ps,            // by a context that `ollama ps` shows, and not the one that was set
+  of_nemo,          // by the length that Mistral Nemo's file promises
+  of_v1,            // by Ollama's /v1, which takes no num_ctx
+  of_state,         // of layers with a state, which cannot be shifted
+  of_short_draft,   // by a draft that is shorter than its target
   of_lms_offer,     // by the length that LM Studio offers
   of_one_batch,     // by llama.cpp's physical batch, which a text to embed must fit
   of_mrope_on_npu,  // by an M-RoPE of vllm-ascend's that rotates halves

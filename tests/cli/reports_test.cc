@@ -1377,6 +1377,29 @@ const Report reports[] = {
     {"QwenLM/Qwen3-VL#1306", "", "doctor @doctor/merge-size-4.txt", 0,
      "merge_size in preprocessor_config.json as spatial_merge_size"},
     {"ggml-org/llama.cpp#25026", "", "doctor @doctor/qwen3-keep.txt", 1, "seen_after_shift"},
+    {"BoltAI/BoltAI#156", "",
+     "doctor 'BoltAI ignores the context length setting with ollama: set 8192, ollama logs say "
+     "n_ctx "
+     "= 2048'",
+     0, "OpenAI-compatible /v1, by which many clients go, takes no num_ctx"},
+    {"ollama/ollama#16901", "", "doctor @doctor/qwen36-shift.txt", 0,
+     "keep a state in place of keys"},
+    {"ollama/ollama#5862", "",
+     "doctor 'ollama show mistral-nemo reports context length 1.024e+06, 1 million, but it should "
+     "be "
+     "128k'",
+     0, "is nominal: its authors trained it for 128k tokens"},
+    {"vllm-project/vllm#5342", "", "doctor @doctor/short-draft.txt", 0,
+     "the draft reaches fewer tokens than its target"},
+    {"hiyouga/LlamaFactory#5773", "",
+     "doctor 'RuntimeError: shape mismatch: value tensor of shape [3, 1049] cannot be broadcast'",
+     1, "ids were cut (cutoff_len, max_length) within a picture"},
+    {"alimama-creative/FLUX-Controlnet-Inpainting#19", "", "doctor @doctor/flux-inpainting.log", 1,
+     "is FLUX's of diffusers up to 0.30"},
+    {"youssofal/MTPLX#297", "",
+     "doctor 'Does MTPLX support context window scaling using Yarn? I am running Qwen 3.8 27B "
+     "locally, which has a context window of 262K tokens, and I want to scale it up to 1M.'",
+     0, "the length that is wanted over the one that was trained"},
 };
 
 // "@doctor/a.log" lies in the folder of reports; behind an engine (vllm@0.24.0) stands a version.
