@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -162,6 +164,127 @@ TEST_P(OnlineSoftmaxRow, OfNothingSeenIsZero) {
   EXPECT_EQ(detail::fold(row), 1);
   EXPECT_EQ(x, std::vector<float>(64));
   EXPECT_EQ(row.sum, 0);
+}
+
+class WordOfKeys : public EveryInstructionSet {};
+INSTANTIATE_TEST_SUITE_P(, WordOfKeys, testing::ValuesIn(detail::instruction_sets()),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+// Numbers of a word of keys, every seventh hidden.
+template <class T>
+std::vector<T> word_of_keys(double by, bool hides = true) {
+  std::vector<T> x = random<T>(detail::block_keys, 11);
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    x[j] = static_cast<T>(static_cast<double>(x[j]) * by);
+    if (hides && j % 7 == 3) x[j] = -std::numeric_limits<T>::infinity();
+  }
+  return x;
+}
+
+double log_sigmoid(double x) { return std::min(x, 0.0) - std::log1p(std::exp(-std::abs(x))); }
+
+template <class T>
+void expect_sticks(double by, double left) {
+  const std::vector<T> z = word_of_keys<T>(by);
+  std::vector<T> got = z;
+  const double all = static_cast<double>(detail::break_off(got.data(), static_cast<T>(left)));
+  const double unit = 16 * static_cast<double>(std::numeric_limits<T>::epsilon());
+  double broken = 0;
+  for (std::size_t j = z.size(); j-- > 0;) {
+    const double x = static_cast<double>(z[j]);
+    const double wanted = std::exp(left - broken + log_sigmoid(x));
+    EXPECT_NEAR(static_cast<double>(got[j]), wanted, unit * (wanted + 1)) << j;
+    broken -= log_sigmoid(-x);
+  }
+  EXPECT_NEAR(all, broken, unit * (1 + broken));
+}
+
+TEST_P(WordOfKeys, BreaksItsSharesOffAStick) {
+  for (const double by : {0.01, 1.0, 20.0, 200.0})
+    for (const double left : {0.0, -3.0}) {
+      SCOPED_TRACE(by);
+      expect_sticks<float>(by, left);
+      expect_sticks<double>(by, left);
+    }
+}
+
+TEST_P(WordOfKeys, BreaksNothingOffWhereAllAreHidden) {
+  std::vector<float> z(64, -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(detail::break_off(z.data(), -1), 0);
+  EXPECT_EQ(z, std::vector<float>(64));
+}
+
+TEST_P(WordOfKeys, GivesNaNToAllBeforeANaN) {
+  std::vector<double> z(64, 0.5);
+  z[40] = NAN;
+  EXPECT_TRUE(std::isnan(detail::break_off(z.data(), 0)));
+  for (std::size_t j = 0; j < z.size(); ++j) EXPECT_EQ(std::isnan(z[j]), j <= 40) << j;
+}
+
+template <class T>
+void expect_forgetting(double by, std::uint64_t seen) {
+  std::vector<T> x = word_of_keys<T>(by, false), scores = random<T>(64, 12);
+  for (std::size_t j = 0; j < x.size(); ++j)
+    if ((seen >> j & 1) == 0) x[j] = NAN;  // may hold anything
+  const std::vector<T> before = scores;
+  constexpr double slope = 0.7, later = -2;
+  const double all = static_cast<double>(
+      detail::forget(x.data(), seen, static_cast<T>(slope), static_cast<T>(later), scores.data()));
+  const double unit = 16 * static_cast<double>(std::numeric_limits<T>::epsilon());
+  double forgotten = 0;
+  for (std::size_t j = x.size(); j-- > 0;) {
+    EXPECT_NEAR(static_cast<double>(scores[j]), static_cast<double>(before[j]) + later + forgotten,
+                unit * (4 - forgotten))
+        << j;
+    if ((seen >> j & 1) != 0) forgotten += slope * log_sigmoid(static_cast<double>(x[j]));
+  }
+  EXPECT_NEAR(all, forgotten, unit * (1 - forgotten));
+}
+
+TEST_P(WordOfKeys, ForgetsByWhatIsSeen) {
+  for (const double by : {0.01, 1.0, 30.0, 300.0})
+    for (const std::uint64_t seen :
+         {~std::uint64_t{0}, std::uint64_t{0}, std::uint64_t{0x9e3779b97f4a7c15}}) {
+      SCOPED_TRACE(by);
+      expect_forgetting<float>(by, seen);
+      expect_forgetting<double>(by, seen);
+    }
+}
+
+// Words from the last to the first, of which a middle one has the largest logits.
+template <class T>
+void expect_words_of_softmax() {
+  detail::SoftmaxOfWords<T> row;
+  std::vector<std::vector<T>> weights;
+  std::vector<double> logits;
+  for (int word = 0; word < 4; ++word) {
+    std::vector<T> x = word_of_keys<T>(word == 2 ? 9 : 1);
+    for (const T each : x) logits.push_back(static_cast<double>(each));
+    const T correction = detail::fold_word(x.data(), row);
+    for (std::vector<T>& older : weights)
+      for (T& each : older) each *= correction;
+    weights.push_back(std::move(x));
+  }
+  double sum = 0;
+  for (const double x : logits) sum += std::exp(x);
+  const double unit = 64 * static_cast<double>(std::numeric_limits<T>::epsilon());
+  for (std::size_t n = 0; n < logits.size(); ++n)
+    EXPECT_NEAR(static_cast<double>(weights[n / 64][n % 64]) / row.sum(), std::exp(logits[n]) / sum,
+                unit)
+        << n;
+}
+
+TEST_P(WordOfKeys, IsFoldedIntoASoftmax) {
+  expect_words_of_softmax<float>();
+  expect_words_of_softmax<double>();
+}
+
+TEST_P(WordOfKeys, OfHiddenKeysAddsNothing) {
+  detail::SoftmaxOfWords<float> row;
+  std::vector<float> x(64, -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(detail::fold_word(x.data(), row), 1);
+  EXPECT_EQ(x, std::vector<float>(64));
+  EXPECT_EQ(row.sum(), 0);
 }
 
 }  // namespace

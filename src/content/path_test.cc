@@ -104,6 +104,56 @@ TEST(AttendPath, RefusesMasksThatAreNotCausal) {
 }
 TEST(AttendPath, RefusesKeysOutOfOrder) { expect_keys_out_of_order_are_refused(path_subject()); }
 
+// Texts so long that queries cross four blocks of keys at once, beside the factors one by one.
+std::vector<Call> long_calls() {
+  std::vector<Call> all;
+  const auto text = [&](std::string name, std::int64_t queries) -> Call& {
+    Call& call = all.emplace_back(Call{.name = std::move(name),
+                                       .heads = 4,
+                                       .kv_heads = 2,
+                                       .queries = queries,
+                                       .keys = 700,
+                                       .dim = 8});
+    call.query_positions = Positions::range(700 - queries, queries);
+    call.key_positions = Positions::range(0, 700);
+    return call;
+  };
+  text("a whole text", 700);
+  text("the last 300 tokens", 300);
+  text("a window of 100", 700).mask.window = 100;
+  Call& hidden = text("blocks of hidden keys, and single ones", 700);
+  for (int t = 0; t < 700; ++t) hidden.keep.push_back(t % 50 == 7 || (t >= 192 && t < 330) ? 0 : 1);
+  const std::vector<std::int64_t> bounds = {0, 310, 700};
+  Call& packed = text("two texts", 700);
+  packed.query_positions = packed.key_positions = *Positions::packed(bounds);
+  for (Call& call : all) call.fill();
+  return all;
+}
+
+TEST(AttendPath, CrossesBlocksTogetherAsOneByOne) {
+  for (Call& call : long_calls()) {
+    SCOPED_TRACE(call.name);
+    const Said said = Said::of(call);
+    ASSERT_TRUE(attend(call.inputs(), said.scheme(), {}, call.out.view));
+    const std::vector<double> together = call.out.memory;
+    ASSERT_TRUE(attend_reference(call.inputs(), said.scheme(), {}, call.out.view));
+    for (std::size_t n = 0; n < together.size(); ++n)
+      ASSERT_NEAR(together[n], call.out.memory[n], 1e-11) << n;
+  }
+}
+
+TEST(AttendPath, AFactorThatIsNoNumberReachesTheQueriesBehindItAlone) {
+  std::vector<Call> calls = long_calls();
+  Call& call = calls.front();
+  Said said = Said::of(call);
+  constexpr std::int64_t spoiled = 300;
+  said.beta.view.set(said.beta.view.offset(0, 0, spoiled), NAN);
+  ASSERT_TRUE(attend(call.inputs(), said.scheme(), {}, call.out.view));
+  for (std::int64_t h = 0; h < 4; ++h)
+    for (std::int64_t i = 0; i < 700; ++i)
+      ASSERT_EQ(std::isnan(call.out.at(0, h, i, 0)), h < 2 && i >= spoiled) << h << " " << i;
+}
+
 TEST(AttendPath, StrengthsOfZeroAreNoPosition) {
   Call call = causal_text(150);
   Said said = Said::of(call);
