@@ -11,25 +11,29 @@ constexpr std::string_view transformers4_lacks =
     "- cwm deepseek_v4 gemma4 gemma4_text gemma4_unified glm4_moe_lite glm_moe_dsa jais2 "
     "ministral3 mistral4 nanochat olmo_hybrid qwen3_5 qwen3_5_moe qwen3_5_moe_text qwen3_5_text";
 
-// What its reader of GGUF has a row for (GGUF_CONFIG_MAPPING, 5.24.0).
-constexpr std::string_view gguf_families =
-    "llama mistral qwen2 qwen2_moe gpt_oss lfm2 qwen3 qwen3_moe falcon phi3 bloom t5 stablelm gpt2 "
-    "starcoder2 mamba nemotron gemma2 gemma3 gemma3_text gemma4 gemma4_text umt5 deci "
-    "nemotron-nas minimax_m2";
+// The architectures of GGUF that it reads (GGUF_CONFIG_MAPPING and GGUF_CONFIG_ARCHS of 5.24.0, and
+// what it renames).
+constexpr std::string_view gguf_architectures =
+    "llama mistral qwen2 qwen2moe gpt-oss gpt_oss lfm2 qwen3 qwen3moe qwen35 qwen35moe falcon phi3 "
+    "bloom t5 t5encoder stablelm gpt2 starcoder2 mamba nemotron gemma2 gemma3 gemma4 umt5 deci "
+    "minimax-m2";
+
+// integrations/ggml.py maps rope.freq_base and the dimensions; scalings are rebuilt for gpt-oss
+// alone.
+void read_gguf(EngineRope& rope) {
+  if (rope.format() != FileFormat::gguf) return;
+  if (!rope.model_is(gguf_architectures))
+    return rope.refuse("its reader of GGUF has no row for this architecture");
+  if (!rope.scaling<Unscaled>() && !rope.model_is("gpt-oss gpt_oss"))
+    lose_scaling(rope, "its reader of GGUF takes the base alone");
+  if (!rope.rope.frequency_factors.empty()) {
+    rope.lost("rope_freqs.weight is not read");
+    rope.rope.frequency_factors.clear();
+  }
+}
 
 void transformers_reads(EngineRope& rope) {
-  if (rope.format() == FileFormat::gguf) {
-    if (!rope.model_is(gguf_families))
-      return rope.refuse("its reader of GGUF has no row for this architecture");
-    // integrations/ggml.py maps rope.freq_base and the dimensions; scalings are rebuilt for gpt-oss
-    // alone.
-    if (!rope.scaling<Unscaled>() && !rope.model_is("gpt_oss"))
-      lose_scaling(rope, "its reader of GGUF takes the base alone");
-    if (!rope.rope.frequency_factors.empty()) {
-      rope.lost("rope_freqs.weight is not read");
-      rope.rope.frequency_factors.clear();
-    }
-  }
+  read_gguf(rope);
   refuse_with_transformers(rope);
   if (rope.warned("partial_disputed")) lose_partial(rope);
   if (rope.warned("sections_disputed"))
@@ -65,6 +69,10 @@ void share_base_of_full_layers(EngineRope& rope) {
 }
 
 void transformers4_reads(EngineRope& rope) {
+  if (rope.format() == FileFormat::gguf) {  // since 4.41
+    read_gguf(rope);
+    return round_tables(rope);
+  }
   share_base_of_full_layers(rope);
   if (rope.warned("factor_missing"))
     rope.refuse("a scaling without its factor is a KeyError there: write it");
@@ -106,7 +114,7 @@ const EngineProfile transformers5_12_profile{{"transformers", "hf huggingface", 
                                              transformers5_12_reads};
 const EngineProfile transformers4_profile{
     {"transformers", "hf huggingface", "transformers", "4.57.6", "modeling_rope_utils.py"},
-    "config.json",
+    "config.json GGUF",
     Spelling::rope_scaling,
     transformers4_reads,
     transformers4_lacks};

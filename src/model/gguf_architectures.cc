@@ -218,7 +218,7 @@ void amplitude_squared(const Section& config, LayerGroup& group) {
       "gguf_log_multiplier",
       "rope.scaling.yarn_log_multiplier is not there: YaRN's amplitude, " +
           number_text(std::round(1e4 * amplitude) / 1e4) +
-          ", multiplies cos and sin and, squared, the logits; DeepSeek's own files say "
+          ", multiplies cos and sin and, squared, the logits; the authors' own files say "
           "mscale_all_dim, of which the key is a tenth, and leave cos and sin as they are");
 }
 

@@ -91,8 +91,9 @@ Expected<Model> with_override(const Model& base, const detail::Training& told,
         "rope_theta 10000",
         "from transformers 5.0 on the override " +
             (told.override_place.empty() ? "" : "(" + told.override_place + ") ") +
-            "replaces all of rope_parameters, the base with it, which falls to 10000; transformers "
-            "4 keeps it",
+            "replaces all of rope_parameters, the base with it: loading ends with an error (5.19 "
+            "and "
+            "5.24 have no base then), or runs by 10000; transformers 4 keeps it",
         "write rope_theta of the model beside rope_type"));
   return trained;
 }

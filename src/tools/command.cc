@@ -15,6 +15,7 @@
 #include "posenc/tools.h"
 #include "src/core/saturating.h"
 #include "src/core/try.h"
+#include "src/core/words.h"
 #include "src/explain/text.h"
 #include "src/model/compare.h"
 #include "src/tools/command_line.h"
@@ -269,6 +270,16 @@ class Overrides {
     if (inside && !text && parts.back() == "llm_config" && line_.engine == "vllm")
       text = json.find("text_config");
     const bool is_sglang = line_.engine == "sglang";
+    // A flat file of these families becomes a text_config in their class, which the override reaches.
+    constexpr std::string_view made_by_class = "qwen2_vl qwen2_5_vl";
+    if (!inside && text && line_.engine == "vllm" &&
+        detail::contains_word(made_by_class, model_.family)) {
+      POSENC_CHECK(check_keys(*text, flag));
+      if (const Json* dict = scaling_in(*text); dict && dict->get<Json::Object>())
+        return put_in(*dict, false,
+                      text->find("rope_parameters") ? "rope_parameters." : "rope_scaling.");
+      return {};
+    }
     // 0.5.23 merges a part of the configuration by its keys, and a scaling at the top by its own
     // (utils/hf_transformers/config.py); older ones put the one in place of the other.
     const bool merges_parts = is_sglang && !is_before(version_, "0.5.23");

@@ -497,6 +497,13 @@ class Differences {
            base + ")";
   }
 
+  // Between two configurations: a conversion leaves the base as it is.
+  bool is_trained_longer(const Rope& rope, const Rope& theirs) const {
+    constexpr double least = 1.5;
+    return theirs.rope_theta > rope.rope_theta && a_.context > 0 &&
+           static_cast<double>(b_.context) >= least * static_cast<double>(a_.context) &&
+           format_of(a_) == FileFormat::config && format_of(b_) == FileFormat::config;
+  }
   // A base that was raised together with the promise is what training on longer texts leaves.
   Finding of_longer_training(Finding finding) const {
     finding.severity = Severity::warning;
@@ -524,9 +531,7 @@ class Differences {
       finding.expected = number_text(rope->rope_theta);
       finding.found = number_text(theirs->rope_theta);
       finding.cure = cure_of_base(*rope);
-      differ(theirs->rope_theta > rope->rope_theta && b_.context > a_.context && a_.context > 0
-                 ? of_longer_training(finding)
-                 : finding);
+      differ(is_trained_longer(*rope, *theirs) ? of_longer_training(finding) : finding);
       if (scaling == their_scaling) return;
       finding.message = "the scaling differs beside the base";
     }

@@ -194,9 +194,34 @@ std::optional<Finding> of_one_pair(std::int64_t pair, const std::vector<double>&
                  .cure = odd.cure};
 }
 
+// Of as many numbers as were printed before "..." the first, and of the others the last.
+Finding beside_a_gap(const LayerGroup& group, const std::vector<double>& all,
+                     const std::vector<double>& printed, const std::vector<double>& resolution,
+                     std::int64_t before) {
+  std::vector<double> meant(all.begin(), all.begin() + before);
+  meant.insert(meant.end(), all.end() - (std::ssize(printed) - before), all.end());
+  if (pairs_off(printed, resolution, meant).empty())
+    return {.code = "inv_freq_agrees",
+            .severity = Severity::note,
+            .layers = group.layers,
+            .message =
+                "the first and the last frequencies that are printed are those of the file, "
+                "as far as their digits go; what stands between is left out"};
+  return {
+      .code = "inv_freq",
+      .layers = group.layers,
+      .position = 1,
+      .expected = "the file's",
+      .found = "others, of those that are printed",
+      .message = "the engine rotates by other frequencies than the file's base and scaling give",
+      .cure = "posenc explain MODEL --pairs prints them; a scaling or a base was not read"};
+}
+
 Finding against(const LayerGroup& group, const Rotate& rotate, const std::vector<double>& printed,
-                const std::vector<double>& resolution, std::int64_t length) {
+                const std::vector<double>& resolution, std::int64_t length, std::int64_t gap) {
   const auto count = std::ssize(printed);
+  if (gap > 0 && gap < count && rotate.pairs() > count)
+    return beside_a_gap(group, frequencies_of(rotate), printed, resolution, gap);
   const bool first_alone = count < few_frequencies && count < rotate.pairs();
   if (rotate.pairs() != count && !first_alone)
     return {.code = "rotary_dim",
@@ -352,9 +377,10 @@ Expected<std::optional<Finding>> compare_frequencies(const Model* model, std::st
   if (auto rounded = kept_in_float8(printed, resolution)) return rounded;
   std::optional<Finding> nearest;
   if (!model) return nearest;
+  const std::int64_t gap = numbers_before_gap(text);
   for (const LayerGroup& group : model->groups)
     if (const auto plan = compile(group, length); plan && plan->rotate && !is_tower(group.stack))
-      keep_nearest(against(group, *plan->rotate, printed, resolution, length), nearest);
+      keep_nearest(against(group, *plan->rotate, printed, resolution, length, gap), nearest);
   return nearest;
 }
 

@@ -28,8 +28,12 @@ std::vector<Finding> join_evidence(Diagnosis& diagnosis);
 Expected<std::optional<Finding>> compare_frequencies(const Model* model, std::string_view text,
                                                      std::int64_t length);
 
+// How many printed frequencies stand before the "..." that parts them; 0: nothing is left out.
+std::int64_t numbers_before_gap(std::string_view text);
+
 // What a piece of Python does otherwise than the files it is given want: angles formed in 16 bits,
-// arguments of another transformers, neighbours rotated where files have halves.
+// arguments of another transformers, neighbours rotated where files have halves, a scaling that is
+// set on a model that is loaded.
 // With no model (null) the pairing is a note: the files that belong to the code may want it so.
 std::optional<Finding> slip_in_code(std::string_view code, const Model* model);
 

@@ -46,6 +46,12 @@ bool is_of_numbers(std::string_view text) {
   if (!numbers) return false;
   const auto letters = std::ranges::count_if(
       text, [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); });
+  // Numbers under another name are of something else.
+  const std::string heading = detail::small_letters(text.substr(0, text.find_first_of("[(")));
+  if (!heading.contains("freq") &&
+      detail::contains_any(heading, {"sigma", "prob", "slope", "alphas_cumprod", "learning rate",
+                                     "eigen", "loss", "logit"}))
+    return false;
   const bool named = text.contains("freq"), listed = text.contains('[') || text.contains("tensor(");
   // tensor(…, device='cuda:0', dtype=torch.float32), inv_freq = …
   return (named || listed || letters < 10) && letters < 80 + std::ssize(*numbers);

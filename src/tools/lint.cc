@@ -59,8 +59,8 @@ constexpr LintRule lint_rules[] = {
     {"long_factor_unread", warning, "check the engine you serve with"},
     {"gguf_key_not_read", note, ""},
     {"gguf_log_multiplier", warning,
-     "convert again, or --override-kv deepseek2.rope.scaling.yarn_log_multiplier=float:0.1 (0.0707 "
-     "of DeepSeek-V2, whose mscale_all_dim is 0.707)"},
+     "convert again, or --override-kv ARCH.rope.scaling.yarn_log_multiplier=float:0.1 (ARCH as "
+     "general.architecture says; 0.0707 of DeepSeek-V2, whose mscale_all_dim is 0.707)"},
     {"gguf_key_out_of_range", warning, "convert again, or write 1"},
     {"sections_count", warning, "take a GGUF that llama.cpp's converter made"},
     {"truncate_unread", warning, "move truncate beside the layer types"},

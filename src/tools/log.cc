@@ -163,7 +163,8 @@ class LogDifferences {
     const Yarn* own = std::get_if<Yarn>(&rope.scaling);
     const bool yarn =
         type ? type->text.starts_with("yarn") || type->text.starts_with("YARN") : own != nullptr;
-    if (!yarn && stretched_to(s) && std::holds_alternative<Unscaled>(rope.scaling)) {
+    if (!yarn && (stretched_to(s) || scaled_by_flags()) &&
+        std::holds_alternative<Unscaled>(rope.scaling)) {
       stretched_by_flags(s);
       return;
     }
@@ -185,6 +186,13 @@ class LogDifferences {
     return log_.find("scale_used") && asked && factor > 1 && model_.context > 0 &&
            std::abs(asked->number / (factor * static_cast<double>(model_.context)) - 1) <
                nearly_alike;
+  }
+  // A factor that runs, and that the file has not, for more tokens than the file's.
+  bool scaled_by_flags() const {
+    const LogSaid *trained = positive("scale"), *runs = positive("scale_used"),
+                  *asked = positive("n_ctx");
+    return trained && runs && runs->number < 1 && nearly(trained->number, 1) && asked &&
+           asked->number > static_cast<double>(model_.context);
   }
   // Which scaling the flags chose these lines do not tell: "rope scaling = linear" is the file's.
   void stretched_by_flags(double factor) {

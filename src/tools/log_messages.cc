@@ -586,7 +586,7 @@ constexpr Message messages[] = {
      "--max-model-len LENGTH where vLLM is started (max_model_len, vllm_maxlen of what starts it), "
      "as far as the model reaches; or a shorter request",
      "maximum model length of "},
-    {"is too large: ", "is too large: ", "request_too_long", warning,
+    {"tokens' is too large: ", "is too large: ", "request_too_long", warning,
      "the answer that the client asks for and its prompt are longer together than what the server "
      "takes",
      "a smaller max_tokens of the request (max_completion_tokens, the client's longest answer): "
@@ -1169,8 +1169,7 @@ void of_prompt_and_answer(Finding& finding, std::string_view line, std::string_v
   if (!prompt || !answer || !most || *most > 0x1p50 || *prompt + *answer > 0x1p50) return;
   constexpr std::string_view owner =
       "; a server of your own can be started for more tokens, one of a provider cannot";
-  if (finding.expected.empty() || finding.expected == finding.found)
-    finding.expected = told(*most), finding.found = told(*prompt + *answer);
+  finding.expected = told(*most), finding.found = told(*prompt + *answer);
   if (*prompt >= *most) {
     finding.message = "the messages alone have " + told(*prompt) +
                       " tokens, more than the server takes; the answer has no part in it";

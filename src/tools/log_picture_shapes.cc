@@ -163,6 +163,23 @@ bool is_of_pictures(std::string_view context) {
                 "cogvideo", "ltx_video", "ltxv", "diffusers", "comfy"});
 }
 
+std::optional<Finding> two_text_lengths(const Mismatch& sizes) {
+  if (!is_of_pictures(sizes.context)) return std::nullopt;
+  constexpr double usual[] = {77, 128, 256, 512};  // of CLIP and T5
+  for (const double text : usual)
+    for (const double other : usual) {
+      if (text == other || sizes.a - text != sizes.b - other) continue;
+      const std::string picture = exact_square(sizes.a - text);
+      if (picture.empty()) continue;
+      return mismatched(
+          sizes, "lengths_differ",
+          "both are a picture of " + picture + " tokens beside a text: of " + told(text) +
+              " tokens in the one, and of " + told(other) + " in the other",
+          "one length of text for both (max_sequence_length: 512 of FLUX.1-dev, 256 of schnell)");
+    }
+  return std::nullopt;
+}
+
 std::optional<Finding> rounded_grid(const Mismatch& sizes) {
   constexpr std::size_t lines_of_others = 400;  // letters of a context that would name a program
   if (!is_rounded_grid(sizes.a, sizes.b) ||

@@ -176,13 +176,17 @@ std::optional<Finding> axes_of_timm(const Mismatch& sizes) {
 
 std::optional<Finding> rows_of_positions(const Mismatch& sizes) {
   constexpr double most_axes = 4;  // text's own, time, row, column
-  if (sizes.most() > most_axes || sizes.least() < 1) return std::nullopt;
-  return mismatched(sizes, "position_rows",
-                    "these are rows of positions, not tokens: M-RoPE has three (time, row, "
-                    "column), some trainers "
-                    "add the text's own, and here are " +
-                        told(sizes.b) + " where " + told(sizes.a) + " are wanted",
-                    "update the trainer or the bridge that makes position_ids");
+  const bool told_so = sizes.speaks_of({"position", "rope", "rotary", "* cos"});
+  if (sizes.most() > most_axes || sizes.least() < 1 || !(told_so || sizes.alone()))
+    return std::nullopt;
+  Finding out = mismatched(sizes, "position_rows",
+                           "these are rows of positions, not tokens: M-RoPE has three (time, row, "
+                           "column), some trainers "
+                           "add the text's own, and here are " +
+                               told(sizes.b) + " where " + told(sizes.a) + " are wanted",
+                           "update the trainer or the bridge that makes position_ids");
+  if (!told_so) out.severity = Severity::warning;
+  return out;
 }
 
 std::optional<Finding> mask_of_other_layers(const Mismatch& sizes) {
@@ -240,7 +244,8 @@ bool is_row_of_a_table(std::string_view line) {
 }
 
 std::optional<Finding> text_beyond_rows(const Mismatch& sizes) {
-  if (!is_row_of_a_table(sizes.line)) return std::nullopt;
+  if (!is_row_of_a_table(sizes.line) || sizes.speaks_of({"loss", "labels", "logits"}))
+    return std::nullopt;
   return mismatched(
       sizes, "table_end",
       "the model has rows for " + told(sizes.b) + " positions (BERT's kind), and the text " +
@@ -276,14 +281,19 @@ std::optional<Finding> ring_as_flat(const Mismatch& sizes) {
 }
 
 std::optional<Finding> channels_as_tokens(const Mismatch& sizes) {
-  if (!sizes.of_channels) return std::nullopt;
-  return mismatched(sizes, "channels_differ",
-                    "these are channels, not tokens: a table of cos and sin for " +
-                        told(sizes.least()) + " channels meets heads of " + told(sizes.most()) +
-                        ". A part of each head rotates (partial_rotary_factor, rotary_dim), and "
-                        "the class rotates "
-                        "all of it, or the other way round",
-                    "update the engine: it does not read the key by which this file says the part");
+  const bool told_so =
+      sizes.speaks_of({"rotary", "rope", "rotate", "cos", "freqs", "q_embed", "head_dim"});
+  if (!sizes.of_channels || !(told_so || sizes.alone())) return std::nullopt;
+  Finding out =
+      mismatched(sizes, "channels_differ",
+                 "these are channels, not tokens: a table of cos and sin for " +
+                     told(sizes.least()) + " channels meets heads of " + told(sizes.most()) +
+                     ". A part of each head rotates (partial_rotary_factor, rotary_dim), and the "
+                     "class rotates "
+                     "all of it, or the other way round",
+                 "update the engine: it does not read the key by which this file says the part");
+  if (!told_so) out.severity = Severity::warning;
+  return out;
 }
 
 std::optional<Finding> positions_of_another_request(const Mismatch& sizes) {
@@ -328,7 +338,8 @@ std::optional<Finding> learned_rows(const Mismatch& sizes) {
   const std::string rows = told(sizes.b), tokens = told(sizes.a);
   const std::string made = square_of(sizes.b), given = square_of(sizes.a);
   // Texts have tables of 1,024 rows, which are 32×32 by chance.
-  const bool of_pictures = sizes.speaks_of({"pixel", "patch", "image", "vision", "vit"}) ||
+  const bool of_pictures = sizes.speaks_of({"pixel", "patch", "image", "vision", "vit", "siglip",
+                                            "clip", "resampler"}) ||
                            (made.contains("and") && !given.empty());
   if (!made.empty() && of_pictures)
     return mismatched(
@@ -364,6 +375,24 @@ std::optional<Finding> parts_of_ranks(const Mismatch& sizes) {
       "the trainer and transformers together, whose patch of this model's class no longer fits");
 }
 
+// Queries of [batch, heads, tokens, channels] want cos and sin with an axis for the heads in front
+// of the tokens.
+std::optional<Finding> heads_for_tokens(const Mismatch& sizes) {
+  constexpr double most_heads = 128, fewest_tokens = 4;
+  if (!sizes.line.contains("non-singleton dimension 1") ||
+      table_in(sizes.context) == TableIs::unknown || is_of_pictures(sizes.context) ||
+      sizes.least() > most_heads || sizes.least() < 2 ||
+      sizes.most() <= fewest_tokens * sizes.least())
+    return std::nullopt;
+  return mismatched(sizes, "axes_exchanged",
+                    told(sizes.least()) + " is a number of heads, and " + told(sizes.most()) +
+                        " one of tokens: cos and sin have their tokens on the axis on which the "
+                        "queries have heads",
+                    "unsqueeze_dim=1 where q and k are [batch, heads, tokens, channels], 2 where "
+                    "they are [batch, "
+                    "tokens, heads, channels] (apply_rotary_pos_emb)");
+}
+
 std::optional<Finding> ids_of_the_labels(const Mismatch& sizes) {
   const TableIs table = table_in(sizes.context);
   const bool longer = (table == TableIs::second && sizes.b == sizes.most()) ||
@@ -385,7 +414,8 @@ std::optional<Finding> ids_not_padded(const Mismatch& sizes) {
   constexpr double multiple = 8, shortest = 64;
   const double least = sizes.least(), most = sizes.most();
   if (least <= shortest || most == least || most - least >= multiple ||
-      std::fmod(most, multiple) != 0 || std::fmod(least, multiple) == 0)
+      std::fmod(most, multiple) != 0 || std::fmod(least, multiple) == 0 ||
+      sizes.speaks_of({"loss", "labels"}))
     return std::nullopt;
   return mismatched(
       sizes, "ids_not_padded",
@@ -397,7 +427,8 @@ std::optional<Finding> ids_not_padded(const Mismatch& sizes) {
 
 std::optional<Finding> one_beyond_a_table(const Mismatch& sizes) {
   constexpr double of_tables = 1024;  // their lengths are multiples of it
-  if (sizes.most() != sizes.least() + 1 || std::fmod(sizes.least(), of_tables) != 0)
+  if (sizes.most() != sizes.least() + 1 || std::fmod(sizes.least(), of_tables) != 0 ||
+      sizes.speaks_of({"norm", "self.weight", "loss", "labels"}))
     return std::nullopt;
   return mismatched(
       sizes, "lengths_differ",
@@ -435,7 +466,8 @@ std::optional<Finding> cache_of_ktransformers(const Mismatch& sizes) {
 }
 
 std::optional<Finding> text_beyond_a_table(const Mismatch& sizes) {
-  if (!sizes.speaks_of({"rotary", "rope", "cos, sin", "cos_sin", "position", "cache"}))
+  if (!sizes.speaks_of({"rotary", "rope", "cos, sin", "cos_sin", "position_id", "position_emb",
+                        "pos_emb", "max_position", "cache"}))
     return std::nullopt;
   return mismatched(
       sizes, "lengths_differ",
@@ -450,15 +482,17 @@ std::optional<Finding> lengths_alone(const Mismatch& sizes) {
   const double least = sizes.least(), most = sizes.most();
   Finding out = mismatched(
       sizes, "lengths_differ",
-      "two tensors of one text have different lengths: where the smaller is a context or a cache, "
-      "the text is longer than that; else position has no part in it",
+      "two tensors have different sizes: where the smaller is a context or a cache, a text is "
+      "longer than that; else position has no part in it",
       "give the lines above as well (the traceback): they say what was added to what");
   out.severity = Severity::warning;
   constexpr double round = 50;
-  if (most - least == 1 && std::fmod(least, round) == 0)
+  const bool of_weights =
+      sizes.speaks_of({"exp_avg", "optimizer", "vocab", "lm_head", "state_dict"});
+  if (most - least == 1 && std::fmod(least, round) == 0 && !of_weights)
     out.message = "a cache or table of " + told(least) +
                   " steps is full, and one more was asked for: the text, or the sound, is longer";
-  if (sizes.speaks_of({"peft", "prompt tuning", "p-tuning", "virtual_token", "virtual token"}))
+  if (sizes.speaks_of({"prompt tuning", "p-tuning", "virtual_token", "virtual token"}))
     out.message =
         told(most - least) + " of the " + told(most) +
         " are virtual tokens of prompt tuning: the mask, or the bias that is made of it, counts "
@@ -487,8 +521,10 @@ constexpr Cause* causes[] = {
     learned_rows,
     parts_of_ranks,
     heads_before_tokens,
+    heads_for_tokens,
     ids_of_the_labels,
     ids_not_padded,
+    two_text_lengths,
     rounded_grid,
     pictures_of_two_sizes,
     table_of_a_picture,

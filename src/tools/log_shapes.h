@@ -23,6 +23,11 @@ struct Mismatch {
 
   double least() const { return std::min(a, b); }
   double most() const { return std::max(a, b); }
+  // Whether it is all that there is; the context may hold it twice.
+  bool alone() const {
+    constexpr std::size_t slack = 60;
+    return context.size() < 2 * line.size() + slack;
+  }
   bool speaks_of(std::initializer_list<std::string_view> words) const {
     return contains_any(context, words);
   }
@@ -49,6 +54,7 @@ bool is_of_pictures(std::string_view context);
 
 // Each of these tells one cause where the sizes and the lines around them speak for it.
 using Cause = std::optional<Finding>(const Mismatch&);
+Cause two_text_lengths;       // a picture beside texts of two usual lengths
 Cause rounded_grid;           // areas of grids of which one side was rounded
 Cause pictures_of_two_sizes;  // squares of patches, and nothing rotates
 Cause heads_before_tokens;    // [batch, tokens, heads, channels] and the other order

@@ -8,7 +8,9 @@
 #include "posenc/doctor.h"
 #include "src/core/small_letters.h"
 #include "src/core/trimmed.h"
+#include "src/core/try.h"
 #include "src/text/json.h"
+#include "src/tools/doctor_parts.h"
 
 namespace posenc {
 namespace {
@@ -97,20 +99,40 @@ void resolve_whole_numbers(const std::vector<double>& numbers, std::vector<doubl
       resolution[i] = std::min(of_whole, 2 * finest * std::max(1.0, numbers[i]));
 }
 
-}  // namespace
-
-Expected<std::vector<double>> read_printed_frequencies(std::string_view text,
-                                                       std::vector<double>* resolution) {
-  constexpr std::size_t most = 65536;
-  std::vector<double> numbers;
-  if (resolution) resolution->clear();
-  const bool named = text.contains("inv_freq");
-  // "inv_freq (dim 44):" and a tensor below it: what stands before is a heading.
-  for (const std::string_view opening : {"tensor([", "array(["})
-    if (const std::size_t at = text.find(opening); at != text.npos) {
-      text.remove_prefix(at);
-      break;
+// The first list of numbers in brackets, where there is one: what stands before it, or between two
+// of them, is a heading. Else the lines that are no heading: "inv_freq of layer 0" above a column.
+std::string lines_of_numbers(std::string_view text) {
+  constexpr std::ptrdiff_t few = 4;
+  for (std::size_t open = text.find('['); open != text.npos; open = text.find('[', open + 1)) {
+    int depth = 0;
+    std::size_t end = open;
+    for (; end < text.size(); ++end) {
+      depth += text[end] == '[' ? 1 : text[end] == ']' ? -1 : 0;
+      if (depth == 0) break;
     }
+    const std::string_view list = text.substr(open, end - open);
+    const bool plain = std::ranges::count(list, ',') >= few || std::ranges::count(list, ' ') >= few;
+    const std::size_t first = list.find_first_of("0123456789");
+    const bool of_letters = first != list.npos && first > 0 && is_letter(list[first - 1]);
+    if (plain && first != list.npos && !of_letters) return std::string(list);
+  }
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const auto letters = std::ranges::count_if(line, is_letter);
+    constexpr std::ptrdiff_t longest_unit = 4;  // e-05, rad
+    const bool heading = letters > longest_unit && line.find_first_of("=[:") == line.npos;
+    if (!heading) out += std::string(line) + "\n";
+  }
+  return out;
+}
+
+// The numbers of a text, and half of the last digit of each.
+Expected<void> read_numbers(std::string_view text, std::vector<double>& numbers,
+                            std::vector<double>* resolution) {
+  constexpr std::size_t most = 65536;
   for (std::size_t i = 0; i < text.size();) {
     if (text[i] == '#' && (i == 0 || text[i - 1] == '\n')) {  // what somebody wrote above them
       i = std::min(text.find('\n', i), text.size());
@@ -137,6 +159,19 @@ Expected<std::vector<double>> read_printed_frequencies(std::string_view text,
     numbers.push_back(*number.value);
     if (resolution) resolution->push_back(number.resolution);
   }
+  return {};
+}
+
+}  // namespace
+
+Expected<std::vector<double>> read_printed_frequencies(std::string_view text,
+                                                       std::vector<double>* resolution) {
+  std::vector<double> numbers;
+  if (resolution) resolution->clear();
+  const bool named = text.contains("inv_freq");
+  const std::string alone = lines_of_numbers(text);
+  text = alone;
+  POSENC_CHECK(read_numbers(text, numbers, resolution));
   if (resolution) resolve_whole_numbers(numbers, *resolution);
   const auto fractions = std::ranges::count_if(numbers, [](double x) { return x < 1; });
   // A buffer that was never filled holds one number throughout.
@@ -149,5 +184,18 @@ Expected<std::vector<double>> read_printed_frequencies(std::string_view text,
                 "print model.model.rotary_emb.inv_freq");
   return numbers;
 }
+
+namespace detail {
+
+std::int64_t numbers_before_gap(std::string_view text) {
+  const std::string alone = lines_of_numbers(text);
+  const std::size_t gap = alone.find("..");
+  std::vector<double> numbers;
+  if (gap == alone.npos || !read_numbers(std::string_view(alone).substr(0, gap), numbers, nullptr))
+    return 0;
+  return std::ssize(numbers);
+}
+
+}  // namespace detail
 
 }  // namespace posenc

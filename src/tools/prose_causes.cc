@@ -90,24 +90,29 @@ constexpr Cause causes[] = {
       "nonetype|'none'|none type"}},
     {When::of_lms_offer,
      {"lm studio|lmstudio",
-      "max context length is|maximum context length is|max context is|context length is limited|"
-      "context is limited|only allows",
-      "2048|4096|2,048|4,096"}},
+      "context length is 2048|context length is 4096|context length is 2,048|context length is "
+      "4,096|"
+      "max context is 2048|max context is 4096|limited to 2048|limited to 4096|only allows "
+      "2048|only "
+      "allows 4096"},
+     "llama-2|llama 2|llama2|tinyllama|4k-instruct|phi-2|gemma-2b|all good|correct,"},
     {When::of_one_batch,
      {"physical_batch|physical batch|ubatch|u_batch", "embed|rerank|context chat",
-      "512|limit|too large|size"}},
+      "limit|too large|error|fail|refus|too long"},
+     "i raised it|works now"},
     {When::of_mrope_on_npu,
      {"glm-ocr|glm ocr|glm_ocr", "vllm-ascend|npu_mrope|ascend",
-      "neox|gpt-j|gptj|interleav|halves|chunk-half|pairing"}},
+      "neox-style|neox style|is_neox|gpt-j|gptj|interleav|halves|chunk-half|pairing"}},
     {When::of_demo_indexer,
      {"deepseek", "v3.2|v32|v3_2", "demo|inference code|reference code|inference/",
-      "retriev|long|worse|quality|wrong|degrad|recall|needle"},
+      "retriev|worse|quality|wrong|degrad|recall|needle"},
      "vllm|sglang|llama.cpp|ollama|ktransformers"},
     {When::of_merge_size,
      {"spatial_merge_size", "reshape|shape '|fewer|invalid|error", "chang|set |to 4|to 3|from 2"}},
     {When::in_buffers,
      {"inv_freq", "corrupt|uninitial|not initial|garbage value",
-      "from_pretrained|loading|load |loaded|materializ|meta device|to_empty"}},
+      "from_pretrained|loading|load |loaded|materializ|meta device|to_empty"},
+     "not the problem|it matches|zip"},
     {When::of_doubled,
      {"interpolate_pos_encoding|interpolate_pos_embed|pos_embed|position embedding|positional "
       "embedding",

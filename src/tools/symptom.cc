@@ -529,9 +529,21 @@ std::string sentences_on_lines(std::string_view text) {
 
 bool Symptom::is(When one) const { return std::ranges::find(when, one) != when.end(); }
 
+// "Thanks, the larger context fixed it": who says that all is well complains of nothing.
+bool is_settled(std::string_view text) {
+  return contains_any(text,
+                      {"fixed it", "this fixed", "fixed the ", "works now", "works great now",
+                       "works fine now", "solved it", "all good", "no longer forgets",
+                       "no longer repeats", "no longer garbled", "no longer breaks", "no garbage",
+                       "no gibberish", "remembers everything", "it is supported now"}) &&
+         !contains_any(text, {"?", "but ", "still", "yet ", "however", "except", "unless", "until",
+                              "not fixed", "never", "again"});
+}
+
 std::optional<Symptom> symptom_of(std::string_view prose) {
   constexpr std::size_t longest = 16'384;
   const std::string text = small_letters(prose.substr(0, longest));
+  if (is_settled(text)) return std::nullopt;
   const std::vector<std::string_view> words = prose::words_of(text);
   Symptom out;
   for (const prose::SeenRow& row : prose::of_seen)

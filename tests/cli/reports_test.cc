@@ -50,7 +50,7 @@ const Report reports[] = {
     {"BytedTsinghua-SIA/MemAgent#5", "",
      "doctor \"vllm serve Qwen/Qwen2.5-14B --tensor_parallel_size 4 --max_seq_len 400000\"", 1,
      "--max_seq_len is no flag of vllm for the length"},
-    {"stepfun-ai/Step-Audio-R1#3", "", "doctor @doctor/answer-too-large.log", 1, "16,384 → 32,000"},
+    {"stepfun-ai/Step-Audio-R1#3", "", "doctor @doctor/answer-too-large.log", 1, "16,384 → 32,423"},
     {"xming521/WeClone#77", "", "doctor @doctor/prompt-length.log", 1,
      "--max-model-len LENGTH where vLLM is started"},
     {"taresh18/orpheus-streaming#7", "",
