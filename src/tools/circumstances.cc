@@ -158,6 +158,57 @@ constexpr Circumstance by_when[] = {
      "before 0.5 falls over the step for which it has no guess",
      "a newer vLLM, which goes on without guesses; speculative_max_model_len as long as the draft "
      "reaches, prompt and answer within it, or a draft that reaches as far"},
+    {When::of_vram, "context_defaulted",
+     "since 0.15.5 Ollama's default goes by the memory of the GPUs: 4,096 tokens below 24 GiB, "
+     "32,768 below 48, and 262,144 from there on, for every model; keys and values for all of them "
+     "are reserved, and layers go to the CPU",
+     "OLLAMA_CONTEXT_LENGTH=32768 (what you need) where the server starts, or PARAMETER num_ctx in "
+     "a "
+     "Modelfile; ollama ps shows context and processor"},
+    {When::of_wan_sizes, "grid_rounded",
+     "Wan 2.2's TI2V-5B has a VAE of 16 and patches of 2: height and width must be multiples of "
+     "32, "
+     "and 720 and 624 are none (Wan 2.1 and the 14B: of 16)",
+     "704 or 736 for 720, 608 or 640 for 624"},
+    {When::of_bf16_buffer, "frequencies_rounded",
+     "a buffer of inv_freq that was made or cast in bfloat16 has 8 bits for good: .float() "
+     "afterwards brings none back, and the error of an angle grows with the position",
+     "inv_freq made anew in float32 (base and head_dim are enough) whatever the model's dtype, and "
+     "the product with positions too; posenc doctor MODEL with the printed numbers says from where "
+     "it shows"},
+    {When::of_layer_count, "positions_stale",
+     "the count of tokens is raised at the first layer that writes, so that the layers above it "
+     "see "
+     "one more than they hold, and rotate the new token one position too far",
+     "a count for each layer (get_seq_length(layer_idx)), or positions that are made once, before "
+     "the first layer; update the library"},
+    {When::of_mistral_mscale, "amplitude",
+     "the first config.json of Mistral Medium 3.5 had mscale_all_dim 1.0 beside mscale 1.0, which "
+     "cancels YaRN's amplitude (1.416 of a factor 64), and files that were converted from it give "
+     "nonsense at any length",
+     "the file with mscale_all_dim 0, or the model pulled again (Ollama has published it anew); no "
+     "num_ctx makes up for it"},
+    {When::of_rotating_cache, "positions_stale",
+     "a window's cache is a ring, which cannot be cut back once the text is longer than the window "
+     "(is_trimmable() is false): a kept prompt that is cut all the same holds keys of other "
+     "places, "
+     "or of another talk",
+     "prefix caching off for models with windows, or a version that asks is_trimmable()"},
+    {When::of_regression_vl, "version_fault",
+     "transformers 4.54 and 4.55 make M-RoPE's positions of Qwen2.5-VL anew in generate, and "
+     "wrongly "
+     "(mended by transformers#40490, of which reports remain for 4.56)",
+     "transformers 4.53.3, or the newest release; compare one picture's answer in both"},
+    {When::of_missing_llama3, "seen_unscaled",
+     "Llama 3.1 and 3.2 were trained with scaled frequencies at every length: code without them "
+     "rotates 29 of 64 pairs otherwise, in short texts too (Llama 3 of 8k has no scaling)",
+     "rope_type llama3: factor 8 (32 of 3.2), low_freq_factor 1, high_freq_factor 4, original "
+     "8192; "
+     "posenc explain llama-3.1-8b --pairs prints the frequencies, posenc emit writes code"},
+    {When::of_cache_lens, "answer_cut",
+     "KTransformers' cache of --cache_lens tokens holds prompt and answer together: a longer "
+     "max_new_tokens is never reached, and a long thought is cut off before it",
+     "--cache_lens as long as the longest talk with its answer, and max_new_tokens below it"},
     {When::of_lms_offer, "context_defaulted",
      "the number is what LM Studio offers, and not what the model reaches: versions that do not "
      "read the length from a model's file, as of some MLX models, offer 2,048 or 4,096",

@@ -73,6 +73,12 @@ class ShellWords {
 
   Expected<void> quoted(char quote) {
     const std::size_t start = at_++;
+    // "DeepSeek-R1's output": an apostrophe, and no quote.
+    if (quote == '\'' && start > 0 && (is_letter(text_[start - 1]) || is_digit(text_[start - 1])) &&
+        text_.find(quote, at_) == text_.npos) {
+      put(quote);
+      return {};
+    }
     put();
     for (; at_ < text_.size(); ++at_) {
       const char c = text_[at_];

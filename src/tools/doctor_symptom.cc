@@ -182,7 +182,7 @@ class Judge {
     // Whose context is another, or is shared, or was said elsewhere.
     for (const When cause :
          {When::side_by_side, When::of_front_end, When::no_positions, When::of_v1, When::of_ps,
-          When::of_nemo, When::of_goose, When::of_state})
+          When::of_nemo, When::of_goose, When::of_state, When::of_vram, When::of_mistral_mscale})
       if (symptom_.is(cause)) return;
     for (const DefaultContext& one : default_contexts()) {
       if (one.of_embeddings != symptom_.of_embeddings ||
@@ -408,7 +408,8 @@ class Judge {
   void of_scaling() {
     const std::int64_t original = original_of(*model_);
     if (symptom_.from == 0 || !is_near(symptom_.from, original) ||
-        is_near(symptom_.from, model_->context) || (has_lists() && symptom_.long_right))
+        is_near(symptom_.from, model_->context) || (has_lists() && symptom_.long_right) ||
+        symptom_.is(When::of_missing_llama3))
       return;
     say("seen_at_scaling", Severity::warning,
         seen_at() + ", and " + grouped(original) +
@@ -514,7 +515,7 @@ class Judge {
 
   // How a text becomes longer is a question, and no fault.
   void of_longer() {
-    if (!symptom_.asks_longer || !found_.empty()) return;
+    if (!symptom_.asks_longer || !found_.empty() || symptom_.is(When::of_missing_llama3)) return;
     const Rope* rope = rope_of_text(*model_);
     if (!rope) return;
     const bool scales = !std::holds_alternative<Unscaled>(rope->scaling);

@@ -478,8 +478,15 @@ std::optional<Exhibit> answer_of_ollama(Text& text) {
   return model;
 }
 
+// Behind the four letters stands a version, small whichever end comes first; "GGUF size: …" is text.
+bool starts_as_gguf(std::string_view text) {
+  constexpr std::size_t magic = 4, version = 8;
+  return text.starts_with("GGUF") &&
+         (text.size() < version || text.substr(magic, version - magic).contains('\0'));
+}
+
 std::optional<Exhibit> file_of_a_model(Text& text) {
-  const bool looks_like_one = text.trimmed.starts_with('{') || text.trimmed.starts_with("GGUF") ||
+  const bool looks_like_one = text.trimmed.starts_with('{') || starts_as_gguf(text.trimmed) ||
                               text.trimmed.contains("\nrope_condense_ratio:");
   // NeMo's settings of a training hold those of the model, or nothing of it.
   const bool of_nemo = text.trimmed.contains("position_embedding_type:") &&
@@ -557,6 +564,9 @@ std::optional<Exhibit> training_in_a_line(Text& text) {
 }
 
 std::optional<Exhibit> training_in_python(Text& text) {
+  // A traceback below a call says more than the call.
+  const Lines& lines = text.lines();
+  if (lines.tells && !quotes_nothing(*lines.log, false)) return std::nullopt;
   std::string call = arguments_on_lines(text.trimmed);
   if (!detail::is_training(call) && !call.contains("packing=True")) return std::nullopt;
   return text.as(ExhibitKind::training, "the settings of a training, in Python", std::move(call));

@@ -776,6 +776,13 @@ class LogReader {
                   "rows are read: the server reuses them",
               .cure = "update it (mlx-vlm and what is built on it); until then set "
                       "model._position_ids to None before each request"});
+    else if (context.contains("attention_mask[") && context.contains("get_rope_index"))
+      remark({.code = "mask_axes",
+              .message = "get_rope_index takes the padding mask [batch, tokens], and got one of "
+                         "more axes (causal, [batch, 1, tokens, keys]): a row of it is no list of "
+                         "tokens",
+              .cure = "hand over the mask of the tokenizer (2-D), or None where nothing is padded; "
+                      "update the trainer's bridge, whose newest code does"});
     else if (context.contains("rotary") || context.contains("rope") || context.contains("position"))
       remark({.code = "position_rows",
               .message = "M-RoPE reads position_ids of three rows [3, batch, seq], and got [batch, "

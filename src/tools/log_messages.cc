@@ -683,6 +683,13 @@ constexpr Message messages[] = {
      "tabbyAPI limits a text to cache_size, which is all jobs' together",
      "set cache_size to max_seq_len or more, also in the request that loads the model",
      "limited to "},
+    {" available) and cannot be enqueued", "Job requires ", "request_too_long", warning,
+     "tabbyAPI (exllamav3) counts pages of 256 tokens: prompt and longest answer of the job take "
+     "more of them than cache_size has",
+     "cache_size (and max_seq_len) of config.yml larger, a multiple of 256; or a smaller "
+     "max_tokens "
+     "of the request, or a shorter prompt",
+     "(only "},
     {"Total sequence length exceeds cache size", "", "context_full", error,
      "prompt and answer have more tokens than the cache", "a larger cache (max_seq_len)"},
     {"Assuming the model's maximum length is", "Assuming the model's maximum length is",
@@ -714,6 +721,12 @@ constexpr Message messages[] = {
      "a request was longer than its slot, and refused: -c is shared among the slots of -np, and "
      "--context-shift makes room while text is made, never for a prompt",
      "-c LENGTH times the slots, -np 1, or --kv-unified", "\"n_ctx\":"},
+    {"Context auto-reduced: ", " -> ", "context_fitted", warning,
+     "Unsloth Studio starts llama-server with as much context as the free memory of the GPU holds "
+     "beside the weights, whatever the model reaches",
+     "a smaller quantization of the weights or of the cache, or layers on the CPU; or the context "
+     "set by hand",
+     "auto-reduced: "},
     {"context size reduced from", " to ", "context_fitted", warning,
      "llama.cpp took fewer tokens than the file's context, by the memory that was free (--fit)",
      "-c LENGTH sets it by hand; a smaller quantization of the cache (-ctk q8_0 -ctv q8_0) makes "
@@ -1165,6 +1178,25 @@ void of_prompt_and_answer(Finding& finding, std::string_view line, std::string_v
   if (line.starts_with(sum)) {
     prompt = number_after(line, sum), answer = number_after(line, " + "),
     most = number_after(line, " > ");
+  }
+  // Since 2026 vLLM stops counting at what the answer leaves: the prompt is as long, or longer.
+  constexpr std::string_view asks = "you requested ";
+  const auto reserved = number_after(line, asks);
+  const auto letters = number_before(line, " characters");
+  if (line.contains(" output tokens and your prompt contains") && reserved && most &&
+      *most < 0x1p50 && *reserved < 0x1p50 && (letters || line.contains("prompt contains at"))) {
+    finding.expected = told(*most);
+    finding.found = "at least " + told(*most + 1);
+    finding.message =
+        "the client reserves " + told(*reserved) + " of " + told(*most) +
+        " tokens for its answer, and the prompt is longer than what that leaves: " +
+        (letters ? "it has " + told(*letters) + " characters"
+                 : std::string("counting stopped there, so that the number is no "
+                               "length of the prompt, and one token less will not do"));
+    finding.cure =
+        "a much smaller max_tokens of the request (the client's longest answer, output "
+        "limit; some thousands do), or older messages left out earlier";
+    return;
   }
   if (!prompt || !answer || !most || *most > 0x1p50 || *prompt + *answer > 0x1p50) return;
   constexpr std::string_view owner =

@@ -162,6 +162,15 @@ constexpr WhenRow of_when[] = {
     {When::of_v1, "by Ollama's /v1"},
     {When::of_state, "of layers that keep a state"},
     {When::of_short_draft, "by a shorter draft"},
+    {When::of_vram, "by Ollama's default"},
+    {When::of_wan_sizes, "by sizes of Wan"},
+    {When::of_bf16_buffer, "by frequencies in bfloat16"},
+    {When::of_layer_count, "by what a cache counts"},
+    {When::of_mistral_mscale, "by Mistral Medium's factors"},
+    {When::of_rotating_cache, "by kept prompts of a window"},
+    {When::of_regression_vl, "by a release of transformers"},
+    {When::of_missing_llama3, "by a scaling that code lacks"},
+    {When::of_cache_lens, "by KTransformers' cache"},
     {When::of_lms_offer, "by the length that LM Studio offers"},
     {When::of_one_batch, "by llama.cpp's physical batch"},
     {When::of_mrope_on_npu, "by the M-RoPE of vllm-ascend"},
@@ -220,10 +229,10 @@ void read_topics(std::string_view prose, Words words, std::string_view text, Sym
       any_is_one(words, "ported porting") ||
       contains_any(text, {"my port", " port of ", "our engine", "own engine", "own implementation",
                           "my implementation", "reimplement", "自己实现"});
-  out.asks_longer =
-      out.seen == Seen::nothing && is_of_a_person(prose) &&
-      contains_any(text, {"extrapolat", "rope_scaling", "rope scaling", "yarn", "longer context",
-                          "extend the context", "context extension"});
+  out.asks_longer = out.seen == Seen::nothing && is_of_a_person(prose) &&
+                    contains_any(text, {"extrapolat", "rope_scaling", "rope scaling", "yarn",
+                                        "longer context", "extend the context", "context extension",
+                                        "increasing the context", "increase the context"});
 }
 
 // Whether the beginning of what was said is passed over, and not a GPU or a file.

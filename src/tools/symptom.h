@@ -21,61 +21,70 @@ enum class When {
   converted,   // after another file was made of it
   of_answers,  // by how many tokens are kept for the answer
   of_pictures,
-  of_places,        // in pictures: where things are
-  one_row,          // a model of three axes that is told to be rotated by one
-  constant,         // always at the same place
-  of_sides,         // of pictures that are no squares
-  of_time,          // of videos: when things happen
-  packed,           // where several texts stand in one row
-  unscaled,         // a scaling that is said not to be read
-  chunked,          // by the chunks in which a prompt is read
-  window_cache,     // by how much of a window's keys is kept
-  among_ranks,      // where a text is shared out
-  regressed,        // and another version was right
-  pairs,            // by which channels are paired
-  of_trl,           // by the length at which TRL cuts the texts of a training
-  compiled,         // for an NPU, with fixed lengths
-  moved_keys,       // rope_theta and rope_parameters, old keys and new ones
-  quantized,        // and with weights of 16 bits it is right
-  of_offset,        // by a table whose first rows are for padding (RoBERTa)
-  read_again,       // prompts whose cached keys are not used again
-  of_prompt_limit,  // by a trainer's limit of prompts
-  times_slots,      // a context of several times what was asked for
-  axes_as_packed,   // ids of three rows, taken for texts that are packed
-  side_by_side,     // while another text runs
-  of_front_end,     // by a length that a front end sets, and the server does not hear
-  in_cloud,         // on machines of Ollama's, and not here
-  after_eviction,   // by a cache that drops keys, and counts those that are left
-  in_buffers,       // by frequencies that nothing was written into
-  no_positions,     // of a model that has none (RWKV, Mamba)
-  cache_quantized,  // with cached keys of few bits
-  of_mscale,        // by YaRN's two factors in DeepSeek's models
-  padded_apart,     // ids are padded on another side than their tokens
-  cut_apart,        // texts to embed, beside sentence-transformers
-  of_client,        // by the num_ctx that a client sends with its requests
-  of_claude_code,   // by the window that Claude Code takes for granted
-  of_half_table,    // after half of the rows of Whisper's decoder
-  of_cache_state,   // by a cache of four arrays where two are read
-  of_corners,       // by a table of pictures that is stretched to other corners
-  of_riflex,        // by RIFLEx, which makes no video longer by itself
-  of_cutoff,        // by the length at which LLaMA-Factory cuts texts
-  of_latents,       // by frames whose latents do not fill their patches
-  of_permuted,      // by rows of q and k that are permuted for another pairing
-  of_exllama,       // by a scaling of exllamav2's, which old releases do not know
-  of_reserved,      // by a context that tabbyAPI reserves, and no request moves
-  of_doubled,       // by tokens that are added to themselves in place of a table
-  of_goose,         // by goose's own prompt in Ollama's default
-  of_ps,            // by a context that `ollama ps` shows, and not the one that was set
-  of_nemo,          // by the length that Mistral Nemo's file promises
-  of_v1,            // by Ollama's /v1, which takes no num_ctx
-  of_state,         // of layers with a state, which cannot be shifted
-  of_short_draft,   // by a draft that is shorter than its target
-  of_lms_offer,     // by the length that LM Studio offers
-  of_one_batch,     // by llama.cpp's physical batch, which a text to embed must fit
-  of_mrope_on_npu,  // by an M-RoPE of vllm-ascend's that rotates halves
-  of_demo_indexer,  // by the indexer of DeepSeek's own first code
-  of_merge_size,    // by patches that are merged otherwise than pictures are sized
-  of_merge,         // of two models whose weights are to be averaged
+  of_places,          // in pictures: where things are
+  one_row,            // a model of three axes that is told to be rotated by one
+  constant,           // always at the same place
+  of_sides,           // of pictures that are no squares
+  of_time,            // of videos: when things happen
+  packed,             // where several texts stand in one row
+  unscaled,           // a scaling that is said not to be read
+  chunked,            // by the chunks in which a prompt is read
+  window_cache,       // by how much of a window's keys is kept
+  among_ranks,        // where a text is shared out
+  regressed,          // and another version was right
+  pairs,              // by which channels are paired
+  of_trl,             // by the length at which TRL cuts the texts of a training
+  compiled,           // for an NPU, with fixed lengths
+  moved_keys,         // rope_theta and rope_parameters, old keys and new ones
+  quantized,          // and with weights of 16 bits it is right
+  of_offset,          // by a table whose first rows are for padding (RoBERTa)
+  read_again,         // prompts whose cached keys are not used again
+  of_prompt_limit,    // by a trainer's limit of prompts
+  times_slots,        // a context of several times what was asked for
+  axes_as_packed,     // ids of three rows, taken for texts that are packed
+  side_by_side,       // while another text runs
+  of_front_end,       // by a length that a front end sets, and the server does not hear
+  in_cloud,           // on machines of Ollama's, and not here
+  after_eviction,     // by a cache that drops keys, and counts those that are left
+  in_buffers,         // by frequencies that nothing was written into
+  no_positions,       // of a model that has none (RWKV, Mamba)
+  cache_quantized,    // with cached keys of few bits
+  of_mscale,          // by YaRN's two factors in DeepSeek's models
+  padded_apart,       // ids are padded on another side than their tokens
+  cut_apart,          // texts to embed, beside sentence-transformers
+  of_client,          // by the num_ctx that a client sends with its requests
+  of_claude_code,     // by the window that Claude Code takes for granted
+  of_half_table,      // after half of the rows of Whisper's decoder
+  of_cache_state,     // by a cache of four arrays where two are read
+  of_corners,         // by a table of pictures that is stretched to other corners
+  of_riflex,          // by RIFLEx, which makes no video longer by itself
+  of_cutoff,          // by the length at which LLaMA-Factory cuts texts
+  of_latents,         // by frames whose latents do not fill their patches
+  of_permuted,        // by rows of q and k that are permuted for another pairing
+  of_exllama,         // by a scaling of exllamav2's, which old releases do not know
+  of_reserved,        // by a context that tabbyAPI reserves, and no request moves
+  of_doubled,         // by tokens that are added to themselves in place of a table
+  of_goose,           // by goose's own prompt in Ollama's default
+  of_ps,              // by a context that `ollama ps` shows, and not the one that was set
+  of_nemo,            // by the length that Mistral Nemo's file promises
+  of_v1,              // by Ollama's /v1, which takes no num_ctx
+  of_state,           // of layers with a state, which cannot be shifted
+  of_short_draft,     // by a draft that is shorter than its target
+  of_vram,            // by Ollama's default, which memory decides
+  of_wan_sizes,       // of Wan at sizes that are no multiple of 32
+  of_bf16_buffer,     // by frequencies that were rounded before they were used
+  of_layer_count,     // by a cache whose first layer counts for all
+  of_mistral_mscale,  // by the factors of Mistral Medium's first upload
+  of_rotating_cache,  // by kept prompts beside a window's ring
+  of_regression_vl,   // by releases of transformers that place pictures wrongly
+  of_missing_llama3,  // by code without Llama 3's scaling
+  of_cache_lens,      // by KTransformers' cache
+  of_lms_offer,       // by the length that LM Studio offers
+  of_one_batch,       // by llama.cpp's physical batch, which a text to embed must fit
+  of_mrope_on_npu,    // by an M-RoPE of vllm-ascend's that rotates halves
+  of_demo_indexer,    // by the indexer of DeepSeek's own first code
+  of_merge_size,      // by patches that are merged otherwise than pictures are sized
+  of_merge,           // of two models whose weights are to be averaged
 };
 
 struct Symptom {

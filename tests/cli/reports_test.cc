@@ -1400,6 +1400,60 @@ const Report reports[] = {
      "doctor 'Does MTPLX support context window scaling using Yarn? I am running Qwen 3.8 27B "
      "locally, which has a context window of 262K tokens, and I want to scale it up to 1M.'",
      0, "the length that is wanted over the one that was trained"},
+    {"NVIDIA-NeMo/RL#1575", "", "doctor @doctor/mask-4d.log", 1,
+     "takes the padding mask [batch, tokens]"},
+    {"NousResearch/hermes-agent#105090", "", "doctor @doctor/hermes-65536.txt", 1,
+     "it has 121,171 characters"},
+    {"AIDotNet/OpenCowork#82", "", "doctor @doctor/opencowork-128000.txt", 1,
+     "one token less will not do"},
+    {"turboderp-org/exllamav3#145", "", "doctor @doctor/exllamav3-pages.log", 1,
+     "counts pages of 256 tokens"},
+    {"huggingface/trl#4358", "", "doctor @doctor/trl-20.txt", 1, "vLLM is started for their sum"},
+    {"ollama/ollama#14073", "",
+     "doctor 'ollama 0.15.5 with 52 GB VRAM: every model now defaults to a 262,144 context, "
+     "spills to CPU and becomes unresponsive; before it was 4096'",
+     0, "goes by the memory of the GPUs"},
+    {"unslothai/unsloth#4971", "", "doctor @doctor/unsloth-studio.log", 1, "48,128 → 8,960"},
+    {"kvcache-ai/ktransformers#1375", "", "doctor @doctor/cache-lens.txt", 0,
+     "holds prompt and answer together"},
+    {"waybarrios/vllm-mlx#678", "",
+     "doctor 'vllm-mlx with gemma-4 (50 of 60 layers are sliding window 1024): with the "
+     "prefix cache on, replies continue a different users conversation, then repeat one token "
+     "forever'",
+     0, "is a ring, which cannot be cut back"},
+    {"fla-org/flash-linear-attention#766", "",
+     "doctor 'flash-linear-attention: cached decode gives different logits from the full "
+     "forward for a hybrid attention model. get_seq_length() returns past_len+1 for the upper "
+     "layers because _seen_tokens is incremented at layer 0, so RoPE is off by one.'",
+     0, "the count of tokens is raised at the first layer"},
+    {"tenstorrent/tt-metal#54516", "",
+     "doctor 'inv_freq is kept in a bf16 buffer: 0.75 where the true value is 0.7498942. PCC "
+     "0.997590 at 1024 tokens falls to 0.946176 at 5120 tokens'",
+     0, "has 8 bits for good"},
+    {"huggingface/diffusers#12348", "",
+     "doctor 'diffusers WanImageToVideoPipeline with Wan2.2-TI2V-5B: height=720, width=1280 "
+     "fails with a tensor size mismatch, 640x624 fails too, 1280x704 and 832x480 work. The "
+     "docs say multiples of 16.'",
+     0, "must be multiples of 32"},
+    {"felafax/felafax#59", "",
+     "doctor 'In the original llama implementation an additional scaling of frequencies is "
+     "applied to process longer context (8k in llama3 and 128k in llama3.1). It seems that "
+     "this repository (felafax, JAX) does not implement it when applying rope.'",
+     0, "were trained with scaled frequencies at every length"},
+    {"huggingface/transformers#40136", "",
+     "doctor qwen2.5-vl-7b 'Qwen2.5-VL-7B-Instruct: significant accuracy regression on MMMU "
+     "benchmark with transformers >=4.54.0. transformers 4.53.3: 86.67%, transformers 4.54.0: "
+     "73.33% (lm-eval hf-multimodal, batch_size 8).'",
+     0, "4.54 and 4.55 make"},
+    {"ollama/ollama#15975", "",
+     "doctor @doctor/mistral-medium-35.json 'mistral-medium-3.5:128b in ollama produces "
+     "nonsense outputs; lowering the context to 50k does reduce memory per GPU but all it "
+     "does is speed up the gibberish output' --engine ollama",
+     0, "cancels YaRN"},
+    {"hasso5703/dgx-spark-qwen38#2", "",
+     "doctor 'I run qwen3.8-27b on SGLang with 262k context and Claude Code goes beyond it. "
+     "Is increasing the context size to 1M possible, and what do I have to do?'",
+     0, "texts become longer by a scaling that the engine must read"},
 };
 
 // "@doctor/a.log" lies in the folder of reports; behind an engine (vllm@0.24.0) stands a version.
