@@ -159,7 +159,7 @@ constexpr Circumstance by_when[] = {
      "a newer vLLM, which goes on without guesses; speculative_max_model_len as long as the draft "
      "reaches, prompt and answer within it, or a draft that reaches as far"},
     {When::of_vram, "context_defaulted",
-     "since 0.15.5 Ollama's default goes by the memory of the GPUs: 4,096 tokens below 24 GiB, "
+     "since 0.15.5 Ollama's default follows the memory of the GPUs: 4,096 tokens below 24 GiB, "
      "32,768 below 48, and 262,144 from there on, for every model; keys and values for all of them "
      "are reserved, and layers go to the CPU",
      "OLLAMA_CONTEXT_LENGTH=32768 (what you need) where the server starts, or PARAMETER num_ctx in "

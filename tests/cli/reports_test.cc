@@ -1412,7 +1412,7 @@ const Report reports[] = {
     {"ollama/ollama#14073", "",
      "doctor 'ollama 0.15.5 with 52 GB VRAM: every model now defaults to a 262,144 context, "
      "spills to CPU and becomes unresponsive; before it was 4096'",
-     0, "goes by the memory of the GPUs"},
+     0, "follows the memory of the GPUs"},
     {"unslothai/unsloth#4971", "", "doctor @doctor/unsloth-studio.log", 1, "48,128 → 8,960"},
     {"kvcache-ai/ktransformers#1375", "", "doctor @doctor/cache-lens.txt", 0,
      "holds prompt and answer together"},

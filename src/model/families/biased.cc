@@ -23,9 +23,7 @@ void add_alibi(const Section& config, const ModelDims& dims, ProvenanceList note
 void read_bloom(const Section& config, const Family& family) {
   ProvenanceList notes;
   const ModelDims dims = read_dims(config, family, notes);
-  note(notes, "scheme", "alibi", Origin::family,
-       family.types.starts_with("bloom") ? "every BLOOM has ALiBi; no key says so"
-                                         : "the whole family has ALiBi; no key says so");
+  note(notes, "scheme", "alibi", Origin::family, "the whole family has ALiBi; no key says so");
   add_alibi(config, dims, std::move(notes), Alibi{});
 }
 

@@ -51,11 +51,11 @@ namespace {
 
 // How large a picture a diffusion transformer's grid serves: patches of latents, each of which
 // covers 8 pixels a side. "": no such grid, or one whose file counts its rows (AuraFlow).
-std::string reach_of_grid(const Section& config) {
+std::string reach_of_grid(const Section& config, const Family& family) {
   constexpr std::int64_t pixels_of_a_latent = 8, most_rows = 4096;
   const auto rows = config.integer("pos_embed_max_size", Range{.least = 1, .most = most_rows}),
              patch = config.integer("patch_size", Range{.least = 1, .most = 64});
-  if (!rows || !patch || config.reading.family == "AuraFlowTransformer2DModel") return {};
+  if (!rows || !patch || family.remark.starts_with("a learned table")) return {};
   const std::int64_t most = rows->value * patch->value * pixels_of_a_latent;
   return ": here " + std::to_string(rows->value) + " × " + std::to_string(rows->value) +
          " patches, pictures of up to " + std::to_string(most) + " pixels a side";
@@ -68,7 +68,7 @@ void read_not_covered(const Section& config, const Family& family) {
                         "is known and not covered", "'" + config.reading.family + "'",
                         (family.remark.empty() ? "its positions are not one of the schemes"
                                                : std::string(family.remark)) +
-                            reach_of_grid(config));
+                            reach_of_grid(config, family));
 }
 
 }  // namespace posenc::detail
