@@ -270,6 +270,7 @@ T FoldWord(T* x, SoftmaxOfWords<T>& row) {
   const auto top = hn::Set(d, shift), least_x = hn::Set(d, least<T>);
   const auto by = hn::Set(d, correction);
   constexpr std::int64_t columns = SoftmaxOfWords<T>::columns;
+  static_assert(columns % lanes<T> == 0);
   for (std::int64_t column = 0; column < columns; column += lanes<T>) {
     auto sum = hn::Mul(hn::LoadU(d, row.sums + column), by);
     for (std::int64_t j = column; j < block_keys; j += columns) {

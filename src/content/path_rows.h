@@ -171,8 +171,8 @@ struct PathKeys {
     return *blocks[static_cast<std::size_t>(block)];
   }
 
-  // Joins blocks to groups if that saves more than it takes: for each block as much as 170 queries
-  // that cross it, and under a causal mask half of them do.
+  // Joins blocks to groups if that saves more than it takes: for each block as much as dim + 64
+  // queries that cross it, and under a causal mask half of them do.
   void join(Threads threads) {
     constexpr std::int64_t fewest = 512;
     const std::int64_t heads = in->batch * in->kv_heads, each = groups_of_a_head();

@@ -165,15 +165,9 @@ Expected<void> read_as(const Model& model, std::string_view engine, std::int64_t
   }
   if (const std::string_view format = name(format_of(model));
       !contains_word(profile->formats, format)) {
-    out.refused = std::string(profile->engine.title) + " reads no " + std::string(format);
-    if (profile->engine.name == "vllm" && format_of(model) == FileFormat::gguf)
-      out.refused =
-          "vLLM reads GGUF by its plugin vllm-gguf-plugin alone since 0.24, and posenc "
-          "knows neither that nor what older versions read of it";
-    if (profile->engine.name == "sglang" && format_of(model) == FileFormat::gguf)
-      out.refused =
-          "SGLang takes a GGUF by transformers' reader (--load-format gguf), of which "
-          "posenc has no profile there: posenc diff MODEL --engine transformers";
+    out.refused = format_of(model) == FileFormat::gguf && !profile->on_gguf.empty()
+                      ? std::string(profile->on_gguf)
+                      : std::string(profile->engine.title) + " reads no " + std::string(format);
     out.reads_format = false;
     return {};
   }

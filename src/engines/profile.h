@@ -99,6 +99,8 @@ struct EngineProfile {
   // The words of model_type that have a class in it; behind a "-" those that have none. "": nobody
   // has looked.
   std::string_view families = {};
+  // What is said of a GGUF where formats lack it; "": that it reads none.
+  std::string_view on_gguf = {};
 };
 std::span<const EngineProfile> engine_profiles();
 Expected<const EngineProfile*> find_profile(std::string_view asked);

@@ -45,6 +45,10 @@ const EngineProfile sglang_profile{
     {"sglang", "", "SGLang", "0.5.23", "sglang/srt/layers/rotary_embedding.py"},
     "config.json",
     Spelling::sglang_flags,
-    sglang_reads};
+    sglang_reads,
+    {},
+    "SGLang takes a GGUF by transformers' reader (--load-format gguf), of which posenc has no "
+    "profile "
+    "there: posenc diff MODEL --engine transformers"};
 
 }  // namespace posenc::detail

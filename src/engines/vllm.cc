@@ -98,6 +98,10 @@ const EngineProfile vllm_profile{
     {"vllm", "", "vLLM", "0.33.0", "vllm/model_executor/layers/rotary_embedding/"},
     "config.json params.json",
     Spelling::vllm_flags,
-    vllm_reads};
+    vllm_reads,
+    {},
+    "vLLM reads GGUF by its plugin vllm-gguf-plugin alone since 0.24, and posenc knows neither "
+    "that "
+    "nor what older versions read of it"};
 
 }  // namespace posenc::detail

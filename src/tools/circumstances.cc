@@ -155,7 +155,7 @@ constexpr Circumstance by_when[] = {
      "a new chat, before the context is full"},
     {When::of_short_draft, "draft_length",
      "the draft reaches fewer tokens than its target (TinyLlama 2,048, Llama 2 4,096), and vLLM "
-     "before 0.5 falls over the step for which it has no guess",
+     "0.4.3 falls over the step for which it has no guess",
      "a newer vLLM, which goes on without guesses; speculative_max_model_len as long as the draft "
      "reaches, prompt and answer within it, or a draft that reaches as far"},
     {When::of_vram, "context_defaulted",
@@ -201,7 +201,7 @@ constexpr Circumstance by_when[] = {
      "transformers 4.53.3, or the newest release; compare one picture's answer in both"},
     {When::of_missing_llama3, "seen_unscaled",
      "Llama 3.1 and 3.2 were trained with scaled frequencies at every length: code without them "
-     "rotates 29 of 64 pairs otherwise, in short texts too (Llama 3 of 8k has no scaling)",
+     "rotates 35 of 64 pairs otherwise, in short texts too (Llama 3 of 8k has no scaling)",
      "rope_type llama3: factor 8 (32 of 3.2), low_freq_factor 1, high_freq_factor 4, original "
      "8192; "
      "posenc explain llama-3.1-8b --pairs prints the frequencies, posenc emit writes code"},

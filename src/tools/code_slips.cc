@@ -101,9 +101,10 @@ std::optional<Finding> angles_rounded_in_code(std::string_view code) {
     if (const std::size_t at = text.find("inv_freq"); dtype.empty() && at != text.npos) {
       const std::string_view rest = text.substr(at + std::string_view("inv_freq").size());
       const std::string_view sign = trimmed(rest.substr(0, 3));
-      const bool is_made = at < 12 && sign.starts_with('=') && !sign.starts_with("==");
+      constexpr std::size_t of_self = 12, longest_cast = 12;  // "self._", ".bfloat16()"
+      const bool is_made = at < of_self && sign.starts_with('=') && !sign.starts_with("==");
       const bool is_cast =
-          contains_any(rest.substr(0, 12), {".bfloat16()", ".half()", ".to(torch."});
+          contains_any(rest.substr(0, longest_cast), {".bfloat16()", ".half()", ".to(torch."});
       const bool later = contains_any(rest, {".cos()", ".sin()", "torch.cos(", "torch.sin("});
       if (is_made && !later) dtype = sixteen_bits(rest);
       if (dtype.empty() && is_cast) dtype = sixteen_bits(rest.substr(0, rest.find(')') + 1));
@@ -140,25 +141,26 @@ std::string model_loaded_by(std::string_view statement) {
 std::optional<Finding> scaled_after_loading(std::string_view code) {
   if (!code.contains("from_pretrained(") || code.contains("mlx")) return std::nullopt;
   const std::vector<Statement> all = statements_of(code);
+  // What is made of the changed configuration afterwards has it.
+  std::size_t made_anew = 0;
+  for (std::size_t n = 0; n < all.size(); ++n)
+    if (contains_any(all[n].text, {"from_config(", "config=", "save_pretrained(",
+                                   "rotary_emb =", "rotary_emb=", "RotaryEmbedding("}))
+      made_anew = n;
   std::string model;
   for (std::size_t n = 0; n < all.size(); ++n) {
     if (std::string loaded = model_loaded_by(all[n].text); !loaded.empty())
       model = std::move(loaded);
+    if (model.empty() || n < made_anew) continue;
     for (const std::string_view key :
          {".config.rope_scaling", ".config.rope_parameters", ".config.rope_theta"}) {
       const std::string target = model + std::string(key);
-      if (model.empty() || !all[n].text.starts_with(target)) continue;
+      if (!all[n].text.starts_with(target)) continue;
       const std::string_view behind = trimmed(std::string_view(all[n].text).substr(target.size()));
       const bool sets = (behind.starts_with('=') && !behind.starts_with("==") &&
                          !trimmed(behind.substr(1)).starts_with("None")) ||
                         behind.starts_with('[');
-      // What is made of the changed configuration afterwards has it.
-      const bool made_anew = std::any_of(
-          all.begin() + static_cast<std::ptrdiff_t>(n), all.end(), [](const Statement& later) {
-            return contains_any(later.text, {"from_config(", "config=", "save_pretrained(",
-                                             "rotary_emb =", "rotary_emb=", "RotaryEmbedding("});
-          });
-      if (!sets || made_anew) continue;
+      if (!sets) continue;
       return Finding{
           .code = "override_unread",
           .message = std::string(key.substr(1)) +

@@ -236,8 +236,7 @@ class Joined {
       Finding& finding = one.finding;
       const auto most = number_after(finding.expected, "");
       if (finding.code != "request_too_long" || finding.expected != finding.found || !most ||
-          finding.message.contains("max_length counts") ||
-          finding.message.starts_with("the prompt has "))
+          finding.message.contains("max_length counts"))
         continue;
       finding.message =
           "the prompt fills the context and leaves no token to the answer, of which "

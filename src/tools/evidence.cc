@@ -401,17 +401,21 @@ Lines lines_of(std::string_view text) {
 }
 
 // A text on its way to be an exhibit.
-class Text {
- public:
-  Text(std::string name, std::string text) : name(std::move(name)), whole(std::move(text)) {
+struct Text {
+  std::string name, whole;
+  bool by_a_person = false;
+  std::optional<Error> no_model = {};    // why what looks like a model's file is none
+  std::optional<Lines> lines_read = {};  // by lines()
+
+  // Without the blanks in front of it.
+  std::string_view trimmed() const {
     const std::string_view all = whole;
-    trimmed = all.substr(std::min(all.find_first_not_of(" \t\r\n"), all.size()));
-    by_a_person = !is_modelfile(trimmed) && detail::is_of_a_person(trimmed);
+    return all.substr(std::min(all.find_first_not_of(" \t\r\n"), all.size()));
   }
   // Read when first asked for: most readings need the text alone.
   const Lines& lines() {
-    if (!lines_) lines_ = lines_of(trimmed);
-    return *lines_;
+    if (!lines_read) lines_read = lines_of(trimmed());
+    return *lines_read;
   }
   // The exhibit that it is, whole or in another form of it. The text is spent.
   Exhibit as(ExhibitKind kind, std::string line) {
@@ -420,29 +424,21 @@ class Text {
   Exhibit as(ExhibitKind kind, std::string line, std::string form) {
     return {std::move(name), kind, std::move(line), std::nullopt, std::move(form)};
   }
-
-  std::string name, whole;
-  std::string_view trimmed;  // of `whole`
-  bool by_a_person = false;
-  std::optional<Error> no_model;  // why what looks like a model's file is none
-
- private:
-  std::optional<Lines> lines_;
 };
 
 // Each of these tells what the text is where it is that, and nothing else.
 using Reading = std::optional<Exhibit>(Text&);
 
 std::optional<Exhibit> of_no_letters(Text& text) {
-  return text.trimmed.empty() ? std::optional(text.as(ExhibitKind::unusable, "empty"))
-                              : std::nullopt;
+  return text.trimmed().empty() ? std::optional(text.as(ExhibitKind::unusable, "empty"))
+                                : std::nullopt;
 }
 
 std::optional<Exhibit> words_of_a_person(Text& text) {
   if (!text.by_a_person) return std::nullopt;
-  if (auto model = model_in_words(text.name, text.trimmed)) return model;
-  if (const std::string_view line = line_where(text.trimmed, starts_with_flags); !line.empty()) {
-    std::string rest = without(text.trimmed, line);
+  if (auto model = model_in_words(text.name, text.trimmed())) return model;
+  if (const std::string_view line = line_where(text.trimmed(), starts_with_flags); !line.empty()) {
+    std::string rest = without(text.trimmed(), line);
     Exhibit command = text.as(ExhibitKind::command, "a command line in a text", std::string(line));
     command.rest = std::move(rest);
     return command;
@@ -451,26 +447,26 @@ std::optional<Exhibit> words_of_a_person(Text& text) {
 }
 
 std::optional<Exhibit> code_that_slips(Text& text) {
-  if (!is_code_that_slips(text.trimmed)) return std::nullopt;
+  if (!is_code_that_slips(text.trimmed())) return std::nullopt;
   return text.as(ExhibitKind::unusable, "code");
 }
 
 std::optional<Exhibit> settings_of_a_server(Text& text) {
-  auto settings = detail::serving_settings(text.trimmed);
+  auto settings = detail::serving_settings(text.trimmed());
   if (!settings) return std::nullopt;
   return text.as(ExhibitKind::command, "settings of " + std::string(settings->program),
                  std::move(settings->line));
 }
 
 std::optional<Exhibit> settings_of_a_client(Text& text) {
-  auto asked = detail::modelfile_of_client(text.trimmed);
+  auto asked = detail::modelfile_of_client(text.trimmed());
   if (!asked) return std::nullopt;
   return text.as(ExhibitKind::modelfile, "a client's settings, whose length Ollama gets as num_ctx",
                  *std::move(asked));
 }
 
 std::optional<Exhibit> answer_of_ollama(Text& text) {
-  auto show = detail::ollama_show(text.trimmed, text.name);
+  auto show = detail::ollama_show(text.trimmed(), text.name);
   if (!show) return std::nullopt;
   Exhibit model = model_exhibit(std::move(text.name), std::move(show->model));
   model.as += ", as Ollama's /api/show has it";
@@ -486,11 +482,11 @@ bool starts_as_gguf(std::string_view text) {
 }
 
 std::optional<Exhibit> file_of_a_model(Text& text) {
-  const bool looks_like_one = text.trimmed.starts_with('{') || starts_as_gguf(text.trimmed) ||
-                              text.trimmed.contains("\nrope_condense_ratio:");
+  const bool looks_like_one = text.trimmed().starts_with('{') || starts_as_gguf(text.trimmed()) ||
+                              text.trimmed().contains("\nrope_condense_ratio:");
   // NeMo's settings of a training hold those of the model, or nothing of it.
-  const bool of_nemo = text.trimmed.contains("position_embedding_type:") &&
-                       text.trimmed.contains("num_attention_heads:");
+  const bool of_nemo = text.trimmed().contains("position_embedding_type:") &&
+                       text.trimmed().contains("num_attention_heads:");
   if (!looks_like_one && !of_nemo) return std::nullopt;
   auto model = read_model_bytes(std::as_bytes(std::span(text.whole)), text.name);
   if (model) return model_exhibit(std::move(text.name), *std::move(model));
@@ -499,11 +495,11 @@ std::optional<Exhibit> file_of_a_model(Text& text) {
 }
 
 std::optional<Exhibit> settings_as_printed(Text& text) {
-  return printed_exhibit(text.name, text.trimmed);
+  return printed_exhibit(text.name, text.trimmed());
 }
 
 std::optional<Exhibit> scaling_alone(Text& text) {
-  auto scaling = lone_scaling(text.trimmed);
+  auto scaling = lone_scaling(text.trimmed());
   if (!scaling) return std::nullopt;
   return text.as(ExhibitKind::log, std::string(detail::scaling_alone) + ", of a config.json",
                  *std::move(scaling));
@@ -512,49 +508,50 @@ std::optional<Exhibit> scaling_alone(Text& text) {
 // What a server answered, or a trainer's settings, is JSON as well.
 std::optional<Exhibit> json_of_no_model(Text& text) {
   if (!text.no_model) return std::nullopt;
-  if (std::string lines = trainers_json_on_lines(text.trimmed); detail::is_training(lines))
+  if (std::string lines = trainers_json_on_lines(text.trimmed()); detail::is_training(lines))
     return text.as(ExhibitKind::training, "the settings of a training, in JSON", std::move(lines));
   if (text.lines().log && text.lines().log->known > 0) return std::nullopt;
-  if (auto settings = is_of_a_model(text.trimmed) ? std::nullopt : told_by_roles(text.trimmed))
+  if (auto settings = is_of_a_model(text.trimmed()) ? std::nullopt : told_by_roles(text.trimmed()))
     return text.as(ExhibitKind::command, *std::move(settings));
   Exhibit not_read = unusable_exhibit(std::move(text.name), *text.no_model);
   // The size of a square table tells something all the same, and so does an adapter's base.
-  if (detail::contains_any(text.trimmed, {"AuraFlowTransformer2DModel", "base_model_name_or_path"}))
+  if (detail::contains_any(text.trimmed(),
+                           {"AuraFlowTransformer2DModel", "base_model_name_or_path"}))
     not_read.text = std::move(text.whole);
   return not_read;
 }
 
 std::optional<Exhibit> numbers_alone(Text& text) {
-  if (!is_of_numbers(text.trimmed) || !text.lines().versions.empty()) return std::nullopt;
+  if (!is_of_numbers(text.trimmed()) || !text.lines().versions.empty()) return std::nullopt;
   return text.as(ExhibitKind::inv_freq, "frequencies, as numbers");
 }
 
 std::optional<Exhibit> modelfile(Text& text) {
-  if (!is_modelfile(text.trimmed)) return std::nullopt;
+  if (!is_modelfile(text.trimmed())) return std::nullopt;
   return text.as(ExhibitKind::modelfile, "a Modelfile of Ollama");
 }
 
 std::optional<Exhibit> what_somebody_saw(Text& text) {
   const Lines& lines = text.lines();
   // "OLLAMA_CONTEXT_LENGTH=65536 is set, but …" starts nothing, and no program printed it.
-  const bool starts_nothing =
-      lines.tells && lines.log->remarks.empty() && detail::narrates(text.trimmed) && lines.command;
+  const bool starts_nothing = lines.tells && lines.log->remarks.empty() &&
+                              detail::narrates(text.trimmed()) && lines.command;
   if (text.by_a_person ||
       (lines.tells && !starts_nothing && !quotes_nothing(*lines.log, lines.limits)))
     return std::nullopt;
-  const auto symptom = detail::symptom_alone(text.trimmed);
+  const auto symptom = detail::symptom_alone(text.trimmed());
   if (!symptom) return std::nullopt;
   return symptom_exhibit(std::move(text.name), std::move(text.whole), *symptom);
 }
 
 std::optional<Exhibit> training_in_a_line(Text& text) {
-  auto training = detail::training_of_line(text.trimmed);
+  auto training = detail::training_of_line(text.trimmed());
   // Of a line that names no trainer the words alone tell, and a log may quote them.
   const bool tells = text.lines().tells;
   if (!training || (tells && training->trainer.empty())) return std::nullopt;
   const std::string_view line =
-      tells ? line_where(text.trimmed, starts_a_training) : std::string_view();
-  std::string rest = line.empty() ? std::string() : without(text.trimmed, line);
+      tells ? line_where(text.trimmed(), starts_a_training) : std::string_view();
+  std::string rest = line.empty() ? std::string() : without(text.trimmed(), line);
   Exhibit settings = text.as(ExhibitKind::training,
                              (training->serves ? "a command line" : "the settings of a training") +
                                  (training->trainer.empty() ? "" : " of " + training->trainer),
@@ -567,13 +564,13 @@ std::optional<Exhibit> training_in_python(Text& text) {
   // A traceback below a call says more than the call.
   const Lines& lines = text.lines();
   if (lines.tells && !quotes_nothing(*lines.log, false)) return std::nullopt;
-  std::string call = arguments_on_lines(text.trimmed);
+  std::string call = arguments_on_lines(text.trimmed());
   if (!detail::is_training(call) && !call.contains("packing=True")) return std::nullopt;
   return text.as(ExhibitKind::training, "the settings of a training, in Python", std::move(call));
 }
 
 std::optional<Exhibit> settings_of_a_training(Text& text) {
-  if (!detail::is_training(text.trimmed) || starts_an_engine(text.trimmed)) return std::nullopt;
+  if (!detail::is_training(text.trimmed()) || starts_an_engine(text.trimmed())) return std::nullopt;
   return text.as(ExhibitKind::training, "the settings of a training");
 }
 
@@ -583,7 +580,7 @@ std::optional<Exhibit> command_line(Text& text) {
   const bool refuses =
       lines.tells && (lines.log->remark_of("flag_removed") || lines.log->remark_of("flag_refused"));
   std::ptrdiff_t ends = 0;  // of lines that do not go on
-  const std::string_view all = text.trimmed;
+  const std::string_view all = text.trimmed();
   for (std::size_t at = all.find('\n'); at != all.npos; at = all.find('\n', at + 1))
     ends += at == 0 || all[at - 1] != '\\';
   constexpr std::ptrdiff_t few = 3;
@@ -617,7 +614,7 @@ std::optional<Exhibit> rotation_of_a_stranger(Text& text) {
   if (lines.command || lines.program_known) return std::nullopt;
   const bool rotates = std::ranges::any_of(
       lines.roles, [](const detail::RoleTold& one) { return one.role != detail::Role::length; });
-  const bool by_flags = lines.one && text.trimmed.starts_with("python") && lines.roles.size() > 1;
+  const bool by_flags = lines.one && text.trimmed().starts_with("python") && lines.roles.size() > 1;
   if (!rotates || !(by_flags || (!lines.tells && lines.versions.empty()))) return std::nullopt;
   return text.as(ExhibitKind::command,
                  std::string(detail::settings_by_name) + roles_text(lines.roles));
@@ -625,9 +622,9 @@ std::optional<Exhibit> rotation_of_a_stranger(Text& text) {
 
 std::optional<Exhibit> command_beside_a_log(Text& text) {
   if (!text.lines().tells || text.lines().stamped) return std::nullopt;
-  const std::string_view started = line_where(text.trimmed, starts_with_flags);
+  const std::string_view started = line_where(text.trimmed(), starts_with_flags);
   if (started.empty()) return std::nullopt;
-  std::string rest = without(text.trimmed, started);
+  std::string rest = without(text.trimmed(), started);
   const auto others = detail::read_log(rest);
   if (!others || others->known == 0) return std::nullopt;
   Exhibit command =
@@ -648,11 +645,11 @@ std::optional<Exhibit> cause_among_lines(Text& text) {
   constexpr std::size_t longest = 4000;
   const auto is_sentence = [](std::string_view line) { return detail::is_sentence(line); };
   const Lines& lines = text.lines();
-  if ((lines.tells && !quotes_nothing(*lines.log, false)) || text.trimmed.size() > longest ||
-      line_where(text.trimmed, is_sentence).empty())
+  if ((lines.tells && !quotes_nothing(*lines.log, false)) || text.trimmed().size() > longest ||
+      line_where(text.trimmed(), is_sentence).empty())
     return std::nullopt;
-  const auto symptom = detail::symptom_of(text.trimmed);
-  if (!symptom || !detail::names_a_cause(text.trimmed)) return std::nullopt;
+  const auto symptom = detail::symptom_of(text.trimmed());
+  if (!symptom || !detail::names_a_cause(text.trimmed())) return std::nullopt;
   return symptom_exhibit(std::move(text.name), std::move(text.whole), *symptom);
 }
 
@@ -665,7 +662,7 @@ std::optional<Exhibit> versions_alone(Text& text) {
 
 // A length alone that its engine is to serve.
 std::optional<Exhibit> length_alone(Text& text) {
-  const std::string_view all = text.trimmed;
+  const std::string_view all = text.trimmed();
   if (text.lines().command || detail::contains_any(all, {"rope-scaling", "rope_scaling"}))
     return std::nullopt;
   constexpr double most = 0x1p40;
@@ -692,7 +689,7 @@ std::optional<Exhibit> length_of_a_stranger(Text& text) {
 
 // A line with flags, however it is broken.
 std::optional<Exhibit> broken_command(Text& text) {
-  if (text.lines().command || !(text.trimmed.starts_with('-') || text.trimmed.contains(" --")))
+  if (text.lines().command || !(text.trimmed().starts_with('-') || text.trimmed().contains(" --")))
     return std::nullopt;
   const Error& error = text.lines().command.error();
   return text.as(ExhibitKind::unusable,
@@ -701,14 +698,14 @@ std::optional<Exhibit> broken_command(Text& text) {
 }
 
 std::optional<Exhibit> nothing_known(Text& text) {
-  if (!text.trimmed.contains('\n') && detail::is_sentence(text.trimmed))
+  if (!text.trimmed().contains('\n') && detail::is_sentence(text.trimmed()))
     return text.as(ExhibitKind::unusable,
                    "these words name nothing of position: what goes wrong, from how many tokens "
                    "on, in which engine");
   return text.as(ExhibitKind::unusable,
                  "no line says anything about position: give what the engine prints while it loads "
                  "the model (\"" +
-                     first_line(text.trimmed) + "\" …)");
+                     first_line(text.trimmed()) + "\" …)");
 }
 
 // In this order: a whole file before lines, what is certain before what is likely.
@@ -725,7 +722,8 @@ constexpr Reading* readings[] = {
 }  // namespace
 
 Exhibit text_exhibit(std::string name, std::string whole) {
-  Text text(std::move(name), std::move(whole));
+  Text text{.name = std::move(name), .whole = std::move(whole)};
+  text.by_a_person = !is_modelfile(text.trimmed()) && detail::is_of_a_person(text.trimmed());
   for (Reading* reading : readings)
     if (auto found = reading(text)) return *std::move(found);
   std::unreachable();  // the last one always tells

@@ -372,11 +372,10 @@ class LogReader {
     const bool much = each->number < shortest_text || count->number > most_slots;
     log_.remark({.code = "slots",
                  .severity = much ? Severity::warning : Severity::note,
-                 .expected = grouped(std::llround(all->number)),
-                 .found = grouped(std::llround(each->number)),
-                 .message = "the context is shared among " + grouped(std::llround(count->number)) +
-                            " sequences (n_seq_max), each of which has " +
-                            grouped(std::llround(each->number)) +
+                 .expected = told(all->number),
+                 .found = told(each->number),
+                 .message = "the context is shared among " + told(count->number) +
+                            " sequences (n_seq_max), each of which has " + told(each->number) +
                             " tokens: a longer text is refused, or cut",
                  .cure = "llama-server: --kv-unified, or -np 1; llama-cpp-python: kv_unified=True, "
                          "which versions after 0.3.23 set for embeddings"},
@@ -388,8 +387,8 @@ class LogReader {
     Finding* const at = log_.remark_of("request_too_long");
     const LogSaid* slot = log_.find("n_ctx");
     if (!at || !at->found.empty() || !slot || prompt_ <= slot->number || prompt_ > 0x1p50) return;
-    at->expected = grouped(std::llround(slot->number));
-    at->found = grouped(std::llround(prompt_));
+    at->expected = told(slot->number);
+    at->found = told(prompt_);
   }
 
   // A number of a message may stand on the next line, where a terminal or a forum broke it.
@@ -693,8 +692,7 @@ class LogReader {
     if (batches.count > 1) {
       const double tokens = std::min(batches.count * batches.tokens, 0x1p40);
       const std::string most = tokens > 0 ? std::to_string(std::llround(tokens)) : "LENGTH";
-      at->message = "llama.cpp stops within a picture, which " +
-                    grouped(std::llround(batches.count)) +
+      at->message = "llama.cpp stops within a picture, which " + told(batches.count) +
                     " batches share: under M-RoPE its tokens have one position in time, so that "
                     "the second batch begins where the first did, and builds before November 2025 "
                     "take that for a fault";
@@ -859,8 +857,7 @@ class LogReader {
       else
         remark({.code = "draft_context",
                 .severity = Severity::note,
-                .found =
-                    grouped(std::llround(std::min(number_after(line, length).value_or(0), 0x1p50))),
+                .found = told(number_after(line, length).value_or(0)),
                 .message =
                     "this line is of the draft (MTP's layers, or a model of its own), before "
                     "vLLM cuts it to the length that the target serves: no fault"});
@@ -879,9 +876,9 @@ class LogReader {
 
   // vLLM stops at it, but where a variable lets it start all the same.
   void longer_than_derived(std::string_view line) {
-    const auto told = [&](std::string_view before) {
+    const auto told_behind = [&](std::string_view before) {
       const auto number = number_after(line, before);
-      return number ? grouped(std::llround(std::min(*number, 0x1p50))) : std::string();
+      return number ? told(*number) : std::string();
     };
     const auto in_digits = [&](std::string_view before) {
       const auto number = number_after(line, before);
@@ -893,8 +890,8 @@ class LogReader {
     const std::string_view key = line.substr(at, std::min(line.find('=', at), line.size()) - at);
     const std::string of_file = std::string(key) + "=";  // "(None=8192" where it finds no key
     Finding out{.code = "context_refused",
-                .expected = key.ends_with("None") ? "" : told(of_file),
-                .found = told("max_model_len ("),
+                .expected = key.ends_with("None") ? "" : told_behind(of_file),
+                .found = told_behind("max_model_len ("),
                 .message = "vLLM was asked for more tokens than it derives from the file",
                 .cure = "--max-model-len " + in_digits(of_file) +
                         " at most; for more posenc extend MODEL --to " +
@@ -910,7 +907,7 @@ class LogReader {
     const auto of_tokenizer = number_after(line, "model_max_length="),
                of_model = number_after(line, "max_position_embeddings=");
     if (of_tokenizer && (!of_model || *of_tokenizer < *of_model)) {
-      out.expected = told("model_max_length=");
+      out.expected = told_behind("model_max_length=");
       out.message +=
           ": the shortest that it finds is model_max_length of tokenizer_config.json, which is no "
           "limit of the model";
@@ -1059,8 +1056,8 @@ class LogReader {
     const bool of_table = limit && (*limit == rows_of_bert || *limit == rows_of_gpt2);
     Finding mine{.code = "tokenizer_limit",
                  .severity = of_table ? Severity::warning : Severity::note,
-                 .expected = limit ? grouped(std::llround(std::min(*limit, 0x1p50))) : "",
-                 .found = grouped(std::llround(std::min(*length, 0x1p50))),
+                 .expected = limit ? told(*limit) : "",
+                 .found = told(*length),
                  .message =
                      "the tokenizer's own limit (model_max_length of tokenizer_config.json), which "
                      "changes no position: what counts is max_position_embeddings of the model",
@@ -1097,7 +1094,7 @@ class LogReader {
     if (const auto length = number_after(line, "exceed the model's predefined maximum length ("))
       remark({.code = "beyond_context",
               .severity = Severity::warning,
-              .found = grouped(std::llround(std::min(*length, 0x1p50))),
+              .found = told(*length),
               .message = "a text was longer than the model's context: angles that training has "
                          "not shown",
               .cure = "ask for less, or plan a longer context: posenc extend MODEL --to LENGTH"});
@@ -1121,7 +1118,8 @@ class LogReader {
       out.message = "llama-server caps a slot at n_ctx_train, and the file scales by itself (" +
                     printable(type->text, 20) + ", times " + number_text(1 / scale->number) +
                     "), which n_ctx_train does not count";
-      out.cure = "--override-kv ARCH.context_length=int:" + std::to_string(std::llround(*slot)) +
+      out.cure = "--override-kv ARCH.context_length=int:" +
+                 std::to_string(std::llround(std::min(*slot, 0x1p50))) +
                  " alone (ARCH as general.architecture says), and no other scaling";
       return remark(std::move(out));
     }

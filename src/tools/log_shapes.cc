@@ -201,12 +201,22 @@ std::optional<Finding> mask_of_other_layers(const Mismatch& sizes) {
       "within the window");
 }
 
+// The two shapes of PyTorch's expand: what is wanted, and what there is. Empty: another message.
+struct Expanded {
+  std::vector<double> target, tensor;
+};
+Expanded expanded_in(std::string_view line) {
+  Expanded out;
+  std::size_t at = line.find("Target sizes: [");
+  out.target = numbers_between(line, at, "[", ']');
+  at = line.find("Tensor sizes: [", at);
+  out.tensor = numbers_between(line, at, "[", ']');
+  return out;
+}
+
 // Rows of as many tokens, and one channel less: a table for an odd part of a head.
 bool is_odd_part(std::string_view line) {
-  std::size_t at = line.find("Target sizes: [");
-  const std::vector<double> target = numbers_between(line, at, "[", ']');
-  at = line.find("Tensor sizes: [", at);
-  const std::vector<double> table = numbers_between(line, at, "[", ']');
+  const auto [target, table] = expanded_in(line);
   if (target.size() < 2 || target.size() != table.size()) return false;
   for (std::size_t i = 0; i + 1 < target.size(); ++i)
     if (target[i] != table[i]) return false;
@@ -227,10 +237,7 @@ std::optional<Finding> odd_rotary_part(const Mismatch& sizes) {
 // BERT's buffers have one row, which is broadcast over the texts of a batch: [1, 512] to
 // [32, 1750].
 bool is_row_of_a_table(std::string_view line) {
-  std::size_t at = line.find("Target sizes: [");
-  const std::vector<double> texts = numbers_between(line, at, "[", ']');
-  at = line.find("Tensor sizes: [", at);
-  const std::vector<double> row = numbers_between(line, at, "[", ']');
+  const auto [texts, row] = expanded_in(line);
   constexpr double shortest_table = 256, special = 4;
   // PyTorch's words where the rows are added to those of the words.
   if (line.contains("size of tensor a (") && line.contains("non-singleton dimension 1")) {

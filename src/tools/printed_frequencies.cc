@@ -103,7 +103,9 @@ void resolve_whole_numbers(const std::vector<double>& numbers, std::vector<doubl
 // of them, is a heading. Else the lines that are no heading: "inv_freq of layer 0" above a column.
 std::string lines_of_numbers(std::string_view text) {
   constexpr std::ptrdiff_t few = 4;
-  for (std::size_t open = text.find('['); open != text.npos; open = text.find('[', open + 1)) {
+  int tries = 64;  // each reads on to its end
+  for (std::size_t open = text.find('['); open != text.npos && tries > 0;
+       open = text.find('[', open + 1), --tries) {
     int depth = 0;
     std::size_t end = open;
     for (; end < text.size(); ++end) {

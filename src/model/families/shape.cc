@@ -183,21 +183,18 @@ std::optional<Found<std::int64_t>> said_context(const Section& config, const Fam
   }
   // Vicuna's 16k files: 4096, a linear factor of 4, and max_sequence_length 16384. Other scalings
   // count from a length of their own.
-  const Section scaling = config.section("rope_scaling");
-  const auto word = [&](std::string_view names) {
-    const Json* said = scaling ? scaling.raw(names) : nullptr;
-    const std::string* text = said ? said->get<std::string>() : nullptr;
-    return text ? std::string_view(*text) : std::string_view();
-  };
-  const bool linear = word("type") == "linear" || word("rope_type") == "linear";
-  const auto factor = linear && !scaling.has("original_max_position_embeddings")
-                          ? scaling.number("factor")
-                          : std::optional<Found<double>>();
+  const Section scaling = config.section("rope_scaling rope_parameters");
+  const auto type = scaling ? scaling.word("rope_type type") : std::nullopt;
+  const auto factor =
+      type && type->value == "linear" && !scaling.has("original_max_position_embeddings")
+          ? scaling.number("factor")
+          : std::nullopt;
   if (const auto base = config.integer(first, lengths); base && factor) {
     for (const std::string_view other : present) {
       const auto whole = config.integer(other, lengths);
       if (!whole || whole->value <= base->value ||
-          whole->value != std::llround(factor->value * static_cast<double>(base->value)))
+          static_cast<double>(whole->value) !=
+              std::round(factor->value * static_cast<double>(base->value)))
         continue;
       config.reading.warn("lengths_differ",
                           config.where(first) + " is " + config.raw(first)->text() + " and " +
