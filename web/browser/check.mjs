@@ -92,7 +92,7 @@ try {
       }
     }),
   )
-  if (!values.untimed && part === 1 && !values.only) await weigh()
+  if (!values.untimed && (values.only ? values.only === 'budgets' : part === 1)) await weigh()
 } finally {
   await browser.close()
   host.stop()
