@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <memory>
 #include <span>
 
@@ -69,6 +70,13 @@ Run define_bench(CLI::App& app) {
   size("--packed", asked.packed, "attend: tokens of each of the texts that share the call");
   app.add_flag("--decode", asked.decode,
                "attend: one query, the last, against --length keys (32768)");
+  app.add_option("--cache", asked.cache, "attend: keys and values in 8 bits")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, DType>{
+              {"q8_0", DType::q8_0}, {"e4m3", DType::e4m3}, {"e5m2", DType::e5m2}},
+          CLI::ignore_case))
+      ->type_name("{q8_0,e4m3,e5m2}")
+      ->default_str("");
   app.add_option("--threads", asked.threads, "Threads of kernel and limit (1)")
       ->transform(above_zero());
   app.add_flag("--json", options->json)->description("An array, an object a row (docs/speed.md)");
@@ -95,15 +103,18 @@ Run define_bench(CLI::App& app) {
       "  mpirun -n 2 posenc bench ring --length 8192\n"
       "  posenc bench attend --scheme rope,alibi --heads 8 --length 1024 --quick\n"
       "  posenc bench attend --scheme grid_bias,decomposed --grid 64\n"
-      "  posenc bench attend --decode --heads 32 --kv_heads 8 --head_dim 128 --dtype bfloat16");
+      "  posenc bench attend --decode --heads 32 --kv_heads 8 --head_dim 128 --dtype bfloat16\n"
+      "  posenc bench attend --decode --cache q8_0 --scheme nope");
   return [options, &app]() -> Expected<int> {
     const BenchWanted& wanted = options->wanted;
     if (wanted.op == "exactness") return bench_exactness(options->python, options->json);
     if (wanted.op == "ring") return bench_ring(wanted, options->json, options->quick);
     const BenchMachine machine = bench_machine();
-    if (wanted.op != "attend" && (wanted.decode || wanted.grid || wanted.packed ||
-                                  !wanted.schemes.empty() || !wanted.softmax.empty()))
-      return fail("bench", "--scheme, --softmax, --grid, --packed and --decode are attend's",
+    if (wanted.op != "attend" &&
+        (wanted.decode || wanted.grid || wanted.packed || !wanted.schemes.empty() ||
+         !wanted.softmax.empty() || wanted.cache))
+      return fail("bench",
+                  "--scheme, --softmax, --grid, --packed, --decode and --cache are attend's",
                   wanted.op.empty() ? "none" : wanted.op, "posenc bench attend");
     if (wanted.op == "attend" && (!wanted.pairing.empty() || wanted.position))
       return fail("bench attend", "takes no --pairing and no --position", "", "name a --scheme");

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -213,6 +214,16 @@ std::string words_or_file(const std::string& given) {
   return text ? *text : given;
 }
 
+// "sglang 0.5.16, vllm 0.33.0": whose code was read, of the engines that findings name without a
+// version. Empty: none does.
+std::string as_of(const std::set<std::string>& engines) {
+  std::string list;
+  for (const std::string& name : engines)
+    if (const auto engine = find_engine(name); engine && !name.contains('@'))
+      list += (list.empty() ? "" : ", ") + name + " " + std::string(engine->version);
+  return list;
+}
+
 std::string counted(std::int64_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
@@ -321,8 +332,12 @@ Run define_lint(CLI::App& app) {
       judged.push_back(std::move(one.judged));
     }
     std::int64_t count[3] = {};
+    std::set<std::string> engines;
     for (const LintedFile& file : files)
-      for (const Finding& finding : file.findings) ++count[static_cast<int>(finding.severity)];
+      for (const Finding& finding : file.findings) {
+        ++count[static_cast<int>(finding.severity)];
+        engines.insert(finding.engines.begin(), finding.engines.end());
+      }
     std::vector<FixedFile> copies;
     for (const LintedFile& file : files) {
       if (!flags->fix) break;
@@ -345,6 +360,8 @@ Run define_lint(CLI::App& app) {
       }
       write_out("{}, {}, {} in {}\n", counted(count[0], "error"), counted(count[1], "warning"),
                 counted(count[2], "note"), counted(std::ssize(files), "file"));
+      if (const std::string known = as_of(engines); !known.empty())
+        write_out("{}\n", wrapped("engines as of " + known, 0, 0));
     }
     if (!flags->json) write_out("{}", copies_page(copies, term));
     // One that was not mended is bad input, whatever became of the others.

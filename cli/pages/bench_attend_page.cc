@@ -10,12 +10,13 @@ namespace posenc::cli {
 std::vector<AttendCase> chosen_attend(const BenchWanted& wanted) {
   const int threads = std::max(wanted.threads, 1);
   if (!wanted.sized() && !wanted.decode && wanted.schemes.empty() && wanted.dtype.empty() &&
-      wanted.softmax.empty())
+      wanted.softmax.empty() && !wanted.cache)
     return attend_cases(threads);
   AttendCase own{.softmax = wanted.softmax, .decode = wanted.decode, .threads = threads};
   own.heads = wanted.heads.value_or(own.heads);
   own.kv_heads = wanted.kv_heads.value_or(own.heads);
   own.head_dim = wanted.head_dim.value_or(own.head_dim);
+  own.cache_dtype = wanted.cache;
   own.grid = wanted.grid.value_or(0);
   own.packed = wanted.packed.value_or(0);
   const std::int64_t patches = own.grid * own.grid;
@@ -34,6 +35,14 @@ std::vector<AttendCase> chosen_attend(const BenchWanted& wanted) {
 }
 
 namespace {
+
+std::string dtype_text(const AttendCase& what) {
+  if (!what.cache_dtype) return std::string(name(what.dtype));
+  constexpr std::string_view prefix = "float8_";
+  std::string_view cache = name(*what.cache_dtype);
+  if (cache.starts_with(prefix)) cache.remove_prefix(prefix.size());
+  return std::string(cache);
+}
 
 // What a row is held against besides the same without position.
 std::string beside(const AttendRow& row) {
@@ -64,7 +73,7 @@ std::string attend_page(std::span<const AttendRow> rows, const BenchMachine& mac
     const bool products = row.gemm_seconds > 0 && !what.decode && !what.backward;
     page +=
         fmt::format("{:<12}{:<15}{:<9}{:<22}{:>3}{:>11}{:>10.2f}{:>9.1f}{:>6}{:>7}{:>10}{:>6}\n",
-                    what.name, what.scheme, name(what.dtype),
+                    what.name, what.scheme, dtype_text(what),
                     fmt::format("{} x {} x {}", heads, what.length, what.head_dim), what.threads,
                     seconds_text(row.seconds), row.overhead(), row.gflops(),
                     products ? fmt::format("{:.0f}", row.gemm_gflops()) : "",

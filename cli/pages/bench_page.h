@@ -19,6 +19,7 @@ struct BenchWanted {
   std::string softmax;               // of attend
   std::vector<std::string> schemes;  // of attend
   bool decode = false;
+  std::optional<DType> cache;  // of attend
   int threads = 0;
   // One case of one's own, instead of rows of the sweep.
   bool sized() const {

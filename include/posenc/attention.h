@@ -77,7 +77,8 @@ struct AttendOptions {
 };
 
 // What every attention takes. Of any strides, one dtype of the four; heads is a multiple of
-// kv_heads.
+// kv_heads. k and v may be of 8 bits each in attend(), as engines cache them, where the plan has no
+// vectors by distance; while decoding they are read where they lie.
 struct AttentionInputs {
   Tensor q;                 // [batch, heads, queries, head_dim]
   Tensor k;                 // [batch, kv_heads, keys, head_dim]
@@ -93,6 +94,8 @@ struct AttentionInputs {
   Tensor sink_logits = {};
   // Of a plan with profiles, and only then.
   ProfileTensors profiles = {};
+  // What k and v of 8 bits are multiplied by (k_scale and v_scale of vLLM's caches); else 1.
+  double key_scale = 1, value_scale = 1;
   // Called by the caller's own thread while it computes, about every millisecond, so that messages
   // arrive meanwhile. It must neither throw nor touch the tensors.
   std::function<void()> meanwhile = {};

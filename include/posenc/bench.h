@@ -127,6 +127,7 @@ struct AttendCase {
   bool backward = false;         // the gradients by q, k and v instead
   std::int64_t long_length = 0;  // measured in turns with the same at this length, 0: with nothing
   DType dtype = DType::f32;
+  std::optional<DType> cache_dtype = {};  // of keys and values, where it is another (8 bits)
   int threads = 1;
 
   std::int64_t visible_pairs() const {

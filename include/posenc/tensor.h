@@ -11,16 +11,40 @@
 
 namespace [[gnu::visibility("default")]] posenc {
 
-enum class DType : std::uint8_t { f64, f32, f16, bf16 };
+// The four that are computed with, and those of 8 bits in which engines cache keys and values:
+// only attend() reads these, and no function writes them.
+enum class DType : std::uint8_t {
+  f64,
+  f32,
+  f16,
+  bf16,
+  e4m3,  // float8_e4m3fn of torch: largest 448, no infinities
+  e5m2,  // float8_e5m2
+  // ggml's: a half and 32 signed bytes that it multiplies, 34 bytes. Extents and strides count
+  // numbers: the last axis is contiguous and, as every other stride, a multiple of 32.
+  q8_0,
+};
 
 constexpr std::string_view name(DType dtype) {
-  constexpr std::string_view names[] = {"float64", "float32", "float16", "bfloat16"};
+  constexpr std::string_view names[] = {"float64",       "float32",     "float16", "bfloat16",
+                                        "float8_e4m3fn", "float8_e5m2", "q8_0"};
   return names[static_cast<std::size_t>(dtype)];
 }
 
+constexpr bool has_8_bits(DType dtype) { return dtype >= DType::e4m3; }
+
+// Bytes of a number; of q8_0 without the halves between its blocks, see bytes_of().
 constexpr std::size_t size_of(DType dtype) {
-  constexpr std::size_t sizes[] = {8, 4, 2, 2};
+  constexpr std::size_t sizes[] = {8, 4, 2, 2, 1, 1, 1};
   return sizes[static_cast<std::size_t>(dtype)];
+}
+
+constexpr std::int64_t q8_block = 32, q8_block_bytes = 34;  // numbers, bytes
+
+// Bytes of so many numbers in a row, of q8_0 a multiple of 32.
+constexpr std::int64_t bytes_of(DType dtype, std::int64_t numbers) {
+  if (dtype == DType::q8_0) return numbers / q8_block * q8_block_bytes;
+  return numbers * static_cast<std::int64_t>(size_of(dtype));
 }
 
 // Bit conversions of the 16-bit types; rounding is to nearest, ties to even.
@@ -64,7 +88,8 @@ struct Tensor {
                       std::int64_t d = 0) const {
     return a * stride[0] + b * stride[1] + c * stride[2] + d * stride[3];
   }
-  // One element as a double, and back (rounded once to nearest even). For reference code.
+  // One element as a double, and back (rounded once to nearest even; not of 8 bits). For reference
+  // code.
   double get(std::int64_t element_offset) const;
   void set(std::int64_t element_offset, double value) const;
 

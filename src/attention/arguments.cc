@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <memory>
 #include <span>
 #include <string>
@@ -265,6 +266,31 @@ Expected<Tensor> square_output(std::string_view where, std::string_view name, co
   return view;
 }
 
+// What the plan does with keys and values of 8 bits, and the numbers that they are multiplied by.
+static Expected<void> check_8_bits(std::string_view where, const AttentionInputs& in,
+                                   const Plan& plan) {
+  for (const auto& [name, tensor, scale] :
+       {std::tuple{"k", &in.k, in.key_scale}, {"v", &in.v, in.value_scale}}) {
+    const std::string scale_name = name == std::string_view("k") ? "key_scale" : "value_scale";
+    if (!has_8_bits(tensor->dtype)) {
+      if (scale != 1)
+        return fail(where, scale_name + " must be 1 where " + name + " is not of 8 bits",
+                    std::to_string(scale), "multiply the tensor");
+      continue;
+    }
+    if (!std::isfinite(scale))
+      return fail(where, scale_name + " must be finite", std::to_string(scale));
+    if (plan.relative)
+      return fail(where,
+                  std::string(name) + " must be of 16 bits or more beside vectors by distance",
+                  posenc::name(tensor->dtype), "convert it outside");
+    if (scale != 1 && plan.rotate && plan.rotate->polar())
+      return fail(where, scale_name + " must be 1 where the rotation makes magnitudes of numbers",
+                  std::to_string(scale), "convert the tensor outside");
+  }
+  return {};
+}
+
 Expected<AttendArguments> attend_arguments(const Room& room, std::string_view where,
                                            const AttentionInputs& in, const Plan& plan,
                                            const Tensor& out, const Tensor& logits) {
@@ -279,7 +305,13 @@ Expected<AttendArguments> attend_arguments(const Room& room, std::string_view wh
                                        {"k", &in.k, &checked.k},
                                        {"v", &in.v, &checked.v},
                                        {"out", &out, &checked.out}}) {
-    POSENC_TRY(view, viewed(where, name, *from, 4));
+    POSENC_TRY(view, &room == &rooms::attend && (to == &checked.k || to == &checked.v)
+                         ? viewed_cached(where, name, *from)
+                         : viewed(where, name, *from, 4));
+    if (has_8_bits(view.dtype)) {
+      *to = view;
+      continue;
+    }
     const bool rounds_less =
         to == &checked.out && from->dtype == DType::f32 && size_of(in.q.dtype) < sizeof(float);
     if (from->dtype != in.q.dtype && !rounds_less) {
@@ -363,6 +395,9 @@ Expected<AttendArguments> attend_arguments(const Room& room, std::string_view wh
                 std::to_string(plan.logits.head_scale.size()) + " and " +
                     std::to_string(plan.logits.head_bias.size()),
                 "take both from the checkpoint (softmax_scaling.scale and bias)");
+  POSENC_CHECK(check_8_bits(where, in, plan));
+  checked.key_scale = in.key_scale;
+  checked.value_scale = in.value_scale;
   POSENC_TRY(relative, check_added(where, plan, heads, head_dim, value_dim));
   checked.relative = relative;
   POSENC_TRY(profiles, check_profiles(where, plan, in.profiles, batch, heads, checked.q.shape[2],

@@ -40,6 +40,7 @@ struct AttendArguments {
   std::shared_ptr<const void> lists =
       {};                     // that Mask::keys points to, where it is not the caller's
   bool keys_rotated = false;  // k, and v where the plan rotates values, come rotated (a cache's)
+  double key_scale = 1, value_scale = 1;  // of k and v, in 8 bits
   AttendOptions options = {};
 
   std::int64_t group() const { return q.shape[1] / k.shape[1]; }

@@ -28,6 +28,9 @@ class Dense {
     each(out, [&](std::int64_t at, T& number) { out.set(at, static_cast<double>(number)); });
   }
 
+  void scale(T by) {
+    for (T& number : numbers_) number *= by;
+  }
   // What is absent adds nothing.
   void add(const Dense& other) {
     for (std::size_t n = 0; n < other.numbers_.size(); ++n) numbers_[n] += other.numbers_[n];

@@ -423,8 +423,8 @@ void rotate_short(AttendArguments& in, AttendJob& job, Scratch& scratch) {
     share_out(batch * heads, thread_count(in.threads, batch * heads * seq * step * bytes),
               [&](Index first, Index last) {
                 for (; first < last; ++first)
-                  load_rows(x, x.offset(first / heads, first % heads), seq,
-                            rows + first * seq * step, step);
+                  load_cached_rows(x, x.offset(first / heads, first % heads), seq,
+                                   rows + first * seq * step, step);
               });
     Tensor view = Tensor::dense(rows, {batch, heads, seq, step});
     view.shape[3] = x.shape[3];

@@ -67,7 +67,7 @@ class KeyRows {
       keys = static_cast<const T*>(k.data) + from;
       step = k.stride[2];
     } else {
-      load_rows(k, from, count, k_, own_step_);
+      load_cached_rows(k, from, count, k_, own_step_);
       if (depth_ != k.shape[3]) widen(*plan_.rotate, k.shape[3], k_, own_step_, count);
       if (rotates_keys_)
         rotate_rows(pass.rotation(plan_), head, k_, own_step_, count, depth_, positions, Side::key,
@@ -84,7 +84,7 @@ class KeyRows {
       values = static_cast<const T*>(v.data) + v_from;
       value_step = v.stride[2];
     } else {
-      load_rows(v, v_from, count, v_, own_value_step_);
+      load_cached_rows(v, v_from, count, v_, own_value_step_);
       if (rotates_values_)
         rotate_rows(pass.rotation(plan_), head, v_, own_value_step_, count, v.shape[3], positions,
                     Side::value, Action::forward);
@@ -101,7 +101,7 @@ class KeyRows {
   // Values as floats, where they were left as they are.
   void need_values() {
     if (values != nullptr) return;
-    load_rows(in_.v, value_from_, count_, v_, own_value_step_);
+    load_cached_rows(in_.v, value_from_, count_, v_, own_value_step_);
     values = v_;
     value_step = own_value_step_;
   }

@@ -82,7 +82,7 @@ class OutputRows {
       if (in_.log_sums) write_log_sum(row, at.sequence, at.first_head + g, first + query);
       if (relative.adds_values()) relative.add_values(g, query, sum_[row], out);
       const T factor = adds_later || rounded_[row] == 0 ? T{1} : 1 / rounded_[row];
-      store_rows(out, step, 1, factor, in_.out,
+      store_rows(out, step, 1, factor * static_cast<T>(in_.value_scale), in_.out,
                  in_.out.offset(at.sequence, at.first_head + g, first + query));
     }
   }

@@ -114,6 +114,8 @@ class QueryRows {
       T* const q = pass.q + g * count * step;
       const std::int64_t head = at.first_head + g;
       load_rows(in_.q, in_.q.offset(at.sequence, head, at.queries.first()), count, q, step);
+      // Logits are linear in the keys, so that their factor is one of the queries.
+      if (in_.key_scale != 1) scale_row(q, count * step, static_cast<T>(in_.key_scale));
       if (depth != head_dim_) widen(*plan_.rotate, head_dim_, q, step, count);
       if (rotates_)
         rotate_rows(pass.rotation(plan_), plan_.rotate->mix() ? head / group_ : head, q, step,

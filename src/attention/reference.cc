@@ -207,6 +207,8 @@ Expected<void> detail::attend_by_rows(const AttendArguments& in, const Plan& pla
   const std::int64_t group = heads == 0 ? 1 : in.group();
 
   Dense<double> q(in.q), k(in.k), v(in.v);
+  k.scale(in.key_scale);
+  v.scale(in.value_scale);
   const auto of = [](const Tensor& x) { return x ? Dense<double>(x) : Dense<double>(); };
   Dense<double> query_profiles = of(in.profiles.query), key_profiles = of(in.profiles.key);
   // Of each region, or one of each.

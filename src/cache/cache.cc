@@ -189,6 +189,9 @@ KvCache& KvCache::operator=(KvCache&&) noexcept = default;
 KvCache::~KvCache() = default;
 
 Expected<KvCache> KvCache::make(const KvCacheOptions& options) {
+  if (has_8_bits(options.dtype))
+    return fail("KvCache", "dtype must be of 16 bits or more", posenc::name(options.dtype),
+                "attend() reads an engine's keys and values of 8 bits");
   KvCacheOptions whole = options;
   if (whole.value_dim == 0) whole.value_dim = options.head_dim;
   auto pages = detail::Pages::make("KvCache",

@@ -19,8 +19,6 @@ namespace posenc {
 namespace {
 
 constexpr std::int64_t numbers_at_once = std::int64_t{1} << 15;
-constexpr std::int64_t q8_0_block = 32, q8_0_bytes = 34;
-
 constexpr auto e4m3_floats = [] {
   std::array<float, 256> floats{};
   for (std::size_t code = 0; code < floats.size(); ++code)
@@ -191,15 +189,15 @@ Expected<void> recode(const Coded& in, const std::vector<Part>& work, const Stan
 
 CodedKeys CodedKeys::q8_0(void* blocks, std::int64_t batch, std::int64_t kv_heads, std::int64_t seq,
                           std::int64_t head_dim) {
-  const std::int64_t of_head = head_dim / q8_0_block, of_token = kv_heads * of_head;
-  constexpr std::int64_t halves = q8_0_bytes / 2;
+  const std::int64_t of_head = head_dim / q8_block, of_token = kv_heads * of_head;
+  constexpr std::int64_t halves = q8_block_bytes / 2;
   return {
       .code = KeyCode::int8,
       .codes = static_cast<std::byte*>(blocks) + 2,
       .shape = {batch, kv_heads, seq, head_dim},
-      .stride = {seq * of_token * q8_0_bytes, of_head * q8_0_bytes, of_token * q8_0_bytes, 1},
-      .block = q8_0_block,
-      .block_stride = q8_0_bytes,
+      .stride = {seq * of_token * q8_block_bytes, of_head * q8_block_bytes, of_token * q8_block_bytes, 1},
+      .block = q8_block,
+      .block_stride = q8_block_bytes,
       .scales = {.data = blocks,
                  .dtype = DType::f16,
                  .rank = 4,

@@ -152,6 +152,9 @@ inline double tolerance(DType dtype) {
     case DType::f32: return 2e-5;
     case DType::f16: return 2e-3;
     case DType::bf16: return 1.6e-2;
+    case DType::e4m3:
+    case DType::e5m2:
+    case DType::q8_0: break;
   }
   return 0;
 }

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 #include <limits>
 
+#include "src/core/float8.h"
 #include "src/core/saturating.h"
 
 namespace posenc {
@@ -122,6 +124,20 @@ double Tensor::get(std::int64_t element_offset) const {
     case DType::f16: return half_to_float(static_cast<const std::uint16_t*>(data)[element_offset]);
     case DType::bf16:
       return bfloat16_to_float(static_cast<const std::uint16_t*>(data)[element_offset]);
+    case DType::e4m3: return detail::e4m3_to_float(static_cast<const std::uint8_t*>(data)[element_offset]);
+    case DType::e5m2: 
+      // The upper byte of a half.
+      return half_to_float(static_cast<std::uint16_t>(
+          static_cast<const std::uint8_t*>(data)[element_offset] << 8));
+    case DType::q8_0: {
+      const std::int64_t number = element_offset % q8_block;
+      const char* const block =
+          static_cast<const char*>(data) + bytes_of(DType::q8_0, element_offset - number);
+      std::uint16_t factor = 0;
+      std::memcpy(&factor, block, sizeof(factor));
+      return static_cast<double>(half_to_float(factor)) *
+             static_cast<signed char>(block[2 + number]);
+    }
   }
   return std::numeric_limits<double>::quiet_NaN();
 }
@@ -136,6 +152,9 @@ void Tensor::set(std::int64_t element_offset, double value) const {
     case DType::bf16:
       static_cast<std::uint16_t*>(data)[element_offset] = double_to_bfloat16(value);
       return;
+    case DType::e4m3:
+    case DType::e5m2:
+    case DType::q8_0: break;
   }
 }
 

@@ -143,6 +143,33 @@ TEST(Tensor, ShapeWithAZeroIsEmptyHoweverLargeTheRest) {
   EXPECT_EQ(Tensor::dense(nullptr, DType::f32, {big, big, 0}).size(), 0);
 }
 
+TEST(Tensor, FloatsOf8BitsAreThoseOfTheirFormats) {
+  std::uint8_t bytes[] = {0x7e, 0x01, 0xb8, 0xff};
+  const Tensor e4m3 = Tensor::dense(bytes, DType::e4m3, {4});
+  EXPECT_EQ(e4m3.get(0), 448);
+  EXPECT_EQ(e4m3.get(1), 0x1p-9);
+  EXPECT_EQ(e4m3.get(2), -1);
+  EXPECT_TRUE(std::isnan(e4m3.get(3)));
+  std::uint8_t others[] = {0x7b, 0x01, 0xbc, 0x7c};
+  const Tensor e5m2 = Tensor::dense(others, DType::e5m2, {4});
+  EXPECT_EQ(e5m2.get(0), 57344);
+  EXPECT_EQ(e5m2.get(1), 0x1p-16);
+  EXPECT_EQ(e5m2.get(2), -1);
+  EXPECT_TRUE(std::isinf(e5m2.get(3)));
+}
+
+TEST(Tensor, BlocksOfQ8AreAHalfTimesItsBytes) {
+  std::vector<std::uint8_t> bytes(2 * q8_block_bytes, 0);
+  bytes[1] = 0x38;                   // 0.5
+  bytes[2 + 31] = 0xfd;              // -3
+  bytes[q8_block_bytes + 1] = 0x40;  // 2
+  bytes[q8_block_bytes + 2] = 127;
+  const Tensor x = Tensor::dense(bytes.data(), DType::q8_0, {1, 64});
+  EXPECT_EQ(x.get(31), -1.5);
+  EXPECT_EQ(x.get(32), 254);
+  EXPECT_EQ(x.get(33), 0);
+}
+
 TEST(Tensor, SetThenGetRoundsOnceToTheDtype) {
   std::vector<double> storage(1);
   for (const auto& [dtype, expected] :

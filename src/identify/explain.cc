@@ -59,7 +59,7 @@ class Explanation {
       if (m.pair >= 0 && m.pair < std::ssize(seen)) seen[static_cast<std::size_t>(m.pair)] = true;
     std::int64_t unseen = 0;
     for (std::size_t r = 0; r < static_cast<std::size_t>(turning); ++r) {
-      if (seen[r]) continue;
+      if (seen[r] || tell_still(static_cast<std::int64_t>(r), measured, fits.front())) continue;
       ++unseen;
       if (first_unseen < 0) first_unseen = static_cast<std::int64_t>(r);
     }
@@ -116,16 +116,7 @@ class Explanation {
     // No scheme leaves out a pair or two.
     constexpr std::int64_t few = 2;
     if (pairs - last <= few) {
-      for (std::int64_t pair = last; pair < pairs; ++pair)
-        out_.findings.push_back(
-            {.code = "odd_pair",
-             .pair = pair,
-             .expected = shown(of_base(fit.base, pair), 5),
-             .found = "0",
-             .message = "pair " + std::to_string(pair) + " of " + std::to_string(pairs) +
-                        " stands still, and all others rotate by base " + shown(fit.base, 6),
-             .cure = "see that the table has rotary_dim / 2 frequencies, and that none is "
-                     "overwritten"});
+      for (std::int64_t pair = last; pair < pairs; ++pair) tell_pair_still(pair, fit.base);
       return last;
     }
     fit.scaling = Proportional{.partial_rotary_factor =
@@ -144,6 +135,26 @@ class Explanation {
         ": they stand still, by design (proportional RoPE, as in Gemma 4's wide layers) or since "
         "the buffer of frequencies was filled in part");
     return last;
+  }
+
+  // A pair that stands still while slower ones are seen to turn.
+  bool tell_still(std::int64_t pair, const std::vector<Measured>& measured,
+                  const FrequencyFit& fit) {
+    if (fit.misfit > explains || measured.empty() || measured.back().pair < pair) return false;
+    if (out_.axis_layout != AxisLayout::one) return false;
+    tell_pair_still(pair, fit.base);
+    return true;
+  }
+  void tell_pair_still(std::int64_t pair, double base) {
+    out_.findings.push_back(
+        {.code = "odd_pair",
+         .pair = pair,
+         .expected = shown(of_base(base, pair), 5),
+         .found = "0",
+         .message = "pair " + std::to_string(pair) + " of " + std::to_string(out_.rotary_dim / 2) +
+                    " stands still, and all others rotate by base " + shown(base, 6),
+         .cure = "see that the table has rotary_dim / 2 frequencies, and that none is "
+                 "overwritten"});
   }
 
   // Rotated once more, every pair turns twice as fast; no scheme makes pair 0 turn by more than 1.

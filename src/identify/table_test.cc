@@ -139,6 +139,16 @@ TEST(IdentifyTable, APairThatStandsStillAloneIsOdd) {
   EXPECT_EQ(found.rotation.findings.front().pair, table_pairs - 1);
 }
 
+TEST(IdentifyTable, APairThatStandsStillAmongTurningOnesIsOdd) {
+  const IdentifiedTable found = found_table([](std::int64_t t, std::int64_t r) {
+    return r == table_pairs / 2 ? 0 : static_cast<double>(t) * wave(r);
+  });
+  ASSERT_FALSE(found.rotation.findings.empty());
+  EXPECT_EQ(found.rotation.findings.front().code, "odd_pair");
+  EXPECT_EQ(found.rotation.findings.front().pair, table_pairs / 2);
+  EXPECT_TRUE(found.rotation.cannot_tell.empty());
+}
+
 TEST(IdentifyTable, PairsThatStandStillMayBeABufferFilledInPart) {
   const IdentifiedTable found = found_table([](std::int64_t t, std::int64_t r) {
     return r >= table_pairs / 2 ? 0 : static_cast<double>(t) * wave(r);

@@ -3,6 +3,26 @@
 #include "src/kernels/elements.h"
 #include "src/kernels/rows.h"
 
+#ifndef POSENC_CACHED_ROWS_ONCE
+#define POSENC_CACHED_ROWS_ONCE
+namespace posenc::detail {
+namespace {
+
+// What no vector reads: doubles, odd widths and strides.
+template <class T>
+void load_one_by_one(const Tensor& x, std::int64_t from, std::int64_t rows, T* to,
+                     std::int64_t to_step) {
+  for (std::int64_t row = 0; row < rows; ++row, from += x.stride[2], to += to_step) {
+    std::int64_t c = 0;
+    for (; c < x.shape[3]; ++c) to[c] = static_cast<T>(x.get(from + c * x.stride[3]));
+    for (; c < padded(x.shape[3]); ++c) to[c] = 0;
+  }
+}
+
+}  // namespace
+}  // namespace posenc::detail
+#endif
+
 #if POSENC_SIMD
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/kernels/cached_rows.cc"
@@ -20,6 +40,89 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 using Floats = hn::CappedTag<float, row_lanes>;
+
+// Numbers of 8 bits.
+struct E4m3 {
+  std::uint8_t bits;
+};
+struct E5m2 {
+  std::uint8_t bits;
+};
+struct Q8Block {
+  Half factor;
+  std::int8_t numbers[q8_block];
+};
+static_assert(sizeof(Q8Block) == q8_block_bytes);
+
+template <class D>
+HWY_INLINE hn::Vec<hn::Rebind<std::uint16_t, D>> LoadBytes(D, const std::uint8_t* from) {
+  const hn::Rebind<std::uint16_t, D> d16;
+  return hn::PromoteTo(d16, hn::LoadU(hn::Rebind<std::uint8_t, D>(), from));
+}
+template <class D>
+HWY_INLINE hn::Vec<D> FromHalves(D d, hn::Vec<hn::Rebind<std::uint16_t, D>> bits) {
+#if POSENC_HALF_IN_HARDWARE
+  return hn::PromoteTo(d, hn::BitCast(hn::Rebind<hwy::float16_t, D>(), bits));
+#else
+  Half halves[hn::MaxLanes(D())];
+  hn::StoreU(bits, hn::Rebind<std::uint16_t, D>(), &halves[0].bits);
+  return LoadElements(d, halves);
+#endif
+}
+// The vector that begins with a row's number c, a multiple of the lanes.
+template <class D, class Element>
+HWY_INLINE hn::Vec<D> LoadAt(D d, const Element* row, std::int64_t c) {
+  return LoadElements(d, row + c);
+}
+// Of 8 bits through halves, whose subnormals cost nothing: those of floats would wait for microcode.
+template <class D>
+HWY_INLINE hn::Vec<D> LoadAt(D d, const E5m2* row, std::int64_t c) {
+  return FromHalves(d, hn::ShiftLeft<8>(LoadBytes(d, &row[c].bits)));
+}
+// A half of the same bits below its sign, but for the bias; all ones are NaN.
+template <class D>
+HWY_INLINE hn::Vec<D> LoadAt(D d, const E4m3* row, std::int64_t c) {
+  const hn::Rebind<std::uint16_t, D> d16;
+  const auto bits = LoadBytes(d, &row[c].bits);
+  const hn::RebindToSigned<decltype(d16)> di16;
+  // The sign is kept, and stands again in the exponent, where it is taken out.
+  const auto below = hn::ShiftRight<1>(hn::BitCast(di16, hn::ShiftLeft<8>(bits)));
+  const auto half = hn::And(hn::BitCast(d16, below), hn::Set(d16, std::uint16_t{0xbfff}));
+  const auto ones = hn::Eq(hn::Or(half, hn::Set(d16, std::uint16_t{0x8000})),
+                           hn::Set(d16, std::uint16_t{0xbf80}));
+  const auto number = hn::IfThenElse(ones, hn::Set(d16, std::uint16_t{0x7e00}), half);
+  return hn::Mul(FromHalves(d, number), hn::Set(d, 256.0f));
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> LoadAt(D d, const Q8Block* row, std::int64_t c) {
+  const Q8Block& block = row[c / q8_block];
+  const auto factor = FromHalves(d, hn::Set(hn::Rebind<std::uint16_t, D>(), block.factor.bits));
+  const auto numbers = hn::LoadU(hn::Rebind<std::int8_t, D>(), block.numbers + c % q8_block);
+  return hn::Mul(factor, hn::ConvertTo(d, hn::PromoteTo(hn::RebindToSigned<D>(), numbers)));
+}
+// The row that begins `numbers` further on.
+template <class Element>
+HWY_INLINE const Element* Moved(const Element* row, std::int64_t numbers) {
+  return row + numbers;
+}
+HWY_INLINE const Q8Block* Moved(const Q8Block* row, std::int64_t numbers) {
+  return row + numbers / q8_block;
+}
+
+// Calls act with a null pointer of the dtype's element type, of those that a cache has.
+template <class Act>
+HWY_INLINE void WithCached(DType dtype, const Act& act) {
+  switch (dtype) {
+    case DType::f64: return;  // has_cached_rows() says no
+    case DType::f32: return act(static_cast<float*>(nullptr));
+    case DType::f16: return act(static_cast<Half*>(nullptr));
+    case DType::bf16: return act(static_cast<BFloat16*>(nullptr));
+    case DType::e4m3: return act(static_cast<E4m3*>(nullptr));
+    case DType::e5m2: return act(static_cast<E5m2*>(nullptr));
+    case DType::q8_0: return act(static_cast<Q8Block*>(nullptr));
+  }
+}
 constexpr auto lanes = static_cast<std::int64_t>(hn::MaxLanes(Floats()));
 // Rows whose sums stay in registers together, with those of four keys or of four vectors.
 constexpr int at_once = HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM ? 4 : 2;
@@ -58,11 +161,12 @@ HWY_INLINE void Dots(const Element* k, std::int64_t step, std::int64_t keys, std
                      const float* q, std::int64_t q_step, float* to, std::int64_t to_step,
                      const CachedRows* values) {
   const Floats d;
-  constexpr std::int64_t ahead = 16, line = 64 / sizeof(Element);
-  for (std::int64_t j = 0; j < keys; j += 4, k += 4 * step) {
+  // Bytes of a line, in numbers; of 8 bits with what stands between them, it is asked for twice.
+  constexpr std::int64_t ahead = 16, line = sizeof(Element) > 8 ? 64 : 64 / sizeof(Element);
+  for (std::int64_t j = 0; j < keys; j += 4, k = Moved(k, 4 * step)) {
     const std::int64_t count = std::min<std::int64_t>(keys - j, 4);
     const auto* const value =
-        values == nullptr ? nullptr : static_cast<const Element*>(values->from(j).first);
+        values == nullptr ? nullptr : static_cast<const char*>(values->from(j).first);
     hn::Vec<Floats> sum[rows][4];
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r) {
@@ -70,19 +174,19 @@ HWY_INLINE void Dots(const Element* k, std::int64_t step, std::int64_t keys, std
       for (int i = 0; i < 4; ++i) sum[r][i] = hn::Zero(d);
     }
     // Behind the last key it is read again.
-    const Element* const key[4] = {k, k + std::min<std::int64_t>(1, count - 1) * step,
-                                   k + std::min<std::int64_t>(2, count - 1) * step,
-                                   k + (count - 1) * step};
+    const Element* const key[4] = {k, Moved(k, std::min<std::int64_t>(1, count - 1) * step),
+                                   Moved(k, std::min<std::int64_t>(2, count - 1) * step),
+                                   Moved(k, (count - 1) * step)};
     for (std::int64_t c = 0; c < width; c += lanes) {
       if (value != nullptr && c % line == 0) {
         for (int i = 0; i < 4; ++i) {
-          __builtin_prefetch(key[i] + ahead * step + c);
-          __builtin_prefetch(value + i * values->step + c);
+          __builtin_prefetch(Moved(key[i], ahead * step + c));
+          __builtin_prefetch(value + bytes_of(values->dtype, i * values->step + c));
         }
       }
       hn::Vec<Floats> x[4];
 #pragma GCC unroll 8
-      for (int i = 0; i < 4; ++i) x[i] = LoadElements(d, key[i] + c);
+      for (int i = 0; i < 4; ++i) x[i] = LoadAt(d, key[i], c);
 #pragma GCC unroll 8
       for (int r = 0; r < rows; ++r) {
         const auto query = hn::LoadU(d, q + r * q_step + c);
@@ -99,10 +203,11 @@ HWY_INLINE void Dots(const Element* k, std::int64_t step, std::int64_t keys, std
   }
 }
 
-// A part of the columns, `vectors` vectors of them, of `rows` rows.
+// A part of the columns, `vectors` vectors of them behind `from`, of `rows` rows.
 template <int rows, int vectors, class Element>
-HWY_INLINE void Add(const Element* v, std::int64_t step, std::int64_t keys, const float* weights,
-                    std::int64_t weights_step, float* sums, std::int64_t sums_step) {
+HWY_INLINE void Add(const Element* v, std::int64_t from, std::int64_t step, std::int64_t keys,
+                    const float* weights, std::int64_t weights_step, float* sums,
+                    std::int64_t sums_step) {
   const Floats d;
   hn::Vec<Floats> sum[rows][vectors];
 #pragma GCC unroll 8
@@ -110,10 +215,10 @@ HWY_INLINE void Add(const Element* v, std::int64_t step, std::int64_t keys, cons
 #pragma GCC unroll 8
     for (int i = 0; i < vectors; ++i) sum[r][i] = hn::LoadU(d, sums + r * sums_step + i * lanes);
   }
-  for (std::int64_t j = 0; j < keys; ++j, v += step) {
+  for (std::int64_t j = 0; j < keys; ++j, v = Moved(v, step)) {
     hn::Vec<Floats> x[vectors];
 #pragma GCC unroll 8
-    for (int i = 0; i < vectors; ++i) x[i] = LoadElements(d, v + i * lanes);
+    for (int i = 0; i < vectors; ++i) x[i] = LoadAt(d, v, from + i * lanes);
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r) {
       const auto weight = hn::Set(d, weights[r * weights_step + j]);
@@ -159,9 +264,9 @@ HWY_NOINLINE void AddOf(const CachedRows& v, std::int64_t keys, std::int64_t wid
     std::int64_t c = 0;
     if constexpr (vectors <= 4)
       for (; c + vectors * lanes <= width; c += vectors * lanes)
-        Add<count, vectors>(first + c, v.step, keys, w, weights_step, to + c, sums_step);
+        Add<count, vectors>(first, c, v.step, keys, w, weights_step, to + c, sums_step);
     for (; c < width; c += lanes)
-      Add<count, 1>(first + c, v.step, keys, w, weights_step, to + c, sums_step);
+      Add<count, 1>(first, c, v.step, keys, w, weights_step, to + c, sums_step);
   });
 }
 
@@ -170,17 +275,25 @@ HWY_NOINLINE void AddOf(const CachedRows& v, std::int64_t keys, std::int64_t wid
 void CachedDots(const CachedRows& k, std::int64_t keys, std::int64_t width, const float* q,
                 std::int64_t q_step, std::int64_t rows, float* to, std::int64_t to_step,
                 const CachedRows* values) {
-  with_element(k.dtype, [&]<class Element>(Element*) {
-    if constexpr (!std::is_same_v<Element, double>)
-      DotsOf<Element>(k, keys, width, q, q_step, rows, to, to_step, values);
+  WithCached(k.dtype, [&]<class Element>(Element*) {
+    DotsOf<Element>(k, keys, width, q, q_step, rows, to, to_step, values);
   });
 }
 
 void AddCached(const CachedRows& v, std::int64_t keys, std::int64_t width, const float* weights,
                std::int64_t weights_step, std::int64_t rows, float* sums, std::int64_t sums_step) {
-  with_element(v.dtype, [&]<class Element>(Element*) {
-    if constexpr (!std::is_same_v<Element, double>)
-      AddOf<Element>(v, keys, width, weights, weights_step, rows, sums, sums_step);
+  WithCached(v.dtype, [&]<class Element>(Element*) {
+    AddOf<Element>(v, keys, width, weights, weights_step, rows, sums, sums_step);
+  });
+}
+
+void LoadCached(const CachedRows& x, std::int64_t rows, std::int64_t width, float* to,
+                std::int64_t to_step) {
+  WithCached(x.dtype, [&]<class Element>(Element*) HWY_ATTR {
+    const Floats d;
+    const auto* row = static_cast<const Element*>(x.first);
+    for (std::int64_t j = 0; j < rows; ++j, row = Moved(row, x.step), to += to_step)
+      for (std::int64_t c = 0; c < width; c += lanes) hn::StoreU(LoadAt(d, row, c), d, to + c);
   });
 }
 
@@ -192,6 +305,7 @@ namespace posenc::detail {
 
 HWY_EXPORT(CachedDots);
 HWY_EXPORT(AddCached);
+HWY_EXPORT(LoadCached);
 
 void cached_dots(const CachedRows& k, std::int64_t keys, std::int64_t width, const float* q,
                  std::int64_t q_step, std::int64_t rows, float* to, std::int64_t to_step,
@@ -208,6 +322,14 @@ bool has_cached_rows(const Tensor& x) {
   return x.dtype != DType::f64 && x.stride[3] == 1 && x.shape[3] % row_lanes == 0;
 }
 
+void load_cached_rows(const Tensor& x, std::int64_t from, std::int64_t rows, float* to,
+                      std::int64_t to_step) {
+  if (!has_8_bits(x.dtype)) return load_rows(x, from, rows, to, to_step);
+  if (!has_cached_rows(x)) return load_one_by_one(x, from, rows, to, to_step);
+  HWY_DYNAMIC_DISPATCH(LoadCached)
+  (CachedRows{x.data, x.dtype, x.stride[2]}.from_number(from), rows, x.shape[3], to, to_step);
+}
+
 }  // namespace posenc::detail
 #endif
 
@@ -216,10 +338,27 @@ bool has_cached_rows(const Tensor& x) {
 namespace posenc::detail {
 
 bool has_cached_rows(const Tensor&) { return false; }  // nothing is gained by plain loops
+void load_cached_rows(const Tensor& x, std::int64_t from, std::int64_t rows, float* to,
+                      std::int64_t to_step) {
+  if (!has_8_bits(x.dtype)) return load_rows(x, from, rows, to, to_step);
+  load_one_by_one(x, from, rows, to, to_step);
+}
 void cached_dots(const CachedRows&, std::int64_t, std::int64_t, const float*, std::int64_t,
                  std::int64_t, float*, std::int64_t, const CachedRows*, std::int64_t) {}
 void add_cached(const CachedRows&, std::int64_t, std::int64_t, const float*, std::int64_t,
                 std::int64_t, float*, std::int64_t) {}
+
+}  // namespace posenc::detail
+#endif
+
+#if !POSENC_SIMD || HWY_ONCE
+namespace posenc::detail {
+
+void load_cached_rows(const Tensor& x, std::int64_t from, std::int64_t rows, double* to,
+                      std::int64_t to_step) {
+  if (!has_8_bits(x.dtype)) return load_rows(x, from, rows, to, to_step);
+  load_one_by_one(x, from, rows, to, to_step);
+}
 
 }  // namespace posenc::detail
 #endif

@@ -1,6 +1,6 @@
 // Products of a few rows of floats with the rows of a cache, read where they lie and once for all
-// of the few: what decoding does. Making floats of 16 bits first would take longer than reading
-// them.
+// of the few: what decoding does. Making floats of 16 or 8 bits first would take longer than
+// reading them.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace posenc::detail {
 
-// Rows of a head, of 32 or 16 bits, their numbers beside each other.
+// Rows of a head, of 32, 16 or 8 bits, their numbers beside each other.
 struct CachedRows {
   const void* first = nullptr;
   DType dtype = DType::bf16;
@@ -17,12 +17,17 @@ struct CachedRows {
 
   CachedRows from(std::int64_t row) const { return from_number(row * step); }
   CachedRows from_number(std::int64_t number) const {
-    return {static_cast<const char*>(first) + number * static_cast<std::int64_t>(size_of(dtype)),
-            dtype, step};
+    return {static_cast<const char*>(first) + bytes_of(dtype, number), dtype, step};
   }
 };
 // Whether x [.., seq, head_dim] has such rows, of a width that is read without a rest.
 bool has_cached_rows(const Tensor& x);
+
+// load_rows() of rows.h, of x in 8 bits too.
+void load_cached_rows(const Tensor& x, std::int64_t from, std::int64_t rows, float* to,
+                      std::int64_t to_step);
+void load_cached_rows(const Tensor& x, std::int64_t from, std::int64_t rows, double* to,
+                      std::int64_t to_step);
 
 // to[row][key] = q[row] · k[key], of `width` numbers. `values` (of as many keys, or null) are asked
 // for as well: memory is what this waits for, and they are read next.

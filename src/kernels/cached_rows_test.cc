@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "tests/eight_bits.h"
 #include "tests/kernel_memory.h"
 #include "tests/random.h"
 
@@ -16,20 +17,33 @@ class CachedRowsOf : public EveryInstructionSet {};
 INSTANTIATE_TEST_SUITE_P(, CachedRowsOf, testing::ValuesIn(detail::instruction_sets()),
                          [](const auto& test) { return std::string(test.param.name); });
 
-// A cache [1, 1, keys, width], whose rows end where memory does.
+// A cache [1, 1, keys, width], whose rows end where memory does; of 8 bits where the sanitizer's
+// does.
 struct Cache {
   Memory memory;
+  EightBits bytes;
   std::vector<double> numbers;
   detail::CachedRows rows;
 
   Cache(DType dtype, std::int64_t keys, std::int64_t width, unsigned seed)
-      : memory(posenc::memory(dtype, MemoryLayout::heads_first, 1, 1, keys, width, seed)),
-        rows{memory.view().data, dtype, memory.view().stride[2]} {
+      : memory(posenc::memory(has_8_bits(dtype) ? DType::f32 : dtype, MemoryLayout::heads_first, 1,
+                              1, keys, width, seed)),
+        bytes(has_8_bits(dtype) ? dtype : DType::q8_0, 1, 1, has_8_bits(dtype) ? keys : 0, width,
+              seed) {
+    const Tensor view = has_8_bits(dtype) ? bytes.view() : memory.view();
+    rows = {view.data, dtype, view.stride[2]};
     for (std::int64_t j = 0; j < keys; ++j)
       for (std::int64_t c = 0; c < width; ++c)
-        numbers.push_back(memory.view().get(memory.view().offset(0, 0, j) + c));
+        numbers.push_back(view.get(view.offset(0, 0, j) + c));
   }
 };
+
+constexpr DType dtypes[] = {DType::f32,  DType::f16,  DType::bf16,
+                            DType::e4m3, DType::e5m2, DType::q8_0};
+// q8_0 has blocks of 32.
+constexpr std::int64_t width_of(DType dtype, std::int64_t width) {
+  return dtype == DType::q8_0 ? (width + 31) / 32 * 32 : width;
+}
 
 void expect_dots(DType dtype, std::int64_t rows, std::int64_t keys, std::int64_t width) {
   const Cache k(dtype, keys, width, 1), v(dtype, keys, width, 2);
@@ -74,22 +88,55 @@ void expect_sums(DType dtype, std::int64_t rows, std::int64_t keys, std::int64_t
 }
 
 TEST_P(CachedRowsOf, EveryDtypeNumberOfRowsAndOfKeysHaveTheirDots) {
-  for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+  for (const DType dtype : dtypes)
     for (std::int64_t rows = 1; rows <= 12; ++rows)
-      for (std::int64_t keys = 1; keys <= 9; ++keys) expect_dots(dtype, rows, keys, 48);
+      for (std::int64_t keys = 1; keys <= 9; ++keys)
+        expect_dots(dtype, rows, keys, width_of(dtype, 48));
 }
 
 TEST_P(CachedRowsOf, EveryDtypeNumberOfRowsAndOfKeysHaveTheirSums) {
-  for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+  for (const DType dtype : dtypes)
     for (std::int64_t rows = 1; rows <= 12; ++rows)
-      for (std::int64_t keys = 1; keys <= 9; ++keys) expect_sums(dtype, rows, keys, 48);
+      for (std::int64_t keys = 1; keys <= 9; ++keys)
+        expect_sums(dtype, rows, keys, width_of(dtype, 48));
 }
 
 TEST_P(CachedRowsOf, EveryWidthHasItsDotsAndSums) {
-  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+  for (const DType dtype : dtypes) {
     for (std::int64_t width = 16; width <= 272; width += 16) {
-      expect_dots(dtype, 5, 7, width);
-      expect_sums(dtype, 5, 7, width);
+      expect_dots(dtype, 5, 7, width_of(dtype, width));
+      expect_sums(dtype, 5, 7, width_of(dtype, width));
+    }
+  }
+}
+
+TEST_P(CachedRowsOf, RowsOf8BitsAreLoadedAsTheyAreRead) {
+  for (const DType dtype : eight_bit_dtypes) {
+    EightBits bytes(dtype, 1, 2, 5, 64, 3);
+    const Tensor x = bytes.view();
+    std::vector<float> rows(5 * 64);
+    detail::load_cached_rows(x, x.offset(0, 1), 5, rows.data(), 64);
+    for (std::int64_t e = 0; e < 5 * 64; ++e)
+      ASSERT_EQ(static_cast<double>(rows[static_cast<std::size_t>(e)]), x.get(x.offset(0, 1) + e))
+          << name(dtype) << ", number " << e;
+  }
+}
+
+// Every byte, subnormals and NaN among them.
+TEST_P(CachedRowsOf, EveryByteOfFloatsOf8BitsIsItsNumber) {
+  for (const DType dtype : {DType::e4m3, DType::e5m2}) {
+    std::vector<std::uint8_t> bytes(256);
+    for (std::size_t b = 0; b < 256; ++b) bytes[b] = static_cast<std::uint8_t>(b);
+    const Tensor x = Tensor::dense(bytes.data(), dtype, {1, 1, 1, 256});
+    std::vector<float> row(256);
+    detail::load_cached_rows(x, 0, 1, row.data(), 256);
+    for (std::size_t b = 0; b < 256; ++b) {
+      const double wanted = x.get(static_cast<std::int64_t>(b));
+      if (std::isnan(wanted)) {
+        ASSERT_TRUE(std::isnan(row[b])) << name(dtype) << ", byte " << b;
+      } else {
+        ASSERT_EQ(static_cast<double>(row[b]), wanted) << name(dtype) << ", byte " << b;
+      }
     }
   }
 }

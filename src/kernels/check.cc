@@ -52,8 +52,8 @@ bool shares_memory(const Tensor& x, const Tensor& out) {
 
 }  // namespace
 
-Expected<Tensor> viewed(std::string_view where, std::string_view name, const Tensor& tensor,
-                        int rank) {
+static Expected<Tensor> view_of(std::string_view where, std::string_view name, const Tensor& tensor,
+                                int rank) {
   if (tensor.rank < 0 || tensor.rank > rank) {
     return fail(where, std::string(name) + " must have at most " + number(rank) + " axes",
                 number(tensor.rank), "see the shape in the function's comment");
@@ -77,6 +77,30 @@ Expected<Tensor> viewed(std::string_view where, std::string_view name, const Ten
                 "check shape and strides");
   }
   return view;
+}
+
+Expected<Tensor> viewed(std::string_view where, std::string_view name, const Tensor& tensor,
+                        int rank) {
+  if (has_8_bits(tensor.dtype))
+    return fail(where, std::string(name) + " must be of 16 bits or more",
+                posenc::name(tensor.dtype),
+                "convert it outside: of 8 bits attend() alone takes keys and values");
+  return view_of(where, name, tensor, rank);
+}
+
+Expected<Tensor> viewed_cached(std::string_view where, std::string_view name,
+                               const Tensor& tensor) {
+  POSENC_TRY(view, view_of(where, name, tensor, 4));
+  if (view.dtype != DType::q8_0 || view.size() == 0) return view;
+  const auto whole = [&](std::size_t axis) {
+    return view.shape[axis] == 1 || view.stride[axis] % q8_block == 0;
+  };
+  if (view.stride[3] == 1 && view.shape[3] % q8_block == 0 && whole(0) && whole(1) && whole(2))
+    return view;
+  return fail(
+      where,
+      std::string(name) + " of q8_0 must have whole blocks of 32 numbers along its last axis",
+      shape_text(view), "strides count numbers, 32 for each block of 34 bytes");
 }
 
 Expected<void> check_shape(std::string_view where, std::string_view name, const Tensor& tensor,

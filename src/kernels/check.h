@@ -14,9 +14,12 @@
 namespace posenc::detail {
 
 // The tensor seen with exactly `rank` axes. Errors: none given, more axes, negative
-// extents, or extents beyond the address space.
+// extents, extents beyond the address space, or a dtype of 8 bits.
 Expected<Tensor> viewed(std::string_view where, std::string_view name, const Tensor& tensor,
                         int rank);
+
+// The same of four axes, of 8 bits too: what a cache holds. Errors of q8_0: parts of blocks.
+Expected<Tensor> viewed_cached(std::string_view where, std::string_view name, const Tensor& tensor);
 
 Expected<void> check_shape(std::string_view where, std::string_view name, const Tensor& tensor,
                            const Tensor& like);

@@ -61,7 +61,10 @@ float kept(DType dtype, float value) {
     case DType::f16: return half_to_float(float_to_half(value));
     case DType::bf16: return bfloat16_to_float(float_to_bfloat16(value));
     case DType::f32:
-    case DType::f64: break;
+    case DType::f64:
+    case DType::e4m3:
+    case DType::e5m2:
+    case DType::q8_0: break;
   }
   return value;
 }

@@ -444,6 +444,12 @@ TEST(GgufArchitectures, AnIndexersKeysAreCachedWhereTheFileSaysThem) {
   ASSERT_EQ(group_of(model, 0).cache_beside.size(), 1U);
   EXPECT_EQ(group_of(model, 0).cache_beside[0].elements, 96);
 }
+TEST(GgufArchitectures, NemotronNasLeavesAttentionOutAndPutsNothingInItsPlace) {
+  const Model model =
+      SmallGguf("deci").set("attention.head_count_kv", LayerList{4, 0, 2, 4, 0, 0, 4, 1}).model();
+  EXPECT_EQ(group_of(model, 1).mixer, Mixer::none);
+  EXPECT_EQ(group_of(model, 2).geometry.kv_heads, 2);
+}
 TEST(GgufArchitectures, ALayerWithAPerceptronHasNoRecurrence) {
   SmallGguf file("nemotron_h");
   file.set("attention.head_count_kv", LayerList{0, 0, 4, 0, 0, 0, 4, 0});

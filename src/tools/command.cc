@@ -513,6 +513,15 @@ bool asks_for_a_rotation(std::string_view command) {
          });
 }
 
+// What comes of a flag that the engine does not hear is part of that finding, whose cure it has.
+void tell_as_unheard(std::vector<Finding>& differ) {
+  for (Finding& one : differ) {
+    if (one.code != "rope_scaling" && one.code != "rope_factors") continue;
+    one.message = "as told of the flag: " + one.message;
+    one.cure.clear();
+  }
+}
+
 // A scaling that the line asks for is one finding with what follows from it, and no cure undoes it.
 // It is good to know where the text that is asked for needs it, and deserves a look where none
 // does.
@@ -572,8 +581,10 @@ void tell_as_asked(const Model& model, const Model& told, std::int64_t length, b
       one.cure = "drop it: the file itself reaches " + detail::grouped(model.context);
     if (loses_before)
       one.cure = "leave it out where no text is longer than " + detail::grouped(unscaled) +
-                 "; a factor of 2 reaches " + detail::grouped(2 * recipe->trained) +
-                 " and loses less";
+                 (detail::reach(told) > 2 * recipe->trained
+                      ? "; a factor of 2 reaches " + detail::grouped(2 * recipe->trained) +
+                            " and loses less"
+                      : "");
   }
 }
 
@@ -675,12 +686,21 @@ Expected<std::vector<Finding>> command_differences(const Model& model, std::stri
     // What an engine drops was asked for, and is not what it runs.
     const bool omitted =
         read.reading.engine.name == "megatron-core" && tell_as_omitted(read.reading.model, differ);
-    if (!omitted && std::ranges::find(findings, "flag_dropped", &Finding::code) == findings.end())
+    const bool unheard = std::ranges::any_of(findings, [](const Finding& one) {
+      return one.code == "flag_dropped" || one.code == "flag_unread";
+    });
+    if (unheard) tell_as_unheard(differ);
+    if (!omitted && !unheard)
       tell_as_asked(model, read.reading.model, length > 0 ? length : read.length,
                     asks_for_a_rotation(command), differ);
     tell_base_as_asked(model, read.reading.model, length > 0 ? length : read.length, differ);
     leave_out_base(*detail::read_command_line(command), differ);
     findings.insert(findings.end(), differ.begin(), differ.end());
+    for (const EngineNote& note : read.reading.notes)
+      if (note.kind == EngineNote::Kind::lost)
+        for (Finding& one : findings)
+          if (one.code == "rotary_dim")
+            one.cure = "no key of the file changes it: another engine, or another version of it";
     for (const EngineNote& note : read.reading.notes)
       findings.push_back(
           {.code = std::string(name(note.kind)), .severity = Severity::note, .message = note.what});

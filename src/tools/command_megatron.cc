@@ -147,7 +147,7 @@ class MegatronFlags {
         if (const CommandFlag* flag = line_.find(name))
           findings_.push_back(line_finding(
               "flag_unread", Severity::error, std::string(name) + " " + printable(flag->value, 20),
-              "it is YaRN's: --use-rope-scaling has --rope-scaling-factor, 8 where it is not "
+              "the flag is YaRN's: --use-rope-scaling has --rope-scaling-factor, 8 where it is not "
               "given, which gpt_builders.py does not hand on either (Megatron-LM#6305): Megatron "
               "trains with factor 8",
               "pass rope_scaling_factor=" + printable(flag->value, 20) +

@@ -207,6 +207,9 @@ class Request {
     const Linear *linear = linear_of(told_), *before = linear_of(file_);
     const bool divides = linear && (!before || before->factor != linear->factor);
     const double factor = divides ? linear->factor : stretch_of_base(file_, told_);
+    // --override-kv promises what nothing stretches.
+    if (line_.engine == "llama.cpp" && factor <= 1 && file_.context > 0)
+      reached = std::max({std::min(file_.context, told_.context), reach(file_), reach(told_)});
     if (factor > 1 && file_.context > 0) {
       reached =
           std::max(reached, static_cast<std::int64_t>(static_cast<double>(file_.context) * factor));

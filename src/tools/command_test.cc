@@ -529,6 +529,39 @@ TEST(EngineCommand, MegatronsLatentAttentionHasArgumentsOfItsOwn) {
   EXPECT_EQ(none->found, "none");
 }
 
+TEST(EngineCommand, AFlagOfAnotherScalingHasOneCure) {
+  const char* const line =
+      "pretrain_gpt.py --max-position-embeddings 131072 --use-rotary-position-embeddings "
+      "--rotary-base 500000 --use-rope-scaling --rotary-scaling-factor 32.0 --seq-length 8192";
+  ASSERT_NE(found_by("llama-3.1-8b", line, "flag_unread"), nullptr);
+  const Finding* scaling = found_by("llama-3.1-8b", line, "rope_scaling");
+  if (scaling) EXPECT_EQ(scaling->cure, "");
+}
+
+TEST(EngineCommand, ALengthThatNothingReachesIsNoContext) {
+  const Finding* beyond =
+      found_by("llama-2-7b", "llama-server -c 65536 --override-kv llama.context_length=int:65536",
+               "beyond_context");
+  ASSERT_NE(beyond, nullptr);
+  EXPECT_EQ(beyond->expected, "4,096");
+  EXPECT_EQ(found_by("llama-2-7b",
+                     "llama-server -c 16384 --override-kv llama.context_length=int:16384 "
+                     "--rope-scaling yarn --rope-scale 4 --yarn-orig-ctx 4096",
+                     "beyond_context"),
+            nullptr);
+}
+
+TEST(EngineCommand, WhatAClassDoesNotReadNoKeyCures) {
+  const Model glm = *read_config(R"({"model_type": "glm", "hidden_size": 4096,
+      "num_attention_heads": 32, "num_key_value_heads": 2, "num_hidden_layers": 2,
+      "head_dim": 128, "partial_rotary_factor": 0.5, "max_position_embeddings": 131072})");
+  const auto found = command_differences(glm, "mlx_lm.server --model glm", 0);
+  ASSERT_TRUE(found);
+  const auto part = std::ranges::find(*found, "rotary_dim", &Finding::code);
+  ASSERT_NE(part, found->end());
+  EXPECT_TRUE(part->cure.starts_with("no key of the file changes it"));
+}
+
 TEST(EngineCommand, OllamaHasNoFlagOfTheContext) {
   for (const char* flag : {"--num-ctx 8192", "--num_ctx=8192", "--ctx-size 8192", "-c 8192"}) {
     const Finding* refused =

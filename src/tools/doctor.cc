@@ -698,7 +698,14 @@ class Doctor {
     const std::int64_t target = options_.length > 0        ? options_.length
                                 : read && read->length > 0 ? read->length
                                                            : reached();
-    std::int64_t draft = std::max(one.model->context, detail::reach(*one.model));
+    // vLLM and SGLang make a table as long as the file says, whatever Llama 3's factor is.
+    const bool by_file = one.model->context > 0 && line.engine != "llama.cpp" &&
+                         std::ranges::any_of(one.model->groups, [](const LayerGroup& group) {
+                           const Rope* rope = detail::rope_of(group);
+                           return rope && std::holds_alternative<Llama3>(rope->scaling);
+                         });
+    std::int64_t draft =
+        by_file ? one.model->context : std::max(one.model->context, detail::reach(*one.model));
     // These hand the line's scaling to the draft as well; vLLM does not.
     if (line.engine == "llama.cpp" || line.engine == "sglang")
       if (const auto told = read_command(*one.model, command.text))

@@ -43,7 +43,8 @@ class Joined {
       if (one.kind == ExhibitKind::training) sum_of_settings(one);
       if (one.kind == ExhibitKind::command || one.kind == ExhibitKind::training)
         cut_by_trainer(one);
-      if (one.kind == ExhibitKind::command) draft_of_line(one), runs_with(one), runs_less(one);
+      if (one.kind == ExhibitKind::command)
+        draft_of_line(one), runs_with(one), runs_less(one), scaled_by_line();
       if (one.kind == ExhibitKind::log) covered_by(one), loaded_otherwise(one);
     }
     refused_as_the_line_says();
@@ -575,6 +576,22 @@ class Joined {
     if (ends)
       std::erase_if(out_.findings,
                     [](const Diagnosed& one) { return one.finding.code == "draft_agrees"; });
+  }
+
+  // The log counts tokens, and the line beside it scales the model so that they are reached.
+  void scaled_by_line() {
+    double reached = 0;
+    for (const Diagnosed& one : out_.findings)
+      if (const Finding& finding = one.finding; finding.code == "rope_scaling") {
+        const auto factor = number_after(finding.found, " factor "),
+                   trained = number_after(finding.found, "original_max_position_embeddings ");
+        reached = std::max(reached, factor.value_or(0) * trained.value_or(0));
+      }
+    std::erase_if(out_.findings, [&](const Diagnosed& one) {
+      const auto runs = number_after(one.finding.found, "");
+      return one.finding.code == "beyond_context" && one.sure == "told by the log" && runs &&
+             *runs <= reached;
+    });
   }
 
   // What a line of llama.cpp asks for, and what its log says of it.

@@ -199,13 +199,16 @@ class PlanDifferences {
     if (differ_in_axes(rotate, other)) {
       const Rotate text = on_text(rotate), their_text = on_text(other);
       const bool alike = !apart(text, their_text) && rotate.slice.pairing == other.slice.pairing;
-      differ({.code = "mrope",
-              .severity = Severity::warning,
-              .expected = axes_text(rotate),
-              .found = axes_text(other),
-              .message = std::string(detail::axes_not_seen) + (alike ? "; text rotates alike" : ""),
-              .cure = std::string(alike ? "use both for text alone, or " : "") +
-                      "write mrope_section (GGUF: rope.dimension_sections) as the first has it"});
+      differ(
+          {.code = "mrope",
+           .severity = Severity::warning,
+           .expected = axes_text(rotate),
+           .found = axes_text(other),
+           .message = std::string(detail::axes_not_seen) + (alike ? "; text rotates alike" : ""),
+           .cure = std::string(alike ? "use both for text alone, or " : "") +
+                   "write mrope_section as the first has it; convert a GGUF anew: llama.cpp reads "
+                   "rope.dimension_sections of architectures with pictures alone, such as "
+                   "qwen2vl"});
       if (!alike) frequencies(text, their_text);
       return false;
     }

@@ -324,6 +324,9 @@ const Report reports[] = {
     {"vllm-project/vllm#48894", "",
      R"(doctor llama-3.1-8b @doctor/eagle3.json "vllm serve L --max-model-len 8192 --speculative-config '{\"model\":\"E\"}'")",
      1, "draft_length"},
+    {"SafeAILab/EAGLE#311", "",
+     R"(doctor llama-3.1-8b @doctor/eagle3-llama3.json "vllm serve L --max-model-len 32768 --speculative-config '{\"method\":\"eagle3\",\"model\":\"E\"}'")",
+     1, "draft_length"},
     {"sgl-project/sglang#3574", "",
      "doctor @doctor/llama3-8k.json @doctor/eagle.json 'python3 -m sglang.launch_server "
      "--speculative-algo EAGLE --speculative-draft E --context-length 8192'",

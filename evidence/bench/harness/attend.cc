@@ -140,12 +140,34 @@ struct Memory {
   std::vector<float> storage;
   Tensor view;
   Memory(const AttendCase& what, std::int64_t heads, std::int64_t tokens, unsigned seed)
+      : Memory(what, what.dtype, heads, tokens, seed) {}
+  Memory(const AttendCase& what, DType dtype, std::int64_t heads, std::int64_t tokens,
+         unsigned seed)
       : storage(random_floats(heads * tokens * what.head_dim, seed)),
-        view(Tensor::dense(storage.data(), what.dtype, {1, heads, tokens, what.head_dim})) {
-    if (what.dtype == DType::f32) return;
+        view(Tensor::dense(storage.data(), dtype, {1, heads, tokens, what.head_dim})) {
+    if (dtype == DType::f32) return;
+    if (has_8_bits(dtype)) {
+      fill_bytes();
+      return;
+    }
     // 16 bits over the first half of the same memory.
     for (std::int64_t i = 0; i < view.size(); ++i)
       view.set(i, static_cast<double>(storage[static_cast<std::size_t>(i)]));
+  }
+
+ private:
+  // Bytes of numbers of order 1 over the first quarter.
+  void fill_bytes() {
+    auto* const bytes = static_cast<std::uint8_t*>(view.data);
+    std::minstd_rand random(5);
+    for (std::int64_t i = 0; i < bytes_of(view.dtype, view.size()); ++i) {
+      const auto byte = static_cast<std::uint8_t>(random() >> 8);
+      const bool of_factor = view.dtype == DType::q8_0 && i % q8_block_bytes < 2;
+      bytes[i] = of_factor ? (i % q8_block_bytes == 1 ? 0x20 : 0)
+                 : view.dtype == DType::q8_0
+                     ? byte
+                     : static_cast<std::uint8_t>((byte & 0x80U) | byte % 0x40);
+    }
   }
 };
 
@@ -168,6 +190,12 @@ Expected<void> check(const AttendCase& what, const BenchMachine& machine) {
   if (what.packed > 0 && (what.decode || what.backward || what.grid > 0))
     return fail("bench attend", "texts are packed for attention forwards, without --grid",
                 std::to_string(what.packed));
+  if (what.cache_dtype && (what.backward || *what.cache_dtype == DType::f64))
+    return fail("bench attend", "a cache of 8 bits is read forwards, of another dtype not at all",
+                name(*what.cache_dtype));
+  if (what.cache_dtype == DType::q8_0 && what.head_dim % q8_block != 0)
+    return fail("bench attend", "q8_0 must have a multiple of 32 channels",
+                std::to_string(what.head_dim));
   if (what.dtype == DType::f64)
     return fail("bench attend", "only float32, float16 and bfloat16 are measured", "float64");
   const double bytes = 4 * static_cast<double>(2 * what.heads + 2 * what.kv_heads) *
@@ -181,7 +209,7 @@ Expected<void> check(const AttendCase& what, const BenchMachine& machine) {
 }  // namespace
 
 std::int64_t AttendCase::cache_bytes() const {
-  return 2 * kv_heads * length * head_dim * static_cast<std::int64_t>(size_of(dtype));
+  return bytes_of(cache_dtype.value_or(dtype), 2 * kv_heads * length * head_dim);
 }
 
 double AttendRow::gflops() const {
@@ -321,7 +349,7 @@ struct Problem {
         out(what, what.heads, query_count(), 4),
         gradient(what, what.heads, what.backward ? length : 0, 6),
         by_q(what, what.heads, what.backward ? length : 0, 7),
-        kv(what, 2 * what.kv_heads, length, 2),
+        kv(what, what.cache_dtype.value_or(what.dtype), 2 * what.kv_heads, length, 2),
         by_kv(what, 2 * what.kv_heads, what.backward ? length : 0, 8),
         sinks(random_floats(what.heads, 9)),
         profiles(

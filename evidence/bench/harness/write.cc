@@ -43,6 +43,7 @@ Json json_of(const AttendRow& row) {
             {"read_seconds", row.read_seconds},
             {"peak_bytes", row.peak_bytes < 0 ? Json(nullptr) : Json(row.peak_bytes)}};
   if (what.packed > 0) json["packed"] = what.packed;
+  if (what.cache_dtype) json["cache_dtype"] = name(*what.cache_dtype);
   if (what.backward) json["of_forward"] = row.of_forward();
   if (what.long_length > 0) json["of_long"] = row.of_long();
   return json;

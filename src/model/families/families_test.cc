@@ -586,6 +586,36 @@ TEST(Families, GtesNtkSlowsTheFirstPairToo) {
               1e-12);
 }
 
+// vLLM's ntk_scaling_rope.py: λ_r = e^(a·r^b), r from 1, a = ln s / (d/2)^b; the base stays.
+TEST(Families, GtesMixedNtkDividesEachPairByItsOwn) {
+  const Model model = read_text(R"({"model_type": "new", "hidden_size": 1024,
+      "num_attention_heads": 16, "num_hidden_layers": 1, "max_position_embeddings": 8192,
+      "rope_scaling": {"factor": 8.0, "type": "ntk", "mixed_b": 0.625}, "rope_theta": 20000})");
+  const auto plan = compile(model.groups.front());
+  ASSERT_TRUE(plan);
+  const double a = std::log(8.0) / std::pow(32.0, 0.625);
+  EXPECT_NEAR(plan->rotate->at(0, 0, 0), std::exp(-a), 1e-12);
+  EXPECT_NEAR(plan->rotate->at(0, 0, 31), std::pow(20000.0, -62.0 / 64) / 8, 1e-15);
+  EXPECT_TRUE(std::ranges::none_of(model.warnings,
+                                   [](const Warning& one) { return one.code == "unknown_key"; }));
+}
+
+TEST(Families, InternLmsOwnBaseIsRead) {
+  const Model model = read_text(R"({"model_type": "internlm", "hidden_size": 4096,
+      "num_attention_heads": 32, "num_hidden_layers": 1,
+      "rotary": {"base": 1000000, "type": "origin"}})");
+  EXPECT_EQ(rope_of(model).rope_theta, 1e6);
+}
+
+TEST(Families, OpenAudiosNeighboursPair) {
+  const Model model = read_text(R"({"model_type": "dual_ar", "dim": 1024, "n_head": 16,
+      "n_local_heads": 8, "head_dim": 128, "n_layer": 2, "rope_base": 1000000.0,
+      "max_seq_len": 8192})");
+  EXPECT_EQ(rope_of(model).pairing, Pairing::interleaved);
+  EXPECT_EQ(rope_of(model).rope_theta, 1e6);
+  EXPECT_EQ(model.groups.front().geometry.kv_heads, 8);
+}
+
 TEST(Families, AClassNamesTheTypeThatIsMissing) {
   const Model model = read_text(R"({"architectures": ["QWenLMHeadModel"], "n_embd": 4096,
       "n_head": 32, "n_layer": 1, "kv_channels": 128, "seq_length": 2048})");

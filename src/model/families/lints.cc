@@ -170,6 +170,15 @@ void lint_ignored(const Section& config, const Family& family) {
     if (!value || value->is_null() || value->text() == nothing) continue;
     if (key == family.rope.stretch) continue;  // which is read
     if (value->get<bool>()) continue;          // GPT-J's "rotary": true
+    const Json* const type = value->find("type");
+    if (key == "rotary" && type && type->text() == "\"origin\"" && value->find("base") &&
+        config.reading.family == "internlm") {
+      config.reading.warn("ignored_key",
+                          config.where(key) + ": its base, " + value->find("base")->text() +
+                              ", is that of the model's own code, and of the plan; "
+                              "an engine that looks for rope_theta alone runs 10000");
+      continue;
+    }
     config.reading.warn("ignored_key", config.where(key) + ": the model's own code " +
                                            std::string(effect) + "; the plan is that without it");
   }

@@ -234,7 +234,8 @@ class RopeReader {
         const bool read_later =
             key == "partial_rotary_factor" ||
             (key == "interleaved" && p.has("mrope_interleaved")) ||  // Qwen3-Omni says it twice
-            (ntk && key == "factor") || same_as_config(member);
+            (ntk && key == "factor") || (family_.rope.ntk_divides && key == "mixed_b") ||
+            same_as_config(member);
         if (!read_later) unknown(key);
         continue;
       }
@@ -257,10 +258,25 @@ class RopeReader {
     }
   }
 
+  // b^(−2r/d) / e^(a·(r+1)^mixed_b), a = ln s / (d/2)^mixed_b: the last pair is divided by s.
+  void mix_ntk(double s, const Found<double>& mixed) {
+    const std::int64_t pairs = ask_.head_dim / 2;
+    const double a = std::log(s) / std::pow(static_cast<double>(pairs), mixed.value);
+    for (std::int64_t r = 0; r < pairs; ++r)
+      rope_.frequency_factors.push_back(
+          std::exp(a * std::pow(static_cast<double>(r + 1), mixed.value)));
+    rope_.scaling = Unscaled{};
+    note(notes_, "frequency_factors", "1 to " + number_text(s), Origin::family,
+         "the ntk of " + reading_.family + " with " + mixed.key +
+             ": b^(−2r/d) / e^(a·(r+1)^mixed_b), a = ln s / (d/2)^mixed_b");
+  }
+
   // (b·s)^(−2r/d) / s^(2/d): plain rotation by a larger base, all of it a little slower.
   void divide_ntk() {
     const auto* ntk = std::get_if<NtkAware>(&rope_.scaling);
     if (!ntk || ask_.head_dim <= 0) return;
+    if (const auto mixed = parameters_.section.number("mixed_b", positive))
+      return mix_ntk(ntk->factor, *mixed);
     const double s = ntk->factor, divisor = std::pow(s, 2 / static_cast<double>(ask_.head_dim));
     rope_.rope_theta *= s;
     rope_.scaling = Linear{.factor = divisor};
@@ -433,6 +449,19 @@ class RopeReader {
                         ", which -1 stands for in FlexBERT");
   }
 
+  // "rotary": {"base": 10000, "type": "origin"}, InternLM's own; that of the type "dynamic" grows.
+  std::optional<Found<double>> base_of_internlm() const {
+    const Json* const rotary = reading_.family == "internlm" ? config_.raw("rotary") : nullptr;
+    const Json* const type = rotary ? rotary->find("type") : nullptr;
+    const Json* const base = rotary ? rotary->find("base") : nullptr;
+    if (!type || !base || type->text() != "\"origin\"") return std::nullopt;
+    const auto* const whole = base->get<std::int64_t>();
+    const auto* const number = base->get<double>();
+    const double value = whole ? static_cast<double>(*whole) : number ? *number : 0;
+    if (!(value > 1)) return std::nullopt;
+    return Found<double>{value, config_.where("rotary") + ".base"};
+  }
+
   void read_theta() {
     if (ask_.theta > 0) {
       rope_.rope_theta = ask_.theta;
@@ -456,6 +485,7 @@ class RopeReader {
       note(notes_, "unused_rope_theta", number_text(beside->value), Origin::file, beside->key);
     }
     if (!theta) theta = beside;
+    if (!theta) theta = base_of_internlm();
     if (theta) {
       rope_.rope_theta = theta->value;
       note(notes_, "rope_theta", number_text(theta->value), Origin::file, theta->key);

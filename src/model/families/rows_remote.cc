@@ -61,6 +61,13 @@ void read_grok(const Section& config, const Family& family) {
                           "'" + type->value + "'");
     return;
   }
+  if (type && config.has("scaling_factor original_max_position_embeddings"))
+    config.reading.warn("family_remark",
+                        config.reading.family +
+                            ": rope_type \"original\" is no scaling in SGLang's code, and the plan "
+                            "has none; llama.cpp's converter reads the keys beside it as YaRN "
+                            "(scaling_factor, original_max_position_embeddings, beta_fast, "
+                            "beta_slow), so that a GGUF of it runs another rotation");
   const auto length = config.integer("attn_temperature_len");
   if (length && length->value > 0)
     config.reading.warn("family_remark",
@@ -108,6 +115,11 @@ constexpr Family remote[] = {
     {.types = "molmo", .context = 2048, .own_code = true, .rope = {.theta = 10000}},
     {.types = "step3_text", .context = 64 * K, .sizes = {7168, 61, 64, 1, 256}, .own_code = true,
      .rope = {.theta = 500000}},
+    // fish-speech's (OpenAudio S1).
+    {.types = "dual_ar", .context = 2048, .sizes = {4096, 32, 32}, .own_code = true,
+     .rope = {.pairing = interleaved, .theta = 10000, .theta_keys = "rope_base"},
+     .remark = "dual_ar: a second decoder (n_fast_layer, fast_head_dim) speaks the codebooks of a "
+               "token, and rotates by its own positions; the plan is that of the text"},
     {.types = "telechat", .context = 8192, .sizes = {4096, 30, 32}, .own_code = true,
      .rope = {.theta = 10000},
      .remark = "telechat: beyond the trained length (training_seqlen, base_seqlen) its own code "

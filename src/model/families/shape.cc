@@ -63,7 +63,8 @@ std::int64_t kv_heads_of(const Section& config, const Family& family, Provenance
           ? std::nullopt
           : config.integer(sided(family, "num_key_value_heads") +
                                "num_key_value_heads n_head_kv num_kv_heads "
-                               "multi_query_group_num num_query_groups num_attention_groups",
+                               "multi_query_group_num num_query_groups num_attention_groups "
+                               "n_local_heads",  // of gpt-fast and its kin
                            range);
   const auto shared =
       config.flag("multi_query_attention multi_query");          // ChatGLM; Falcon, GPT-BigCode
