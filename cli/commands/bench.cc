@@ -77,6 +77,9 @@ Run define_bench(CLI::App& app) {
           CLI::ignore_case))
       ->type_name("{q8_0,e4m3,e5m2}")
       ->default_str("");
+  app.add_option("--set", asked.set,
+                 "Instruction set of kernel and limit, such as AVX2 (the widest)")
+      ->type_name("NAME");
   app.add_option("--threads", asked.threads, "Threads of kernel and limit (1)")
       ->transform(above_zero());
   app.add_flag("--json", options->json)->description("An array, an object a row (docs/speed.md)");
@@ -109,6 +112,7 @@ Run define_bench(CLI::App& app) {
     const BenchWanted& wanted = options->wanted;
     if (wanted.op == "exactness") return bench_exactness(options->python, options->json);
     if (wanted.op == "ring") return bench_ring(wanted, options->json, options->quick);
+    if (!wanted.set.empty()) POSENC_CHECK(use_instruction_set(wanted.set));
     const BenchMachine machine = bench_machine();
     if (wanted.op != "attend" &&
         (wanted.decode || wanted.grid || wanted.packed || !wanted.schemes.empty() ||

@@ -16,6 +16,7 @@ struct BenchWanted {
   std::string op;  // "" : all
   std::optional<std::int64_t> heads, kv_heads, head_dim, length, position, grid, packed;
   std::string dtype, pairing;
+  std::string set;                   // of instructions; "": the widest
   std::string softmax;               // of attend
   std::vector<std::string> schemes;  // of attend
   bool decode = false;

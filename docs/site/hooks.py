@@ -16,6 +16,7 @@ from mkdocs.structure.files import File
 
 sys.path.insert(0, str(Path(__file__).parent))
 import can_i_use
+import links
 from pages import KINDS, ROOT, described, page, posenc, structs
 
 BUILT = {
@@ -108,6 +109,7 @@ def on_files(files, config):
     title, rest = javascript.split("\n", 1)
     made("javascript.md", f"{title}\n\nFor someone who writes for Node or a browser.\n{rest}")
     made("stylesheets/posenc.css", (ROOT / "docs/site/site.css").read_text())
+    made("javascripts/names.js", (ROOT / "docs/site/names.js").read_text())
     for picture in sorted((ROOT / "evidence/lab/results").glob("*.png")):
         path = f"evidence/lab/results/{picture.name}"
         files.append(File.generated(config, path, abs_src_path=str(picture)))
@@ -151,19 +153,19 @@ def on_page_markdown(markdown, page, config, files):
             return f"[{text}]({config.extra['source']}/{kind}/main/{at}{'#' + anchor if anchor else ''})"
         return text if text.startswith("`") else f"`{text}`" if re.search(r"[/.]", text) else text
 
-    parts = re.split(r"(^```.*?^```|`[^`\n]*`(?!\]))", markdown, flags=re.M | re.S)
-    link = re.compile(r"(?<!!)\[([^\]\[]*)\]\(([^)\s]+)\)|(?<=!)\[([^\]]*)\]\((\.\./[^)\s]+)\)")
-
     def shown(match):
         if match[3] is None:
             return follow(match)
         return f"[{match[3]}]({os.path.normpath(folder / match[4])})"
 
-    return "".join(part if i % 2 else link.sub(shown, part) for i, part in enumerate(parts))
+    return links.replaced(markdown, shown)
 
 
 def on_post_page(output, page, config):
-    """Scripts of a page become files: `posenc serve` allows none within it."""
+    """Scripts of a page become files: `posenc serve` allows none within it. What the theme leaves without a name gets one, for
+    those who listen to a page."""
+    output = output.replace('role="dialog">', 'role="dialog" aria-label="Search">', 1)
+    output = output.replace("<th></th>", "<td></td>")
 
     def moved(match):
         attributes, text = match[1], match[2]

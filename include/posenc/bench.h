@@ -56,6 +56,10 @@ struct BenchMachine {
 };
 BenchMachine bench_machine();
 
+// Kernels and their limits use this set of the machine's from now on ("AVX2"), as on a processor
+// without the wider ones. Not while anything is computed. Errors: a set that it has not.
+Expected<void> use_instruction_set(std::string_view name);
+
 // Where a working set lives. From memory: at least four times the last-level cache, so that less
 // than a quarter of it can be found there.
 constexpr bool from_memory(std::int64_t working_set, const BenchMachine& machine) {

@@ -142,6 +142,8 @@ class Explanation {
                   const FrequencyFit& fit) {
     if (fit.misfit > explains || measured.empty() || measured.back().pair < pair) return false;
     if (out_.axis_layout != AxisLayout::one) return false;
+    // The dump would show it turn, as try_proportional() asks.
+    if (of_base(fit.base, pair) * usual_position() < 16 * in_.spread) return false;
     tell_pair_still(pair, fit.base);
     return true;
   }

@@ -1,6 +1,7 @@
 #!/bin/sh
 # docs_site.sh ROOT: every page of docs/ stands in the navigation of docs/site/mkdocs.yml and in docs/README.md, once each; what
-# the navigation names is a page, there or made by docs/site/hooks.py; and the first sentence of a page says whom it is for.
+# the navigation names is a page, there or made by docs/site/hooks.py; the first sentence of a page says whom it is for; and the
+# site finds every link that leads out of docs/.
 cd "$1" || exit 2
 failed=0
 complain() {
@@ -19,5 +20,6 @@ done
 for name in $nav; do
   [ -f "docs/$name" ] || grep -qF "made(\"$name\"" docs/site/hooks.py || complain "docs/site/mkdocs.yml: nav names $name, which is not there"
 done
+if command -v python3 >/dev/null; then python3 docs/site/links.py docs/*.md || failed=1; fi
 [ "$failed" = 1 ] || echo "$(echo "$nav" | wc -l) pages are named, and each says whom it is for"
 exit $failed

@@ -12,7 +12,9 @@
 
 #include "evidence/bench/harness/limits.h"
 #include "posenc/bench.h"
+#include "src/core/small_letters.h"
 #include "src/kernels/ahead.h"
+#include "src/kernels/instruction_sets.h"
 
 namespace posenc {
 namespace {
@@ -65,6 +67,18 @@ std::int64_t last_level_cache() {
 }
 
 }  // namespace
+
+Expected<void> use_instruction_set(std::string_view name) {
+  std::string known;
+  for (const detail::InstructionSet& set : detail::instruction_sets()) {
+    if (detail::small_letters(set.name) == detail::small_letters(name)) {
+      detail::use_instruction_set(set.bit);
+      return {};
+    }
+    known += (known.empty() ? "" : ", ") + std::string(set.name);
+  }
+  return fail("bench", "the instruction set must be one of this machine's", name, "use " + known);
+}
 
 BenchMachine bench_machine() {
   BenchMachine machine;
