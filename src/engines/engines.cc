@@ -510,6 +510,11 @@ void lose_scaling(EngineRope& rope, std::string_view why) {
   rope.rope.scaling = Unscaled{};
 }
 
+void lose_factor_of_nomic(EngineRope& rope) {
+  if (rope.scaling<DynamicNtk>() && rope.key("factor") == "rotary_scaling_factor")
+    lose_scaling(rope, "rotary_scaling_factor is not read; the code beside the weights reads it");
+}
+
 void take_ratio_for_base(EngineRope& rope) {
   const auto* linear = rope.model_is("chatglm") ? rope.scaling<Linear>() : nullptr;
   if (!linear || rope.key("factor") != "rope_ratio") return;

@@ -114,6 +114,8 @@ extern const EngineProfile transformers_profile, transformers5_12_profile, trans
 // Qwen 1's growing base and logits (use_dynamic_ntk, use_logn_attn) exist only in the model's own
 // code.
 void lose_growth_of_qwen(EngineRope& rope);
+// Nomic's factor stands beside the sizes, for its own code.
+void lose_factor_of_nomic(EngineRope& rope);
 // rope_ratio multiplies the base, as in ChatGLM3, where ChatGLM2's own code divides positions.
 void take_ratio_for_base(EngineRope& rope);
 // What transformers 5 refuses when it reads a configuration, and with it all who read by it.

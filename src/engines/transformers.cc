@@ -35,6 +35,7 @@ void read_gguf(EngineRope& rope) {
 void transformers_reads(EngineRope& rope) {
   read_gguf(rope);
   refuse_with_transformers(rope);
+  lose_factor_of_nomic(rope);
   if (rope.warned("partial_disputed")) lose_partial(rope);
   if (rope.warned("sections_disputed"))
     rope.lost("sections deal channels to axes, not pairs: pictures are not rotated");

@@ -186,12 +186,15 @@ constexpr Row rows[] = {
                 return rope.partial_rotary_factor != 1 || rope.rotary_dim.has_value();
               });
      }},
-    {{"sglang", "0.5.0", "0.5.11",
+    {{"sglang", "0.5.0", "0.5.14",
       "mscale and mscale_all_dim beside YaRN are not read for models without a latent: cos and sin "
       "are multiplied by YaRN's own factor where the file means 1, and text repeats itself",
-      "pip install -U sglang (0.5.11 or later)", "sgl-project/sglang#22711"},
+      "pip install -U sglang (0.5.16 or later)", "sgl-project/sglang#22711"},
      [](const Model& model) {
-       return model.family == "mistral3" && says(model, "mscale_all_dim");
+       return any_rope(model, [](const Rope& rope) {
+         const auto* yarn = std::get_if<Yarn>(&rope.scaling);
+         return yarn && yarn->mscale && yarn->mscale_all_dim && !yarn->scale_logits;
+       });
      }},
     {{"sglang", "0.5.3", "0.5.6",
       "the indexer of DeepSeek V3.2, which chooses the tokens that each token sees, rotates "

@@ -83,6 +83,7 @@ void vllm_reads(EngineRope& rope) {
     }
     fix_longrope(rope, as_trained ? trained : rope.length);
   }
+  lose_factor_of_nomic(rope);
   if (const auto* dynamic = rope.scaling<DynamicNtk>(); dynamic && rope.model_is("nomic_bert"))
     read_nomic_dynamic(rope, *dynamic);
   else if (dynamic)

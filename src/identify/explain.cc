@@ -255,13 +255,43 @@ class Explanation {
     return std::sqrt(square / static_cast<double>(in_.dump.tokens));
   }
 
+  // How far the pair that is off most comes, of those that the dump shows.
+  void tell_rounded_frequencies(bool narrow) {
+    const FrequencyFit& fit = *out_.frequencies;
+    if (!std::holds_alternative<Unscaled>(fit.scaling) || fit.base <= 1) return;
+    std::int64_t worst = 0;
+    double by = 0;
+    for (const IdentifiedPair& one : out_.pairs) {
+      const std::int64_t pair = pair_index(out_, one);
+      const auto exact = static_cast<float>(of_base(fit.base, pair));
+      const float kept = narrow ? bfloat16_to_float(float_to_bfloat16(exact))
+                                : half_to_float(float_to_half(exact));
+      const double off = std::abs(static_cast<double>(kept) - static_cast<double>(exact));
+      if (off > by) worst = pair, by = off;
+    }
+    constexpr double shows = 0.1, far = 4096;  // radians, positions
+    if (by * far < shows) return;
+    out_.findings.push_back(
+        {.code = "frequencies_rounded",
+         .severity = Severity::warning,
+         .pair = worst,
+         .position = static_cast<std::int64_t>(std::ceil(shows / by)),
+         .expected = "float32",
+         .found = narrow ? "bfloat16" : "float16",
+         .message = "inv_freq was rounded to " + std::string(narrow ? "bfloat16" : "float16") +
+                    ", as model.half() and model.to() do to a buffer: pair " +
+                    std::to_string(worst) + " is off by " + shown(by * far, 2) +
+                    " rad at position 4,096, and by more beyond",
+         .cure = "keep inv_freq in float32: compute it anew when the model has been converted"});
+  }
+
   // Angles that 16 bits cannot hold, where nothing else explains them.
   void tell_rounded() {
     if (out_.angles.size() != 1) return;
     const std::string& form = out_.angles.front();
     const bool narrow = form.starts_with("bfloat16"), positions = form.ends_with("_positions");
     if (!narrow && !form.starts_with("float16")) return;
-    if (form.ends_with("_frequencies")) return;
+    if (form.ends_with("_frequencies")) return tell_rounded_frequencies(narrow);
     const std::string type = narrow ? "bfloat16" : "float16";
     const std::int64_t whole = narrow ? 256 : 2048;  // the last of consecutive integers
     out_.findings.push_back(

@@ -88,6 +88,8 @@ TEST(IdentifyTable, FrequenciesThatBfloat16Rounded) {
     EXPECT_EQ(found.rotation.frequencies->base, 5e5) << name(dtype);
     EXPECT_EQ(found.rotation.frequencies->kept, DType::bf16) << name(dtype);
     EXPECT_EQ(found.rotation.angles, std::vector<std::string>{"bfloat16_frequencies"});
+    ASSERT_FALSE(found.rotation.findings.empty());
+    EXPECT_EQ(found.rotation.findings.front().code, "frequencies_rounded");
   }
 }
 

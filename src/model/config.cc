@@ -249,7 +249,12 @@ void warn_of_layer_lists(Reading& reading, const Section& text) {
     }
     const bool alike = std::ranges::all_of(
         *list, [&](const Json& each) { return each.text() == list->front().text(); });
-    if (alike) continue;
+    const bool is_read = std::ranges::any_of(reading.model.groups, [&](const LayerGroup& group) {
+      return std::ranges::any_of(group.provenance, [&](const Provenance& value) {
+        return value.origin == Origin::file && value.detail.contains(key);
+      });
+    });
+    if (alike || is_read) continue;
     reading.warn("layer_list_unread",
                  text.where(key) + " has an entry for each of " + std::to_string(layers) +
                      " layers and is not read: it may say which of them rotate, attend or slide");

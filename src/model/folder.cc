@@ -159,6 +159,10 @@ Expected<Model> read_folder(const std::string& path) {
     compare(*model, *read, printable(base_name(files.front().path)),
             printable(base_name(file.path)));
   }
+  // A folder of diffusers: the transformer's own stands below.
+  if (!model && std::ranges::find(names, "model_index.json") != names.end() &&
+      !folder.ends_with("/transformer"))
+    if (auto read = read_folder(folder + "/transformer")) return read;
   if (!model) {
     return fail("read_model", "the folder has no config.json, params.json or .gguf file",
                 "'" + path.substr(0, 200) + "'" +

@@ -308,16 +308,27 @@ TEST(DiffOfEngines, AListThatIsChosenByCallIsThatOfTheFile) {
 
 Model nomic() {
   return read(R"({"model_type": "nomic_bert", "n_embd": 768, "n_head": 12, "n_layer": 2,
-      "n_positions": 8192, "max_position_embeddings": 8192, "max_trained_positions": 2048,
-      "rotary_emb_base": 1000, "rotary_scaling_factor": 2})");
+      "n_positions": 2048, "max_position_embeddings": 2048,
+      "rope_parameters": {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1000}})");
 }
 
 TEST(DiffOfEngines, ABaseGrownForWhatIsServedIsThatOfTheLongestText) {
   const auto found = engine_differences(nomic(), "vllm", 8192);
   ASSERT_TRUE(found);
-  const Finding lose = only(found->findings);
-  EXPECT_EQ(lose.code, "short_texts");
+  const Finding lose = with_code(found->findings, "short_texts");
   EXPECT_TRUE(lose.message.starts_with("texts of up to 2,048 tokens lose")) << lose.message;
+}
+
+// Beside the sizes the code that stands with the weights reads it, and no engine.
+TEST(DiffOfEngines, NomicsOwnFactorIsLost) {
+  const Model own = read(R"({"model_type": "nomic_bert", "n_embd": 768, "n_head": 12,
+      "n_layer": 2, "max_position_embeddings": 8192, "max_trained_positions": 2048,
+      "rotary_emb_base": 1000, "rotary_scaling_factor": 2})");
+  for (const char* engine : {"vllm", "sglang", "transformers"}) {
+    const auto found = engine_differences(own, engine, 8192);
+    ASSERT_TRUE(found) << engine;
+    EXPECT_EQ(with_code(found->findings, "rope_scaling").found, "none") << engine;
+  }
 }
 
 TEST(DiffOfEngines, ABaseCannotGrowForLessThanWasTrained) {

@@ -712,6 +712,15 @@ class Doctor {
         draft = std::max(draft, detail::reach(told->reading.model));
     if (draft > 0 && draft < target) {
       Finding shorter = detail::shorter_draft(target, draft);
+      // eagle_worker_v2.py hands the target's length on, and model_config.py compares.
+      if (line.engine == "sglang") {
+        shorter.message =
+            "SGLang builds the draft for the target's length, and ends at its start with "
+            "ValueError where the draft's own file is made for less ('greater than the derived "
+            "context_length')";
+        shorter.cure =
+            "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 before the line, or " + shorter.cure;
+      }
       if (line.engine == "llama.cpp")
         shorter.cure = "-c " + std::to_string(draft) + ", or a draft that is made for more";
       add(std::move(shorter), one.name, line.engine, "", "computed");

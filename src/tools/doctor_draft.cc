@@ -32,7 +32,7 @@ Finding shorter_draft(std::int64_t target, std::int64_t draft) {
           .message =
               "the draft is made for fewer tokens than its target runs: the target's positions run "
               "past what it knows, which ends in guesses that are refused, or, where a table of "
-              "cos and sin ends there (vLLM, SGLang), in a failed assertion",
+              "cos and sin ends there (vLLM before July 2026), in a failed assertion",
           .cure =
               "raise max_position_embeddings of the draft's config.json to what the target runs, "
               "which lengthens its table and leaves its weights alone (guesses beyond its training "

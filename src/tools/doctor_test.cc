@@ -1068,6 +1068,15 @@ TEST(Exhibit, OfUnitsChartsAndRequestsIsTheLineThatSaysTheSame) {
             R"(vllm serve M --max-model-len 65536 --hf-overrides '{"a": 1}')");
   EXPECT_EQ(line(R"({"model": "q", "prompt": "hi", "options": {"num_ctx": 16384}})"),
             "OLLAMA_CONTEXT_LENGTH=16384 ollama serve");
+  EXPECT_EQ(line("model: m\nmax-model-len: 131072\nhf-overrides:\n  text_config:\n"
+                 "    rope_parameters:\n      rope_type: yarn\n      factor: 2.0\n"
+                 "    max_position_embeddings: 131072\n"),
+            "vllm serve M --max-model-len 131072 --hf-overrides '{\"text_config\": "
+            "{\"rope_parameters\": {\"rope_type\": \"yarn\", \"factor\": 2.0}, "
+            "\"max_position_embeddings\": 131072}}'");
+  EXPECT_EQ(line("curl http://localhost:11434/api/generate -d '{\"model\":\"l\",\"options\":"
+                 "{\"num_ctx\":8192}}'"),
+            "OLLAMA_CONTEXT_LENGTH=8192 ollama serve");
   EXPECT_EQ(line("[ramalama]\nctx_size = 57675\n"), "ramalama serve --ctx-size 57675");
 }
 

@@ -73,8 +73,12 @@ std::optional<ServingSettings> of_json(std::string_view text) {
   if (const Json* options = json->find("options"); options && options->find("num_ctx")) {
     const std::string tokens = number(options->find("num_ctx"));
     if (!tokens.empty())
-      return ServingSettings{"a request to Ollama",
-                             "OLLAMA_CONTEXT_LENGTH=" + tokens + " ollama serve"};
+      return ServingSettings{
+          options->find("rope_frequency_base") || options->find("rope_frequency_scale")
+              ? "a request to Ollama, which reads no rope_frequency_base or "
+                "_scale: its runner takes the file's"
+              : "a request to Ollama",
+          "OLLAMA_CONTEXT_LENGTH=" + tokens + " ollama serve"};
   }
   if (!text.contains("llm.load.")) return std::nullopt;
   std::string line = "lms load";
@@ -255,6 +259,51 @@ std::optional<ServingSettings> of_unit(std::string_view text) {
              : std::optional(ServingSettings{"a service of systemd", variables + started});
 }
 
+std::size_t indent_of(std::string_view line) {
+  return std::min(line.find_first_not_of(' '), line.size());
+}
+
+// What stands further right below a key of YAML, as an object of JSON: vLLM makes the same of it.
+std::string object_below(std::span<const std::string_view>& lines, std::size_t key_indent) {
+  std::string object = "{";
+  while (!lines.empty() && indent_of(lines.front()) > key_indent) {
+    const std::string_view line = lines.front();
+    const std::size_t colon = line.find(':');
+    lines = lines.subspan(1);
+    if (colon == line.npos || stripped(line).starts_with('#')) continue;
+    const std::string key(without(stripped(line.substr(0, colon)), "\"'"));
+    std::string value(stripped(line.substr(colon + 1)));
+    if (value.empty()) {
+      value = object_below(lines, indent_of(line));
+    } else if (value[0] != '[' && value[0] != '{' && value[0] != '"' && value != "true" &&
+               value != "false" && value != "null" &&
+               value.find_first_not_of("0123456789.eE+-") != value.npos) {
+      value = '"' + std::string(without(value, "'")) + '"';
+    }
+    object += (object.size() > 1 ? ", \"" : "\"") + key + "\": " + value;
+  }
+  return object + "}";
+}
+
+// The object of a key that has no value of its own; "" where there is none.
+std::string nested_object(std::string_view text, std::string_view key) {
+  constexpr std::size_t longest = std::size_t{1} << 16;
+  if (text.size() > longest || !text.contains(std::string(key) + ":")) return "";
+  std::vector<std::string_view> lines;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    if (!stripped(rest.substr(0, end)).empty()) lines.push_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  const auto at = std::ranges::find_if(
+      lines, [&](std::string_view line) { return stripped(line) == std::string(key) + ":"; });
+  if (at == lines.end()) return "";
+  const std::size_t indent = indent_of(*at);
+  std::span<const std::string_view> below(at + 1, lines.end());
+  const std::string object = object_below(below, indent);
+  return object == "{}" || object.contains('\'') ? "" : object;
+}
+
 // `vllm serve --config FILE`, and the values of vLLM's chart: flags as keys.
 std::optional<ServingSettings> of_vllm(std::string_view text) {
   const bool is_chart = text.contains("vllmConfig:");
@@ -272,6 +321,9 @@ std::optional<ServingSettings> of_vllm(std::string_view text) {
           if (key == theirs && !value.empty() && !value.contains('\''))
             flag(line, ours, value.starts_with('{') ? "'" + value + "'" : value);
       });
+  for (const char* key : {"hf-overrides", "speculative-config"})
+    if (const std::string object = nested_object(text, key); !object.empty())
+      flag(line, std::string("--") + key, "'" + object + "'");
   return line == "vllm serve M" ? std::nullopt
                                 : std::optional(ServingSettings{"vLLM", std::move(line)});
 }
@@ -420,6 +472,11 @@ std::optional<ServingSettings> serving_settings(std::string_view text) {
   constexpr std::size_t largest = std::size_t{1} << 20;
   if (text.size() > largest) return std::nullopt;
   if (text.starts_with('{')) return of_json(text);
+  // A request to Ollama as curl sends it.
+  if (text.starts_with("curl ") && (text.contains(":11434") || text.contains("/api/generate")))
+    if (const std::size_t first = text.find('{'), last = text.rfind('}');
+        first < last && last != text.npos)
+      return of_json(text.substr(first, last + 1 - first));
   if (auto form = of_form(text)) return form;
   if (auto python = of_python(text)) return python;
   if (auto tabby = of_tabby(text)) return tabby;

@@ -119,6 +119,13 @@ TEST(Remote, AnUnknownFamilysListOfLayersIsSaid) {
       "layer_list_unread"));
 }
 
+TEST(Remote, AListThatIsReadIsNotCalledUnread) {
+  const Model model =
+      remote_model("deci", R"("rope_theta": 1e4, "num_key_value_heads_per_layer": [4, 4, 2, 2])");
+  EXPECT_FALSE(remote_warns(model, "layer_list_unread"));
+  EXPECT_EQ(find_group(model, 3, Stack::text)->geometry.kv_heads, 2);
+}
+
 TEST(Remote, AListOfEqualEntriesSaysNothing) {
   EXPECT_FALSE(remote_warns(
       remote_model("mystery", R"("rope_theta": 1e4, "attention_kinds": ["a", "a", "a", "a"])"),
