@@ -5,7 +5,7 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := run
 .DELETE_ON_ERROR:
-.PHONY: run build test bench fleet peers pictures lab models vectors conform wasm site serve web-test npm rust go deb release python wheels sources bare asan tsan fuzz soak distributed cuda cuda-wheel gpu-test on-device lint format docs docs-site pages install uninstall clean help
+.PHONY: run build test bench fleet peers pictures lab models vectors conform wasm play site serve web-test npm rust go deb release python wheels sources bare asan tsan fuzz soak distributed cuda cuda-wheel gpu-test on-device lint format docs docs-site pages install uninstall clean help
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -54,7 +54,7 @@ pictures: models build/release/build.ninja  ## draw docs/pictures/ again, by the
 	@$(call ninja,release,posenc_command)
 	@grep -hE '^ *posenc (plot [a-z]+|lab picture [^ ]+) docs/pictures/' README.md docs/*.md | sort -u | while read -r _ arguments; \
 	  do echo "posenc $$arguments"; $(posenc) $$arguments; done
-	@if command -v node >/dev/null && command -v chromium >/dev/null; then $(MAKE) --no-print-directory site && \
+	@if command -v node >/dev/null && command -v chromium >/dev/null; then $(MAKE) --no-print-directory play && \
 	  web/node.sh node web/browser/picture.mjs docs/pictures/playground.png; \
 	  else echo "docs/pictures/playground.png is left as it is: it takes node and chromium"; fi
 
@@ -143,7 +143,7 @@ wasm: build/wasm/build.ninja build/release/build.ninja  ## the C interface as We
 	@tests/wasm/compare.sh build/wasm build/release/posenc_native || [ $$? = 77 ]
 	@for module in build/wasm/*.wasm; do echo "$$module: $$(wc -c <$$module) bytes, $$(gzip -9c $$module | wc -c) gzipped"; done
 
-site: web/node_modules/.package-lock.json build/wasm/build.ninja  ## the playground: build/site/ for any web host, and build/posenc.html that opens from disk
+play: web/node_modules/.package-lock.json build/wasm/build.ninja  ## the playground: build/site/ for any web host, and build/posenc.html that opens from disk
 	@$(call ninja,wasm)
 	@bindings/webgpu/build.sh
 	@cd web && ./node.sh npm --silent run build && ./node.sh npm --silent run one
@@ -151,12 +151,12 @@ site: web/node_modules/.package-lock.json build/wasm/build.ninja  ## the playgro
 	@cp web/dist/one/posenc.html build/posenc.html.new && mv build/posenc.html.new build/posenc.html
 	@ls -d build/site build/posenc.html
 
-serve: site build/release/build.ninja  ## the playground in a browser, served by posenc itself until Ctrl-C (PORT=8137)
+serve: play build/release/build.ninja  ## the playground in a browser, served by posenc itself until Ctrl-C (PORT=8137)
 	@cmake --preset release >build/release/configure.log 2>&1 || { cat build/release/configure.log; exit 1; }
 	@$(call ninja,release,posenc_command)
 	@exec $(posenc) serve $(if $(PORT),--port $(PORT)) $(if $(DISPLAY)$(WAYLAND_DISPLAY),--open)
 
-web-test: site  ## the playground's tests, and the playground in a browser (Chromium)
+web-test: play  ## the playground's tests, and the playground in a browser (Chromium)
 	@cmake/need.sh "to open the playground in a browser" chromium:chromium
 	@cd web && ./node.sh npm --silent run check && ./node.sh npm --silent test && ./node.sh npm --silent run browser
 
@@ -182,7 +182,7 @@ go: build/wasm/build.ninja  ## the Go package: a zip in dist/, tested with its R
 	@bindings/go/test.sh fetch && bindings/go/pack.sh dist || [ $$? = 77 ]
 
 # The wheel is built with what is installed beside its tests, so that its folder of objects serves the next build.
-python: site  ## the Python package: a wheel in dist/, installed and tested (PEERS=1: with PyTorch and transformers, 6 GB)
+python: play  ## the Python package: a wheel in dist/, installed and tested (PEERS=1: with PyTorch and transformers, 6 GB)
 	@cmake/need.sh "to build the Python package" $(packages) python3:python3 python3-venv libpython3-dev
 	@[ -x $(python)/bin/python ] || python3 -m venv $(python)
 	@$(python)/bin/pip install -q -r bindings/python/requirements.txt $(if $(PEERS),-r bindings/python/requirements-peers.txt)
@@ -193,7 +193,7 @@ python: site  ## the Python package: a wheel in dist/, installed and tested (PEE
 
 # Only what differs is compiled again; without PLATFORMS, all seven. Python 3.12 or newer makes them, whatever this machine calls it.
 wheels_python := build/wheels-venv
-wheels: site  ## wheels for Linux, macOS and Windows in dist/, built by zig (PLATFORMS="musllinux_1_2_aarch64 win_amd64": some of them)
+wheels: play  ## wheels for Linux, macOS and Windows in dist/, built by zig (PLATFORMS="musllinux_1_2_aarch64 win_amd64": some of them)
 	@cmake/need.sh "to build wheels" cmake:cmake ninja:ninja-build python3:python3 python3-venv
 	@[ -x $(wheels_python)/bin/python ] || bindings/python/new_python.sh -m venv $(wheels_python)
 	@$(wheels_python)/bin/pip install -q -r bindings/python/requirements-wheels.txt
@@ -236,7 +236,7 @@ cuda: tools-release  ## rotation on NVIDIA's devices: fetches nvcc from PyPI (11
 
 # The kernels for GPUs as far as a machine without one goes; PyTorch with Triton is 4 GB.
 gpu_python := build/gpu-venv
-gpu-test: site build/release/build.ninja  ## kernels without a GPU: Triton and Pallas interpreted, OpenCL by pocl, WGSL in Chromium, CUDA on the host, by nvcc and as HIP; the Hub's kernel in models
+gpu-test: play build/release/build.ninja  ## kernels without a GPU: Triton and Pallas interpreted, OpenCL by pocl, WGSL in Chromium, CUDA on the host, by nvcc and as HIP; the Hub's kernel in models
 	@cmake/need.sh "to run kernels without a GPU" gcc:gcc clang++-22:clang-22 chromium:chromium python3:python3 pip3:python3-pip \
 	  python3-venv libpython3-dev pocl-opencl-icd ocl-icd-opencl-dev clang-15:clang-15
 	@$(call ninja,release,posenc_command)
@@ -284,7 +284,7 @@ distributed: build/release/build.ninja  ## attention on several ranks: installs 
 
 # Twenty minutes on two cores, half of them the killed ranks, and the download.
 .PHONY: machines
-machines: site  ## all that spans machines: MPI (make distributed), torch.distributed on 2 to 8 processes, KILLS=100 killed ranks, SimGrid (fetches torch: 6 GB)
+machines: play  ## all that spans machines: MPI (make distributed), torch.distributed on 2 to 8 processes, KILLS=100 killed ranks, SimGrid (fetches torch: 6 GB)
 	@$(MAKE) distributed SIMULATED=1
 	@cmake/need.sh "to build the Python package" $(packages) python3:python3 python3-venv libpython3-dev
 	@[ -x $(python)/bin/python ] || python3 -m venv $(python)
@@ -324,7 +324,9 @@ docs:  ## the API reference: build/docs/html/, a page a header; and build/docs/p
 
 # What `make docs` and `make python` made is a part of it.
 docs_python := build/docs-venv
-docs-site: site build/release/build.ninja  ## the documentation as a site with search, a page a scheme and the playground: build/docs-site/
+site: play docs docs-site  ## all of it as one site: the playground, the pages, the API reference (docs-site, docs)
+
+docs-site: play build/release/build.ninja  ## the documentation as a site with search, a page a scheme and the playground: build/docs-site/
 	@$(call ninja,release,posenc_command)
 	@cmake/need.sh "to make the site of the documentation" python3:python3 python3-venv
 	@[ -x $(docs_python)/bin/mkdocs ] || { python3 -m venv $(docs_python) && \

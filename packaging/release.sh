@@ -43,7 +43,7 @@ sources() {
   $venv/bin/python -m build --sdist --outdir "$dist" .
 }
 page() {
-  make site
+  make play
   cp build/posenc.html "$dist/posenc-$version.html"
   tar -C build --sort=name --owner=0 --group=0 --mtime=@0 --transform "s/^site/posenc-$version-playground/" -c site |
     gzip -n9 >"$dist/posenc-$version-playground.tar.gz"

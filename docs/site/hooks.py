@@ -203,7 +203,7 @@ def on_post_build(config):
         if folder.is_dir():
             shutil.copytree(folder, site / name, dirs_exist_ok=True)
     if not (site / "play/index.html").is_file():
-        raise PluginError(f"there is no playground in {BUILT['play']}: make site builds it")
+        raise PluginError(f"there is no playground in {BUILT['play']}: make play builds it")
     # These want to know the site's address.
     for name in ("sitemap.xml", "sitemap.xml.gz", "404.html"):
         (site / name).unlink(missing_ok=True)
