@@ -191,10 +191,14 @@ constexpr Row rows[] = {
       "are multiplied by YaRN's own factor where the file means 1, and text repeats itself",
       "pip install -U sglang (0.5.16 or later)", "sgl-project/sglang#22711"},
      [](const Model& model) {
-       return any_rope(model, [](const Rope& rope) {
-         const auto* yarn = std::get_if<Yarn>(&rope.scaling);
-         return yarn && yarn->mscale && yarn->mscale_all_dim && !yarn->scale_logits;
-       });
+       return any_rope(model,
+                       [](const Rope& rope) {
+                         const auto* yarn = std::get_if<Yarn>(&rope.scaling);
+                         return yarn && yarn->mscale && yarn->mscale_all_dim && !yarn->scale_logits;
+                       }) &&
+              std::ranges::none_of(model.groups, [](const LayerGroup& group) {
+                return group.cache_note.contains("MLA");
+              });
      }},
     {{"sglang", "0.5.3", "0.5.6",
       "the indexer of DeepSeek V3.2, which chooses the tokens that each token sees, rotates "

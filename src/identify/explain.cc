@@ -116,7 +116,8 @@ class Explanation {
     // No scheme leaves out a pair or two.
     constexpr std::int64_t few = 2;
     if (pairs - last <= few) {
-      for (std::int64_t pair = last; pair < pairs; ++pair) tell_pair_still(pair, fit.base);
+      for (std::int64_t pair = last; pair < pairs; ++pair)
+        if (holds_numbers(pair)) tell_pair_still(pair, fit.base);
       return last;
     }
     fit.scaling = Proportional{.partial_rotary_factor =
@@ -142,10 +143,26 @@ class Explanation {
                   const FrequencyFit& fit) {
     if (fit.misfit > explains || measured.empty() || measured.back().pair < pair) return false;
     if (out_.axis_layout != AxisLayout::one) return false;
-    // The dump would show it turn, as try_proportional() asks.
+    // The dump would show it turn, as try_proportional() asks; channels of zeros show nothing.
     if (of_base(fit.base, pair) * usual_position() < 16 * in_.spread) return false;
+    if (!holds_numbers(pair)) return false;
     tell_pair_still(pair, fit.base);
     return true;
+  }
+  bool holds_numbers(std::int64_t pair) const {
+    const bool neighbours = out_.pairing == Pairing::interleaved;
+    const std::int64_t a = out_.first_dim + (neighbours ? 2 * pair : pair),
+                       b = neighbours ? a + 1 : a + out_.rotary_dim / 2;
+    if (b >= in_.dump.dim) return false;
+    double largest = 0, own = 0;
+    for (std::int64_t head = 0; head < in_.dump.heads; ++head)
+      for (std::int64_t token = 0; token < in_.dump.tokens; ++token)
+        for (std::int64_t channel = 0; channel < in_.dump.dim; ++channel) {
+          const double number = std::abs(in_.dump.is(head, token, channel));
+          largest = std::max(largest, number);
+          if (channel == a || channel == b) own = std::max(own, number);
+        }
+    return own > 1e-3 * largest;
   }
   void tell_pair_still(std::int64_t pair, double base) {
     out_.findings.push_back(
@@ -258,12 +275,16 @@ class Explanation {
   // How far the pair that is off most comes, of those that the dump shows.
   void tell_rounded_frequencies(bool narrow) {
     const FrequencyFit& fit = *out_.frequencies;
-    if (!std::holds_alternative<Unscaled>(fit.scaling) || fit.base <= 1) return;
+    const auto made = rope_frequencies<double>(
+        Rope{.rope_theta = fit.base, .rotary_dim = out_.rotary_dim, .scaling = fit.scaling},
+        {.head_dim = out_.rotary_dim});
+    if (!made) return;
     std::int64_t worst = 0;
     double by = 0;
     for (const IdentifiedPair& one : out_.pairs) {
       const std::int64_t pair = pair_index(out_, one);
-      const auto exact = static_cast<float>(of_base(fit.base, pair));
+      if (pair < 0 || pair >= std::ssize(made->frequency)) continue;
+      const auto exact = static_cast<float>(made->frequency[static_cast<std::size_t>(pair)]);
       const float kept = narrow ? bfloat16_to_float(float_to_bfloat16(exact))
                                 : half_to_float(float_to_half(exact));
       const double off = std::abs(static_cast<double>(kept) - static_cast<double>(exact));

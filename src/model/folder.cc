@@ -161,8 +161,8 @@ Expected<Model> read_folder(const std::string& path) {
   }
   // A folder of diffusers: the transformer's own stands below.
   if (!model && std::ranges::find(names, "model_index.json") != names.end() &&
-      !folder.ends_with("/transformer"))
-    if (auto read = read_folder(folder + "/transformer")) return read;
+      std::ranges::find(names, "transformer") != names.end())
+    return read_folder(folder + "/transformer");
   if (!model) {
     return fail("read_model", "the folder has no config.json, params.json or .gguf file",
                 "'" + path.substr(0, 200) + "'" +

@@ -508,9 +508,27 @@ bool asks_for_a_rotation(std::string_view command) {
   return line && std::ranges::any_of(line->flags, [](const CommandFlag& flag) {
            for (const std::string_view word :
                 {"rope", "yarn", "override", "rotary", "scaling", "grp-attn"})
-             if (flag.name.contains(word)) return true;
+             if (flag.name.contains(word))
+               return flag.name != "--override-kv" || flag.value.contains(".rope.");
            return false;
          });
+}
+
+// Megatron reads no file, and --use-rope-scaling has one factor: leaving it out takes all away.
+void keep_factor_of_megatron(const Model& model, std::vector<Finding>& differ) {
+  for (const LayerGroup& group : model.groups) {
+    const Rope* rope = detail::rope_of(group);
+    const auto* llama3 = rope ? std::get_if<Llama3>(&rope->scaling) : nullptr;
+    if (!llama3) continue;
+    for (Finding& one : differ)
+      if (one.code == "rope_scaling" && one.found.starts_with("llama3")) {
+        one.message = "--use-rope-scaling has factor 8, and the model " +
+                      number_text(llama3->factor) + " (Megatron-LM#6305)";
+        one.cure = "pass rope_scaling_factor=" + number_text(llama3->factor) +
+                   " to GPTModel in gpt_builders.py; without the flag the scaling is gone";
+      }
+    return;
+  }
 }
 
 // What comes of a flag that the engine does not hear is part of that finding, whose cure it has.
@@ -672,7 +690,7 @@ Expected<std::vector<Finding>> command_differences(const Model& model, std::stri
   if (read.reading.refused.empty()) {
     POSENC_TRY(differ, differences(model, read.reading.model, length > 0 ? length : read.length));
     // A length that the line overrides and serves is as asked.
-    if (read.length > model.context && read.length <= read.reading.model.context)
+    if (read.reading.model.context > model.context)
       std::erase_if(differ, [](const Finding& one) { return one.code == "context"; });
     // A base that is lost and what that does to a text are one finding.
     const auto lost = std::ranges::find(findings, "theta_missing", &Finding::code);
@@ -693,6 +711,7 @@ Expected<std::vector<Finding>> command_differences(const Model& model, std::stri
     if (!omitted && !unheard)
       tell_as_asked(model, read.reading.model, length > 0 ? length : read.length,
                     asks_for_a_rotation(command), differ);
+    if (read.reading.engine.name == "megatron-core") keep_factor_of_megatron(model, differ);
     tell_base_as_asked(model, read.reading.model, length > 0 ? length : read.length, differ);
     leave_out_base(*detail::read_command_line(command), differ);
     findings.insert(findings.end(), differ.begin(), differ.end());

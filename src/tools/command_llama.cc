@@ -165,6 +165,7 @@ class LlamaRun {
       : model_(model), told_(told), length_(length), findings_(findings) {}
 
   Expected<void> apply() {
+    file_context_ = model_.context;
     if (told_.context) model_.context = *told_.context;
     const bool mixed = std::ranges::any_of(model_.groups, [](const LayerGroup& group) {
       return group.stack == Stack::text && !group.window;
@@ -291,6 +292,13 @@ class LlamaRun {
       return fail("command", "YaRN must know the trained length", "none in the file",
                   "write --yarn-orig-ctx");
     yarn.original_max_position_embeddings = model_.context;
+    if (model_.context > file_context_ && file_context_ > 0) {
+      say("original_defaulted", Severity::warning, std::to_string(model_.context),
+          "without --yarn-orig-ctx YaRN takes the overridden context for the trained length, so "
+          "that pairs which training has shown in part are not stretched",
+          "--yarn-orig-ctx " + std::to_string(file_context_));
+      return {};
+    }
     say("original_defaulted", Severity::note, std::to_string(model_.context),
         "without --yarn-orig-ctx the trained length is the file's context", "");
     return {};
@@ -298,7 +306,7 @@ class LlamaRun {
 
   Model& model_;
   const LlamaTold& told_;
-  std::int64_t length_;
+  std::int64_t length_, file_context_ = 0;
   std::vector<Finding>& findings_;
 };
 

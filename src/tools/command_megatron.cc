@@ -146,7 +146,9 @@ class MegatronFlags {
       for (const char* name : {"--rotary-scaling-factor", "--yarn-rotary-scaling-factor"})
         if (const CommandFlag* flag = line_.find(name))
           findings_.push_back(line_finding(
-              "flag_unread", Severity::error, std::string(name) + " " + printable(flag->value, 20),
+              "flag_unread",
+              number_of_flag(*flag).value_or(0) == 8 ? Severity::note : Severity::error,
+              std::string(name) + " " + printable(flag->value, 20),
               "the flag is YaRN's: --use-rope-scaling has --rope-scaling-factor, 8 where it is not "
               "given, which gpt_builders.py does not hand on either (Megatron-LM#6305): Megatron "
               "trains with factor 8",

@@ -207,9 +207,22 @@ class Request {
     const Linear *linear = linear_of(told_), *before = linear_of(file_);
     const bool divides = linear && (!before || before->factor != linear->factor);
     const double factor = divides ? linear->factor : stretch_of_base(file_, told_);
-    // --override-kv promises what nothing stretches.
-    if (line_.engine == "llama.cpp" && factor <= 1 && file_.context > 0)
-      reached = std::max({std::min(file_.context, told_.context), reach(file_), reach(told_)});
+    // An override that promises what nothing stretches.
+    const Rope *told_rope = rope_of_text(told_), *file_rope = rope_of_text(file_);
+    // Llama 3's factor does not say how far it reaches.
+    const bool rescaled = told_rope && file_rope && *told_rope != *file_rope &&
+                          std::holds_alternative<Llama3>(told_rope->scaling);
+    if (factor <= 1 && file_.context > 0 && told_.context > file_.context && !rescaled)
+      reached = std::max({file_.context, reach(file_), reach(told_)});
+    if (line_.engine == "llama.cpp" && told_.context < file_.context && told_.context > 0) {
+      reached = file_.context;
+      if (asked_ > told_.context) {
+        say("context_capped", Severity::warning, grouped(asked_), grouped(told_.context),
+            "--override-kv says fewer tokens than the file, and llama-server caps a slot at them",
+            "drop it: the model is made for " + grouped(file_.context));
+        asked_ = told_.context;
+      }
+    }
     if (factor > 1 && file_.context > 0) {
       reached =
           std::max(reached, static_cast<std::int64_t>(static_cast<double>(file_.context) * factor));

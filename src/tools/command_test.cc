@@ -551,6 +551,34 @@ TEST(EngineCommand, ALengthThatNothingReachesIsNoContext) {
             nullptr);
 }
 
+TEST(EngineCommand, ARaisedPromiseStretchesNothing) {
+  const Finding* beyond = found_by("llama-2-7b",
+                                   "vllm serve L --max-model-len 32768 --hf-overrides "
+                                   "'{\"max_position_embeddings\":32768}'",
+                                   "beyond_context");
+  ASSERT_NE(beyond, nullptr);
+  EXPECT_EQ(beyond->expected, "4,096");
+}
+
+TEST(EngineCommand, ALoweredContextCapsTheServer) {
+  const Finding* capped =
+      found_by("llama-2-7b", "llama-server -c 4096 --override-kv llama.context_length=int:2048",
+               "context_capped");
+  ASSERT_NE(capped, nullptr);
+  EXPECT_EQ(capped->found, "2,048");
+}
+
+TEST(EngineCommand, AnOverriddenContextIsNoTrainedLength) {
+  const Finding* trained =
+      found_by("llama-2-7b",
+               "llama-server -c 16384 --rope-scaling yarn --rope-scale 4 --override-kv "
+               "llama.context_length=int:16384",
+               "original_defaulted");
+  ASSERT_NE(trained, nullptr);
+  EXPECT_EQ(trained->severity, Severity::warning);
+  EXPECT_EQ(trained->cure, "--yarn-orig-ctx 4096");
+}
+
 TEST(EngineCommand, WhatAClassDoesNotReadNoKeyCures) {
   const Model glm = *read_config(R"({"model_type": "glm", "hidden_size": 4096,
       "num_attention_heads": 32, "num_key_value_heads": 2, "num_hidden_layers": 2,

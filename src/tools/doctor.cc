@@ -713,7 +713,12 @@ class Doctor {
     if (draft > 0 && draft < target) {
       Finding shorter = detail::shorter_draft(target, draft);
       // eagle_worker_v2.py hands the target's length on, and model_config.py compares.
-      if (line.engine == "sglang") {
+      if (line.engine == "sglang" && line.find("--allow-longer")) {
+        shorter.message =
+            "SGLang raises the draft's max_position_embeddings to the target's length by itself: "
+            "it starts, and guesses beyond what the draft was trained for are taken less often";
+        shorter.cure = "a draft that is made for more, or none for longer texts";
+      } else if (line.engine == "sglang") {
         shorter.message =
             "SGLang builds the draft for the target's length, and ends at its start with "
             "ValueError where the draft's own file is made for less ('greater than the derived "

@@ -585,7 +585,11 @@ class Joined {
       if (const Finding& finding = one.finding; finding.code == "rope_scaling") {
         const auto factor = number_after(finding.found, " factor "),
                    trained = number_after(finding.found, "original_max_position_embeddings ");
-        reached = std::max(reached, factor.value_or(0) * trained.value_or(0));
+        const double context = out_.evidence.front().model
+                                   ? static_cast<double>(out_.evidence.front().model->context)
+                                   : 0;
+        const bool divides = finding.found.starts_with("linear");
+        reached = std::max(reached, factor.value_or(0) * trained.value_or(divides ? context : 0));
       }
     std::erase_if(out_.findings, [&](const Diagnosed& one) {
       const auto runs = number_after(one.finding.found, "");

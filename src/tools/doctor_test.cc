@@ -1074,6 +1074,21 @@ TEST(Exhibit, OfUnitsChartsAndRequestsIsTheLineThatSaysTheSame) {
             "vllm serve M --max-model-len 131072 --hf-overrides '{\"text_config\": "
             "{\"rope_parameters\": {\"rope_type\": \"yarn\", \"factor\": 2.0}, "
             "\"max_position_embeddings\": 131072}}'");
+  const char* const yarn =
+      "vllm serve M --max-model-len 131072 --hf-overrides "
+      "'{\"rope_parameters\": {\"rope_type\": \"yarn\", \"factor\": 4.0}}'";
+  EXPECT_EQ(line("model: m\nmax-model-len: 131_072\nhf-overrides:   # long\n"
+                 "  rope_parameters:\n    rope_type: 'yarn'  # as the 'card'\n    factor: 4.0\n"),
+            yarn);
+  EXPECT_EQ(line("model: m\nmax-model-len: 131072\nhf-overrides:\n"
+                 "  rope_parameters: {rope_type: yarn, factor: 4.0}\n"),
+            yarn);
+  EXPECT_EQ(line("model: m\nmax-model-len: 131072\nhf-overrides.rope_parameters.factor: 4.0\n"),
+            "vllm serve M --max-model-len 131072 --hf-overrides.rope_parameters.factor 4.0");
+  EXPECT_EQ(line("model: m\nmax-model-len: 131072\nspeculative-config:\n  model: d\n"
+                 "  max_model_len: 4096\n"),
+            "vllm serve M --max-model-len 131072 --speculative-config '{\"model\": \"d\", "
+            "\"max_model_len\": 4096}'");
   EXPECT_EQ(line("curl http://localhost:11434/api/generate -d '{\"model\":\"l\",\"options\":"
                  "{\"num_ctx\":8192}}'"),
             "OLLAMA_CONTEXT_LENGTH=8192 ollama serve");

@@ -79,7 +79,8 @@ std::string sentence_of(const Finding& first) {
   const bool breaks = first.severity == Severity::error;
   if (first.code == "draft_length" && !first.found.empty())
     return "The draft is of no use beyond " + first.found + " tokens" +
-           (first.expected.empty() ? "" : ", and its target is started for " + first.expected) + ".";
+           (first.expected.empty() ? "" : ", and its target is started for " + first.expected) +
+           ".";
   if (!meant.empty()) return std::string(breaks ? "Wrong" : "Look at this") + ": " + meant + ".";
   if (first.position && *first.position > 1)
     return std::string(breaks ? "Text breaks" : "Text may change") + " beyond " +

@@ -1245,7 +1245,10 @@ void of_answer(Finding& finding, std::string_view line, std::string_view limit) 
 
 // SGLang's own words of a length that it was told to take all the same.
 void of_derived(Finding& finding, std::string_view line) {
-  if (!line.contains("Warning: ")) return;
+  // The error has the warning's words within.
+  if (!line.contains("Warning: ") || line.contains("ValueError") ||
+      line.contains("To allow overriding"))
+    return;
   finding.code = "beyond_context";
   finding.severity = Severity::warning;
   finding.message =

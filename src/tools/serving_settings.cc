@@ -263,45 +263,108 @@ std::size_t indent_of(std::string_view line) {
   return std::min(line.find_first_not_of(' '), line.size());
 }
 
+// A line of YAML without its comment, which a '#' behind a blank begins outside of quotes.
+std::string_view uncommented(std::string_view line) {
+  char quote = 0;
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    const char c = line[at];
+    if (quote != 0) {
+      if (c == quote) quote = 0;
+    } else if ((c == '\'' || c == '"') && (at == 0 || line[at - 1] == ' ')) {
+      quote = c;
+    } else if (c == '#' && (at == 0 || line[at - 1] == ' ')) {
+      return line.substr(0, at);
+    }
+  }
+  return line;
+}
+
+// A plain value of YAML, or {a: b, …} in a line, as JSON.
+std::string json_of_yaml(std::string_view value) {
+  value = stripped(value);
+  if (value.starts_with('{') && value.ends_with('}') && !value.contains('"')) {
+    std::string object = "{";
+    std::string_view rest = value.substr(1, value.size() - 2);
+    while (!stripped(rest).empty()) {
+      std::size_t end = 0;
+      for (int depth = 0; end < rest.size() && (rest[end] != ',' || depth > 0); ++end)
+        depth += rest[end] == '{' || rest[end] == '['   ? 1
+                 : rest[end] == '}' || rest[end] == ']' ? -1
+                                                        : 0;
+      const std::string_view one = rest.substr(0, end);
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+      const std::size_t colon = one.find(':');
+      if (colon == one.npos) return std::string(value);
+      object += (object.size() > 1 ? ", \"" : "\"") +
+                std::string(without(stripped(one.substr(0, colon)), "'")) +
+                "\": " + json_of_yaml(one.substr(colon + 1));
+    }
+    return object + "}";
+  }
+  const bool plain = value.find_first_not_of("0123456789.eE+-_") == value.npos;
+  std::string text(value);
+  if (plain) std::erase(text, '_');
+  if (plain || value.starts_with('[') || value.starts_with('{') || value.starts_with('"') ||
+      value == "true" || value == "false" || value == "null")
+    return text;
+  return '"' + std::string(without(value, "'")) + '"';
+}
+
+using Lines = std::span<const std::string_view>;
+
 // What stands further right below a key of YAML, as an object of JSON: vLLM makes the same of it.
-std::string object_below(std::span<const std::string_view>& lines, std::size_t key_indent) {
+std::string object_below(Lines& lines, std::size_t key_indent) {
   std::string object = "{";
   while (!lines.empty() && indent_of(lines.front()) > key_indent) {
     const std::string_view line = lines.front();
     const std::size_t colon = line.find(':');
     lines = lines.subspan(1);
-    if (colon == line.npos || stripped(line).starts_with('#')) continue;
+    if (colon == line.npos) continue;
     const std::string key(without(stripped(line.substr(0, colon)), "\"'"));
-    std::string value(stripped(line.substr(colon + 1)));
-    if (value.empty()) {
-      value = object_below(lines, indent_of(line));
-    } else if (value[0] != '[' && value[0] != '{' && value[0] != '"' && value != "true" &&
-               value != "false" && value != "null" &&
-               value.find_first_not_of("0123456789.eE+-") != value.npos) {
-      value = '"' + std::string(without(value, "'")) + '"';
-    }
+    const std::string_view own = stripped(line.substr(colon + 1));
+    const std::string value =
+        own.empty() ? object_below(lines, indent_of(line)) : json_of_yaml(own);
     object += (object.size() > 1 ? ", \"" : "\"") + key + "\": " + value;
   }
   return object + "}";
 }
 
-// The object of a key that has no value of its own; "" where there is none.
-std::string nested_object(std::string_view text, std::string_view key) {
+// Keys at the left edge of YAML, each with its value: an object as JSON where it stands below.
+std::vector<std::pair<std::string, std::string>> settings_of_yaml(std::string_view text) {
   constexpr std::size_t longest = std::size_t{1} << 16;
-  if (text.size() > longest || !text.contains(std::string(key) + ":")) return "";
-  std::vector<std::string_view> lines;
-  for (std::string_view rest = text; !rest.empty();) {
+  std::vector<std::string_view> all;
+  for (std::string_view rest = text.substr(0, longest); !rest.empty();) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
-    if (!stripped(rest.substr(0, end)).empty()) lines.push_back(rest.substr(0, end));
+    const std::string_view line = uncommented(rest.substr(0, end));
+    if (!stripped(line).empty()) all.push_back(line);
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
-  const auto at = std::ranges::find_if(
-      lines, [&](std::string_view line) { return stripped(line) == std::string(key) + ":"; });
-  if (at == lines.end()) return "";
-  const std::size_t indent = indent_of(*at);
-  std::span<const std::string_view> below(at + 1, lines.end());
-  const std::string object = object_below(below, indent);
-  return object == "{}" || object.contains('\'') ? "" : object;
+  std::vector<std::pair<std::string, std::string>> settings;
+  for (Lines lines = all; !lines.empty();) {
+    const std::string_view line = lines.front();
+    lines = lines.subspan(1);
+    const std::size_t colon = line.find(':');
+    if (colon == line.npos || indent_of(line) > 0) continue;
+    std::string_view own = stripped(line.substr(colon + 1));
+    std::string value;
+    if (own.starts_with('>') || own.starts_with('|')) {
+      for (; !lines.empty() && indent_of(lines.front()) > 0; lines = lines.subspan(1))
+        value += std::string(stripped(lines.front())) + " ";
+      value = stripped(value);
+    } else {
+      value = own.empty() ? object_below(lines, 0) : json_of_yaml(own);
+    }
+    settings.emplace_back(stripped(line.substr(0, colon)), std::move(value));
+  }
+  return settings;
+}
+
+// As a shell takes it for one word.
+std::string quoted(std::string_view value) {
+  if (value.find_first_of("{ '") == value.npos) return std::string(value);
+  std::string word = "'";
+  for (const char c : value) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
 }
 
 // `vllm serve --config FILE`, and the values of vLLM's chart: flags as keys.
@@ -311,19 +374,27 @@ std::optional<ServingSettings> of_vllm(std::string_view text) {
                        (text.starts_with("max-model-len:") || text.contains("\nmax-model-len:"));
   if (!is_chart && !is_file) return std::nullopt;
   std::string line = "vllm serve M";
-  each_setting(
-      text, ':', [&](const std::string&, const std::string& key, const std::string& value) {
-        constexpr std::pair<std::string_view, std::string_view> names[] = {
-            {"max-model-len", "--max-model-len"}, {"max_model_len", "--max-model-len"},
-            {"maxModelLen", "--max-model-len"},   {"hf-overrides", "--hf-overrides"},
-            {"rope-scaling", "--rope-scaling"},   {"speculative-config", "--speculative-config"}};
-        for (const auto& [theirs, ours] : names)
-          if (key == theirs && !value.empty() && !value.contains('\''))
-            flag(line, ours, value.starts_with('{') ? "'" + value + "'" : value);
-      });
-  for (const char* key : {"hf-overrides", "speculative-config"})
-    if (const std::string object = nested_object(text, key); !object.empty())
-      flag(line, std::string("--") + key, "'" + object + "'");
+  constexpr std::pair<std::string_view, std::string_view> names[] = {
+      {"max-model-len", "--max-model-len"}, {"max_model_len", "--max-model-len"},
+      {"maxModelLen", "--max-model-len"},   {"hf-overrides", "--hf-overrides"},
+      {"rope-scaling", "--rope-scaling"},   {"speculative-config", "--speculative-config"}};
+  const auto take = [&](std::string_view key, std::string_view value) {
+    if (value.starts_with('"') && value.ends_with('"') && value.size() > 1)
+      value = value.substr(1, value.size() - 2);  // JSON within quotes of YAML, too
+    for (const auto& [theirs, ours] : names) {
+      const bool is_path = theirs == "hf-overrides" && key.starts_with("hf-overrides.");
+      if ((key != theirs && !is_path) || value.empty() || value == "{}") continue;
+      const std::string flag_name = is_path ? "--" + std::string(key) : std::string(ours);
+      flag(line, flag_name, quoted(value));
+    }
+  };
+  if (is_chart)
+    each_setting(text, ':',
+                 [&](const std::string&, const std::string& key, const std::string& value) {
+                   take(key, value);
+                 });
+  else
+    for (const auto& [key, value] : settings_of_yaml(text)) take(key, value);
   return line == "vllm serve M" ? std::nullopt
                                 : std::optional(ServingSettings{"vLLM", std::move(line)});
 }
@@ -473,7 +544,7 @@ std::optional<ServingSettings> serving_settings(std::string_view text) {
   if (text.size() > largest) return std::nullopt;
   if (text.starts_with('{')) return of_json(text);
   // A request to Ollama as curl sends it.
-  if (text.starts_with("curl ") && (text.contains(":11434") || text.contains("/api/generate")))
+  if (text.starts_with("curl ") && (text.contains("/api/generate") || text.contains("/api/chat")))
     if (const std::size_t first = text.find('{'), last = text.rfind('}');
         first < last && last != text.npos)
       return of_json(text.substr(first, last + 1 - first));

@@ -50,7 +50,7 @@ const give = async (page, ...paths) => {
 }
 const stage = page => page.textContent('main .stage')
 const ready = async page => {
-  await page.waitForSelector('main .stage table')
+  await page.waitForFunction(() => document.querySelector('main .verdict')?.textContent)
   await further(page)
 }
 
@@ -131,6 +131,8 @@ export async function doctor({ check, open, quiet, url }) {
     const text = await stage(page)
     assert(/broken-llama-3\.1-8b/.test(text) && /llama3_scaling_missing/.test(text), text.slice(0, 300))
     assert(/rope_scaling/.test(text), 'no cure')
+    assert(/First mend the file/.test(text) && !/"rope_type":"default"/.test(text), 'a line hands the fault on')
+    assert(/"rope_type":"llama3"/.test(text), 'no line for the mended file')
   })
   await view('as it opens')
   await check('doctor: a dropped file is asked about every engine', async () => {
@@ -213,6 +215,26 @@ export async function doctor({ check, open, quiet, url }) {
     assert(/seen_at_scaling/.test(text), text.slice(0, 600))
     await page.locator('.seen input').fill('')
   })
+  await check(
+    'doctor: the example stands aside of what a visitor tells, and a lost scaling is drawn as meant',
+    async () => {
+      for (const forget of await page.locator('.controls [aria-label^="forget"]').all()) await forget.click()
+      await show(page, '#/doctor')
+      await page.locator('.seen input').fill('gibberish after 8k tokens in vllm 0.11')
+      await page.waitForFunction(() =>
+        document.querySelector('.stage').textContent.includes('The example is set aside'),
+      )
+      const text = await stage(page)
+      assert(!/llama3_scaling_missing|Recommended/.test(text), text.slice(0, 600))
+      await page.locator('.seen input').fill('')
+      await page.locator('.findings button', { hasText: 'Extend' }).first().click()
+      const hash = await settled(page)
+      assert(/scaling=llama3/.test(hash) && /target=131072/.test(hash), hash)
+      const names = await page.locator('.chart svg').first().textContent()
+      assert(/default/.test(names) && /broken-llama-3\.1-8b/.test(names), names)
+      await show(page, '#/doctor?v=1&patient=llama-3.1-8b')
+    },
+  )
   await check('doctor: a broken file is answered with a sentence, and forgotten', async () => {
     const broken = join(folder, 'config.json')
     await page.setInputFiles('main input[type=file]', {

@@ -31,17 +31,18 @@ export async function drop({ check, open, quiet, url }, entries) {
       .catch(() => {})
     await settled(page)
   }
-  const give = file =>
+  const give_to = (page, ...files) =>
     page.evaluate(
-      ({ name, text }) => {
+      files => {
         const transfer = new DataTransfer()
-        transfer.items.add(new File([text], name, { type: 'application/json' }))
+        for (const { name, text } of files) transfer.items.add(new File([text], name))
         const onto = document.querySelector('main [data-drop]') ?? document.querySelector('main .stage')
         for (const kind of ['dragenter', 'dragover', 'drop'])
           onto.dispatchEvent(new DragEvent(kind, { bubbles: true, cancelable: true, dataTransfer: transfer }))
       },
-      { name: basename(file), text: readFileSync(file, 'utf8') },
+      files.map(file => ({ name: basename(file), text: readFileSync(file, 'utf8') })),
     )
+  const give = file => give_to(page, file)
 
   await check('a dropped config.json changes the panel', async () => {
     const was = await stage()
@@ -130,14 +131,15 @@ export async function drop({ check, open, quiet, url }, entries) {
       assert((await settled(page)).startsWith('#/learned'), await settled(page))
     },
   )
-  await check('a file dropped on another panel drives that panel', async () => {
+  await check('a file dropped on Extend drives the other panels too', async () => {
+    await show(page, '#/extend')
+    await dropped(here('../models/deepseek-v3.json'))
     for (const [panel, shown] of [
       ['rope', '64 of 192 channels'],
       ['compare', '64 of 192 channels'],
       ['kv', '64 of 192 channels'],
     ]) {
-      await show(page, `#/${panel}`)
-      await dropped(here('../models/deepseek-v3.json'))
+      await page.locator(`nav a[href="#/${panel}"]`).click()
       const hash = await settled(page)
       assert(hash.startsWith(`#/${panel}`) && hash.includes('scheme.rotary_dim=64'), hash)
       assert((await page.textContent('.driven')).includes(shown), await page.textContent('.driven'))
@@ -154,6 +156,30 @@ export async function drop({ check, open, quiet, url }, entries) {
     }
     const names = await page.locator('.chart svg').first().textContent()
     assert(names.includes('llama-3.1-8b') && names.includes('qwen2.5-7b-yarn4'), names)
+  })
+  await check('a file dropped on another panel opens the Doctor, and so do two, and a log', async () => {
+    const [model, other, log] = [
+      'doctor/deepseek-r1-0528-qwen3-8b.json',
+      'doctor/llama-3.1-without-scaling.json',
+      'logs/llama-3.1-without-base.log',
+    ]
+    for (const [panel, ...files] of [
+      ['start', model],
+      ['start', model, other],
+      ['start', log],
+      ['start', model, log],
+      ['rope', model],
+    ]) {
+      const fresh = await open(panel)
+      await give_to(fresh, ...files.map(name => here(`../tests/data/${name}`)))
+      await fresh.waitForFunction(
+        names => names.every(name => document.querySelector('main .evidence')?.textContent.includes(name)),
+        files.map(name => basename(name)),
+      )
+      assert((await settled(fresh)).startsWith('#/doctor'), await settled(fresh))
+      quiet(fresh)
+      await fresh.context().close()
+    }
   })
   await check('extend: drops without a complaint on the console', () => quiet(page))
   await page.context().close()

@@ -87,7 +87,7 @@ export async function layout(session) {
     assert(/v=1&m=9&n=6&lock=1&dials=one&arrows=unit$/.test(await settled(desk)), await settled(desk))
     assert((await desk.locator('.unfold button', { hasText: 'reset' }).count()) === 0, 'it is still offered')
   })
-  await check('Extend, opened with a scaling that has bands, offers no reset of it', async () => {
+  await check('Extend, as it opens, offers no reset', async () => {
     const fresh = await open('extend')
     assert((await fresh.locator('.unfold button', { hasText: 'reset' }).count()) === 0, 'it is offered')
     await fresh.context().close()
@@ -98,7 +98,10 @@ export async function layout(session) {
       for (const [words, found] of [
         ['kv', 'Cache'],
         ['base', 'theta'],
-        ['share what posenc', ''],
+        ['share what posenc', 'docs command'], // no name has them all
+        ['qqqq zzzz', ''],
+        ['what does lock show', 'RoPE'],
+        ['why can rope not go on', 'Extend'],
         ['gguf', 'docs gguf'],
         ['padding', 'Left padding'],
         ['bug', 'Is there a bug'],
@@ -124,6 +127,17 @@ export async function layout(session) {
       await desk.waitForFunction(() => document.activeElement.id === 'slide-theta')
     },
   )
+  await check('/ lists RoPE first or second where its words are looked for', async () => {
+    for (const words of ['rope', 'rotary', 'distance', 'why can rope not go on']) {
+      await desk.keyboard.press('/')
+      await desk.locator('dialog .find').waitFor()
+      await desk.keyboard.type(words)
+      await frame(desk)
+      const first = await desk.$$eval('#found b', all => all.slice(0, 2).map(e => e.textContent))
+      assert(first.includes('RoPE'), `${words}: ${first}`)
+      await close(desk)
+    }
+  })
   await check('/ opens a model on the panel at hand', async () => {
     await desk.keyboard.press('/')
     await desk.locator('dialog .find').waitFor()

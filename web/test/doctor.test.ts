@@ -19,10 +19,12 @@ import {
   readings,
   row,
   toldBy,
+  unsound,
+  whole,
 } from '../src/compute/doctor'
 import { shell } from '../src/draw/fold'
 import { panels } from '../src/state/link'
-import { choose, exchange, files, receive } from '../src/state/doctor.svelte'
+import { begin, choose, exchange, files, receive } from '../src/state/doctor.svelte'
 import { restore, values } from '../src/state/store.svelte'
 import { bytes } from './disk'
 
@@ -99,6 +101,18 @@ describe('files', () => {
   })
 })
 
+describe('files from another panel', () => {
+  it('a model begins anew, a second one stands beside it, a log beside whoever is looked at', () => {
+    begin(text('{"a": 1}'))
+    receive(text('{"b": 1}'))
+    expect([files.patient?.name, files.beside?.name]).toEqual(['{"a": 1}', '{"b": 1}'])
+    begin(text('a log\n'))
+    expect([files.patient?.name, files.beside?.name]).toEqual(['{"a": 1}', 'a log\n'])
+    begin(text('{"c": 1}'))
+    expect([files.patient?.name, files.beside]).toEqual(['{"c": 1}', null])
+  })
+})
+
 describe('answers', () => {
   let reader: Reader
   beforeAll(async () => {
@@ -114,6 +128,27 @@ describe('answers', () => {
     expect(commands('llama-3.1-8b', toldBy(text(command)), 'llama.cpp', 8192)).toContain(
       `posenc doctor llama-3.1-8b '${command}'\n`,
     )
+  })
+  it('a file that says its frequencies wrongly is not planned from', () => {
+    const codes = (name: string) => {
+      const model = reader.bundledModel(name)
+      const found = unsound(model.lint().findings).map(f => f.code)
+      model.free()
+      return found
+    }
+    expect(codes('broken-llama-3.1-8b')).toEqual(['llama3_scaling_missing'])
+    for (const name of [whole, 'llama-2-7b', 'qwen2.5-7b-yarn4', 'deepseek-v3']) expect(codes(name), name).toEqual([])
+    const planned = commands('broken.json', null, 'vllm', 4096, '', whole)
+    expect(planned).toContain('posenc doctor broken.json\n')
+    expect(planned).toContain(`posenc extend ${whole} --to 4096`)
+    expect(cpp('broken.json', null, 'vllm', 4096, '', whole)).toContain('posenc::translate(mended, "vllm")')
+    expect(commands('broken.json', null, 'vllm', 0)).not.toMatch(/translate|extend/)
+  })
+  it('without a file, what somebody saw or a log is told alone', () => {
+    expect(commands('', null, 'vllm', 0, 'gibberish after 8k')).toBe("posenc doctor 'gibberish after 8k'")
+    expect(commands('', { name: 'x.log' }, 'vllm', 0)).toBe('posenc doctor x.log')
+    expect(cpp('', { name: 'x.log' }, 'vllm', 0)).toMatch(/^auto evidence = posenc::exhibits_of\("x.log"\);/)
+    expect(cpp('', { name: 'x.log' }, 'vllm', 0)).not.toContain('read_model')
   })
   it('one file is three models', () => {
     const model = open('tests/data/doctor/deepseek-r1-0528-qwen3-8b.json')

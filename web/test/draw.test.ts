@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { power } from '../src/draw/axis'
+import { halves, power } from '../src/draw/axis'
 import { csv } from '../src/draw/figures'
 import { gain, rowsFor, unresolved } from '../src/draw/filter'
-import { pieces, short } from '../src/draw/number'
+import { pieces, score, short } from '../src/draw/number'
 
 describe('numbers as people read them', () => {
   test.each([
@@ -23,6 +23,13 @@ describe('numbers as people read them', () => {
     [Infinity, '∞'],
     [-Infinity, '−∞'],
   ])('%d reads %s', (x, text) => expect(short(x)).toBe(text))
+  test.each([
+    [0.70710678, '0.7071'],
+    [-0.25881905, '−0.2588'],
+    [1.72e-16, '0'],
+    [-4.9e-5, '0'],
+    [1, '1.0000'],
+  ])('a score of %d reads %s', (x, text) => expect(score(x)).toBe(text))
   test('more digits on request', () => expect(short(Math.PI, 6)).toBe('3.14159'))
 })
 
@@ -37,6 +44,12 @@ describe('a tick of a logarithm', () => {
     [1e6, '1M'],
     [1e9, '1G'],
   ])('%d reads %s', (x, text) => expect(power(x)).toBe(text))
+})
+
+test('ticks of a short logarithm stand apart, a long one has others', () => {
+  expect(halves([64, 512])).toEqual([100, 200, 500])
+  expect(halves([1, 10])).toEqual([1, 2, 5, 10])
+  expect(halves([1, 1e6])).toBeUndefined()
 })
 
 describe('waves on fewer pixels than positions', () => {

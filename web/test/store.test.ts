@@ -78,9 +78,15 @@ test('a link restores what it says and resets the rest', () => {
   expect(values).toEqual({ ...defaults(), d: 8 })
 })
 
-test('a bare link to Extend shows a scaling; one that says it has none shows none', () => {
+test('a bare link shows a panel at its best; one that names fields means the rest as the fields have it', () => {
+  restore('#/compare')
+  expect(values.content).toBe('equal')
+  restore('#/compare?v=1')
+  expect(values.content).toBe('random')
+  restore('#/heads')
+  expect([values.head, values.m, values.n]).toEqual([3, 45, 12])
+})
+test('a bare link to Extend shows what no scaling does', () => {
   restore('#/extend')
-  expect(values.scaling).toBe('yarn')
-  restore('#/extend?v=1')
-  expect(values.scaling).toBe('default')
+  expect(values).toEqual(defaults())
 })

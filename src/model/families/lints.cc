@@ -170,9 +170,11 @@ void lint_ignored(const Section& config, const Family& family) {
     if (!value || value->is_null() || value->text() == nothing) continue;
     if (key == family.rope.stretch) continue;  // which is read
     if (value->get<bool>()) continue;          // GPT-J's "rotary": true
+    if (key == "rotary" && !value->find("base")) continue;
     const Json* const type = value->find("type");
-    if (key == "rotary" && type && type->text() == "\"origin\"" && value->find("base") &&
+    if (key == "rotary" && type && type->text() == "\"origin\"" &&
         config.reading.family == "internlm") {
+      if (value->find("base")->text() == "10000" || config.has("rope_theta")) continue;
       config.reading.warn("ignored_key",
                           config.where(key) + ": its base, " + value->find("base")->text() +
                               ", is that of the model's own code, and of the plan; "

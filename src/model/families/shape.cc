@@ -58,13 +58,17 @@ std::int64_t kv_heads_of(const Section& config, const Family& family, Provenance
   const Json* const listed = config.raw(family.heads.kv_of_layers);
   const bool is_list = listed && listed->get<Json::Array>();
   const auto sharers = config.integer(family.heads.sharers, range);
+  // Of gpt-fast and its kin, where -1 stands for as many as there are heads.
+  const Json* const local = config.raw("n_local_heads");
+  const std::int64_t* const count = local ? local->get<std::int64_t>() : nullptr;
+  const std::string_view of_gpt_fast = count && *count > 0 ? " n_local_heads" : "";
   const auto said =
       is_list || sharers
           ? std::nullopt
           : config.integer(sided(family, "num_key_value_heads") +
                                "num_key_value_heads n_head_kv num_kv_heads "
-                               "multi_query_group_num num_query_groups num_attention_groups "
-                               "n_local_heads",  // of gpt-fast and its kin
+                               "multi_query_group_num num_query_groups num_attention_groups" +
+                               std::string(of_gpt_fast),
                            range);
   const auto shared =
       config.flag("multi_query_attention multi_query");          // ChatGLM; Falcon, GPT-BigCode

@@ -70,6 +70,15 @@ export const grave = (findings: Finding[]) => findings.filter(f => f.severity !=
 export const titled = (profiles: Profile[], { engine, version }: Pick<Reading, 'engine' | 'version'>) =>
   `${profiles.find(p => p.name === engine)?.title ?? engine} ${version}`
 
+// What the model's own file says wrongly of its frequencies: a plan made from it would pin it.
+const of_frequencies =
+  /scaling_missing|missing_rope|theta|base_from|betas_reversed|equal_factors|original_(is|length)|factor_(vs|missing|below)/
+export const unsound = (linted: Finding[]) =>
+  grave(linted).filter(finding => !ofEngines(finding) && of_frequencies.test(finding.code))
+// A conversion that lost what Llama 3.1 publishes, and the bundled model that has it.
+export const whole = 'llama-3.1-8b'
+export const lostLlama3 = ({ code }: Finding) => /^(llama3_scaling_missing|gguf_missing_rope_freqs)$/.test(code)
+
 // An option's row, as `posenc extend` prints it.
 export type Open = Extract<ContextOption, { unavailable: null }>
 export const isOpen = (option: ContextOption): option is Open & { name: string } => option.unavailable === null
@@ -128,23 +137,33 @@ const second = (name: string, beside: Beside) => (beside?.name === name ? `found
 // What stands beside the model, as one gives it to posenc: a file or line, and what somebody saw.
 const others = (name: string, beside: Beside, seen: string) =>
   [beside && (beside.command ?? second(name, beside)), seen].filter(one => one !== null && one !== '') as string[]
-export function commands(name: string, beside: Beside, engine: string, wanted: number, seen = ''): string {
+// Without a name there is no model's file; without a length nothing is planned. `sound`: what is
+// planned for, where that is not the file itself.
+export function commands(
+  name: string,
+  beside: Beside,
+  engine: string,
+  wanted: number,
+  seen = '',
+  sound = name,
+): string {
+  const b = quoted(sound)
   const a = quoted(name)
-  const against = others(name, beside, seen)
-    .map(one => ` ${quoted(one)}`)
-    .join('')
+  const against = others(name, beside, seen).map(quoted).join(' ')
   return [
-    `posenc doctor ${a}${against}`,
-    ...(beside ? [] : [`posenc diff ${a} --engines all`]),
-    `posenc translate ${a} --to ${quoted(engine)}`,
-    `posenc extend ${a} --to ${wanted} --engine ${quoted(engine)}`,
+    `posenc doctor ${name ? a : ''} ${against}`.replaceAll('  ', ' ').trim(),
+    ...(beside || !name ? [] : [`posenc diff ${a} --engines all`]),
+    ...(wanted
+      ? [`posenc translate ${b} --to ${quoted(engine)}`, `posenc extend ${b} --to ${wanted} --engine ${quoted(engine)}`]
+      : []),
   ].join('\n')
 }
 // Prints how many findings there are, the largest difference of an angle, and of each option how many pairs are unseen.
-export function cpp(name: string, beside: Beside, engine: string, wanted: number, seen = ''): string {
+export function cpp(name: string, beside: Beside, engine: string, wanted: number, seen = '', sound = name): string {
   const text = JSON.stringify
   const count = (list: string) => `std::printf("%zu\\n", ${list}.size());`
-  const more = others(name, beside, seen).flatMap(one => [
+  const [first, ...rest] = [...(name ? [name] : []), ...others(name, beside, seen)]
+  const more = rest.flatMap(one => [
     `for (auto& exhibit : posenc::exhibits_of(${text(one)}))`,
     '  evidence.push_back(exhibit);',
   ])
@@ -157,21 +176,26 @@ export function cpp(name: string, beside: Beside, engine: string, wanted: number
     '  ' + count('made.findings'),
     '}',
   ]
-  return [
-    `auto evidence = posenc::exhibits_of(${text(name)});`,
-    ...more,
-    'auto found = *posenc::diagnose(evidence);',
-    count('found.findings'),
-    `auto model = *posenc::read_model(${text(name)});`,
-    ...(beside ? [] : engines),
-    `auto said = posenc::translate(model, ${text(engine)});`,
+  const of = sound === name ? 'model' : 'mended'
+  const planned = [
+    ...(sound === name ? [] : [`auto mended = *posenc::read_model(${text(sound)});`]),
+    `auto said = posenc::translate(${of}, ${text(engine)});`,
     'if (said) {',
     '  auto off = said->largest_angle_difference;',
     '  std::printf("%g\\n", off.value_or(-1));',
     '}',
-    `auto plan = posenc::extend(model, {.to = ${wanted}, .engine = ${text(engine)}});`,
+    `auto plan = posenc::extend(${of}, {.to = ${wanted}, .engine = ${text(engine)}});`,
     'if (plan)',
     '  for (auto& option : plan->options)',
     '    ' + count('option.unseen'),
+  ]
+  return [
+    `auto evidence = posenc::exhibits_of(${text(first)});`,
+    ...more,
+    'auto found = *posenc::diagnose(evidence);',
+    count('found.findings'),
+    ...(name && ((wanted && sound === name) || !beside) ? [`auto model = *posenc::read_model(${text(name)});`] : []),
+    ...(name && !beside ? engines : []),
+    ...(wanted ? planned : []),
   ].join('\n')
 }

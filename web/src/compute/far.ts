@@ -54,7 +54,7 @@ export async function far(
     most: parts.map(part => part.reduce((a, b) => Math.max(a, b))),
     least: parts.map(part => part.reduce((a, b) => Math.min(a, b))),
     cost: whole
-      ? `${count.toLocaleString('en')} distances on the GPU in ${ms(took)}`
-      : `${count.toLocaleString('en')} distances by WebAssembly, as there is ${device.why}: ${ms(took)}, in a frame ${ms(longest)} at most`,
+      ? `${count.toLocaleString('en')} distances were computed on the GPU in ${ms(took)}`
+      : `${count.toLocaleString('en')} distances were computed by WebAssembly in ${ms(took)}, at most ${ms(longest)} of it in one frame (no GPU: ${device.why})`,
   }
 }

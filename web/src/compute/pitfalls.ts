@@ -27,8 +27,8 @@ export const told: Record<Slip, Told> = {
     name: 'Left padding without position ids',
     wants: `A row of ${tokens - padded} words has ${padded} padding tokens before it. The first word stands at position 0.`,
     does: `The engine counts the columns, padding included: the first word stands at position ${padded}.`,
-    seen: 'A prompt answers otherwise in a batch than alone, and worse the longer the longest prompt beside it.',
-    cure: 'Make the positions of the attention mask: posenc positions --mask.',
+    seen: 'A prompt answers otherwise in a batch than alone. A longer prompt beside it means more padding, and a worse answer.',
+    cure: 'Make positions from the attention mask: posenc positions --mask.',
     reports: ['unslothai/unsloth#3699', 'ndif-team/nnsight#673'],
   },
   values: {

@@ -29,6 +29,15 @@ export function powers([low, high]: [number, number]): number[] | undefined {
   return last > first ? Array.from({ length: last - first + 1 }, (_, i) => 10 ** (first + i)) : undefined
 }
 
+// Along the page 1, 2 and 5 of each power, which have room for their words.
+export function halves([low, high]: [number, number]): number[] | undefined {
+  if (high / low > 1000) return undefined
+  const first = Math.floor(Math.log10(low))
+  return Array.from({ length: 15 }, (_, i) => [1, 2, 5][i % 3] * 10 ** (first + Math.floor(i / 3))).filter(
+    x => x >= low * (1 - 1e-9) && x <= high * (1 + 1e-9),
+  )
+}
+
 // What stands at a tick of a logarithm: 10k, 0.01.
 export function power(value: number): string {
   for (const [size, letter] of [

@@ -15,6 +15,9 @@ export function short(x: number, digits = 4): string {
   return (x < 0 ? '−' : '') + text
 }
 
+// A score between −1 and 1: four decimals, and 0 for what is left of rounding.
+export const score = (x: number) => (Math.abs(x) < 5e-5 ? '0' : x.toFixed(4).replace('-', '−'))
+
 // What people type for a number: 8192, 8,192, 8k, 1.5M, 1e6; NaN where it is none.
 export function typed(text: string, thousand = 1000): number {
   const [, digits, unit] = /^(.*?)([km]?)$/i.exec(text.replace(/[\s,_]/g, '').replace('−', '-'))!

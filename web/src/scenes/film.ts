@@ -27,7 +27,7 @@ export const beats: Beat[] = [
   {
     seconds: 6,
     set: { swapped: true },
-    caption: 'Dog and man change places. Not one bit of what bit is given changes: who bit whom is lost.',
+    caption: 'Dog and man change places. What “bit” receives is the same to the last digit. Who bit whom is lost.',
   },
   {
     seconds: 5,
@@ -37,7 +37,8 @@ export const beats: Beat[] = [
   {
     seconds: 6,
     set: opening.rotate,
-    caption: 'Every place gets an angle: a hand turns by it. Two words score the cosine between their hands.',
+    caption:
+      'Each place turns a word’s hand by 15°. Two equal words score the cosine of the angle between their hands.',
   },
   {
     seconds: 7,
@@ -54,12 +55,12 @@ export const beats: Beat[] = [
   {
     seconds: 5,
     set: opening.dials,
-    caption: 'One dial repeats itself: a word 44 places away scores as high as one right here.',
+    caption: 'The fastest dial of a real head turns 1 radian a place. After 44 places its score is at the top again.',
   },
-  { seconds: 1.5, set: { waves: 2 }, caption: 'Many dials of different speeds do not: the false peaks sink.' },
-  { seconds: 1.5, set: { waves: 4 }, caption: 'Many dials of different speeds do not: the false peaks sink.' },
-  { seconds: 1.5, set: { waves: 8 }, caption: 'Many dials of different speeds do not: the false peaks sink.' },
-  { seconds: 2.5, set: { waves: 32 }, caption: 'Many dials of different speeds do not: the false peaks sink.' },
+  { seconds: 1.5, set: { waves: 2 }, caption: 'Average many dials of different speeds, and the false peaks sink.' },
+  { seconds: 1.5, set: { waves: 4 }, caption: 'Average many dials of different speeds, and the false peaks sink.' },
+  { seconds: 1.5, set: { waves: 8 }, caption: 'Average many dials of different speeds, and the false peaks sink.' },
+  { seconds: 2.5, set: { waves: 32 }, caption: 'Average many dials of different speeds, and the false peaks sink.' },
   {
     seconds: 4,
     set: opening.long,

@@ -19,6 +19,14 @@ export function receive(given: Given): void {
     values.beside = ''
   }
 }
+// A file that comes from another panel is a new case: a model there is the patient.
+export function begin(given: Given): void {
+  if (isModel(given)) {
+    files.patient = files.beside = null
+    values.beside = ''
+  }
+  receive(given)
+}
 export function choose(which: 'patient' | 'beside', bundled: string): void {
   files[which] = null
   values[which] = bundled

@@ -64,7 +64,6 @@ export async function read(engine: Engine, start: () => Promise<Reader>, from: (
   }
   const index = interesting(opened.model?.groups ?? [])
   const rotates = opened.model?.groups[index]?.scheme?.type === 'rope'
-  visit('extend') // what the model says stands, also where that is no scaling
   if (!follows(page.panel) || (!rotates && !/compare|check/.test(page.panel))) open('extend')
   look(engine, index)
 }

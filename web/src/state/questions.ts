@@ -2,6 +2,16 @@
 import type { Values } from './link'
 
 export type Question = { asks: string; also?: string; panel: string; set?: Partial<Values> }
+// Other words by which a panel is looked for.
+export const known: Record<string, string> = {
+  order: 'permutation bag of words',
+  waves: 'wavelength frequency amplitude phase',
+  sinusoid: 'sine cosine table',
+  rope: 'rotary distance lock',
+  extend: 'rope beyond training long context',
+  kv: 'kv keys',
+  pictures: 'images vision',
+}
 export const questions: Question[] = [
   { asks: 'How does RoPE work?', also: 'rotary rotation distance relative position', panel: 'rope' },
   { asks: 'Why does position matter?', also: 'order bag of words permutation', panel: 'start' },

@@ -93,12 +93,14 @@ export function link(): string {
   return format(view())
 }
 
-// A panel that is opened for the first time, or by its bare name, is seen at its best; a link that names fields means what it
-// names. Extend has a scaling with bands; RoPE one pair of equal arrows, locked.
+// A panel that is opened for the first time, or by its bare name, is seen at its best; a link that
+// names fields means what it names. RoPE has one pair of equal arrows, locked; Compare one word at
+// every place, so that its maps show position alone; Real heads the one that a long text misleads.
 export const openings: Record<string, Partial<Values>> = {
-  extend: { scaling: 'yarn' },
   rope: { m: 9, n: 6, lock: true, dials: 'one', arrows: 'unit' },
   pairs: { pairing: 'interleaved' },
+  compare: { content: 'equal' },
+  heads: { head: 3, m: 45, n: 12 }, // “door” looks for the “door” before
   pictures: { m: 41 }, // row 3, column 5 of 8 × 12
 }
 const visited = new Set<string>()
@@ -109,10 +111,10 @@ export function visit(panel: string, bare = false): void {
   for (const [key, value] of Object.entries(openings[panel] ?? {}))
     if (values[key as Key] === fields[key as Key].default) Object.assign(values, { [key]: value })
 }
-// What only its own panel means so stays there: another panel has no lock that nobody set. Extend's scaling is the whole page's.
+// What only its own panel means so stays there: another panel has no lock that nobody set.
 const kept = new Map<string, Partial<Values>>()
 function leave(panel: string): void {
-  if (panel === 'extend' || !openings[panel]) return
+  if (!openings[panel]) return
   const own = Object.keys(openings[panel]) as Key[]
   kept.set(panel, Object.fromEntries(own.map(key => [key, values[key]])))
   for (const key of own) if (values[key] === openings[panel][key]) Object.assign(values, { [key]: fields[key].default })
