@@ -13,7 +13,7 @@ const [core, models] = await Promise.all(modules.map(({ bytes }) => Memory.of(by
 const failures = []
 // Bytes of the first, gzipped. 1.5 kB of them are the loops over channels by vectors, which rotate five times as fast; a second
 // module, for whoever has no vectors, would be another 153 kB to make and to test. 4 kB are attention over lists of keys, as indexers pick them.
-const budget = 164_000
+const budget = 166_000
 const worst = { double: 0, float: 0 }
 
 // --- questions -----------------------------------------------------------------------------------
