@@ -21,6 +21,9 @@ inline double tolerance(DType dtype) {
     case DType::f32: return 1e-6;
     case DType::f16: return 0x1p-9;
     case DType::bf16: return 0x1p-6;
+    case DType::e4m3:
+    case DType::e5m2:
+    case DType::q8_0: break;
   }
   return 0;
 }

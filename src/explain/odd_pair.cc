@@ -28,6 +28,9 @@ OddPair odd_pair(std::int64_t pair, double found, double blur, std::span<const d
     out.message =
         which + " rotates by the frequency of " + other + ", all others by their own: " +
         (std::abs(*out.of - pair) == 1 ? "an index that is off by one" : "an index that slipped");
+  } else if (found == 0) {
+    out.message = which + " stands still, and all others rotate by their own frequencies";
+    out.slower = false;  // no scaling slows one down to nothing
   } else if (out.slower) {
     out.message = which +
                   " rotates slower than the base gives it, all others by their own frequencies: "

@@ -254,7 +254,14 @@ void warn_of_layer_lists(Reading& reading, const Section& text) {
         return value.origin == Origin::file && value.detail.contains(key);
       });
     });
-    if (alike || is_read) continue;
+    // Names that are all different are no kinds of layers (modules that an adapter trains).
+    const auto said_twice = [&](const Json& each) {
+      return std::ranges::count_if(
+                 *list, [&](const Json& other) { return other.text() == each.text(); }) > 1;
+    };
+    const bool all_differ = list->front().get<std::string>() && list->size() <= 256 &&
+                            std::ranges::none_of(*list, said_twice);
+    if (alike || is_read || all_differ) continue;
     reading.warn("layer_list_unread",
                  text.where(key) + " has an entry for each of " + std::to_string(layers) +
                      " layers and is not read: it may say which of them rotate, attend or slide");

@@ -567,8 +567,11 @@ void tell_as_asked(const Model& model, const Model& told, std::int64_t length, b
   }
   const std::int64_t unscaled = detail::trained_length(model);
   const bool needed = length > unscaled && length <= reached;
-  if (as_published)
+  if (as_published && detail::reach(told) >= recipe->factor * static_cast<double>(recipe->trained))
     consequences += "; it is what " + std::string(recipe->source) + " publish";
+  else if (as_published)
+    consequences += "; it is the scaling that " + std::string(recipe->source) +
+                    " publish, of a smaller factor than their " + number_text(recipe->factor);
   else if (recipe && length > model.context)
     consequences += "; " + std::string(recipe->source) + " publish factor " +
                     number_text(recipe->factor) + " of " + detail::grouped(recipe->trained);
@@ -702,16 +705,17 @@ Expected<std::vector<Finding>> command_differences(const Model& model, std::stri
       std::erase_if(differ, [](const Finding& one) { return one.code == "rope_theta"; });
     }
     // What an engine drops was asked for, and is not what it runs.
-    const bool omitted =
-        read.reading.engine.name == "megatron-core" && tell_as_omitted(read.reading.model, differ);
     const bool unheard = std::ranges::any_of(findings, [](const Finding& one) {
       return one.code == "flag_dropped" || one.code == "flag_unread";
     });
+    const bool omitted = !unheard && read.reading.engine.name == "megatron-core" &&
+                         tell_as_omitted(read.reading.model, differ);
     if (unheard) tell_as_unheard(differ);
     if (!omitted && !unheard)
       tell_as_asked(model, read.reading.model, length > 0 ? length : read.length,
                     asks_for_a_rotation(command), differ);
-    if (read.reading.engine.name == "megatron-core") keep_factor_of_megatron(model, differ);
+    if (!unheard && read.reading.engine.name == "megatron-core")
+      keep_factor_of_megatron(model, differ);
     tell_base_as_asked(model, read.reading.model, length > 0 ? length : read.length, differ);
     leave_out_base(*detail::read_command_line(command), differ);
     findings.insert(findings.end(), differ.begin(), differ.end());

@@ -62,6 +62,15 @@ class MegatronFlags {
       return fail("command", "--rope-type must be rope or yarn", type->value,
                   "multi-latent attention takes yarn where nobody says it");
     if (type && type->value == "rope") {
+      for (const char* of_yarn : {"--rotary-scaling-factor", "--original-max-position-embeddings"})
+        if (const CommandFlag* flag = line_.find(of_yarn)) {
+          findings_.push_back(
+              line_finding("flag_dropped", Severity::error,
+                           std::string(of_yarn) + " " + printable(flag->value, 20),
+                           "--rope-type rope leaves YaRN's arguments out of the rotation",
+                           "--rope-type yarn, which latent attention takes where nobody says it"));
+          break;
+        }
       rope.scaling = Unscaled{};
       return rope;
     }
@@ -85,6 +94,16 @@ class MegatronFlags {
     else
       rope.scaling = scaling;
     return rope;
+  }
+
+  // multi_latent_attention.py makes the softmax's scale of mscale_all_dim whatever --rope-type is.
+  Expected<double> logits_beside_plain() const {
+    const CommandFlag* type = line_.find("--rope-type");
+    if (!type || type->value != "rope") return 1.0;
+    POSENC_TRY(factor, number("--rotary-scaling-factor", 1, 0));
+    POSENC_TRY(all, number("--mscale-all-dim", 0, -1));
+    const double once = magnitude(factor, all);
+    return once * once;
   }
 
   // arguments.py stops where texts are longer than the model.
@@ -225,6 +244,9 @@ Expected<void> apply_megatron_flags(Model& model, const CommandLine& line,
                     findings[i - 1]) != findings.begin() + static_cast<std::ptrdiff_t>(before))
         findings.erase(findings.begin() + static_cast<std::ptrdiff_t>(i - 1));
     *rope = std::move(said);
+    if (!is_latent) continue;
+    POSENC_TRY(multiplier, told.logits_beside_plain());
+    group.logits.multiplier *= multiplier;
   }
   return {};
 }

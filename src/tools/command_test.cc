@@ -533,9 +533,10 @@ TEST(EngineCommand, AFlagOfAnotherScalingHasOneCure) {
   const char* const line =
       "pretrain_gpt.py --max-position-embeddings 131072 --use-rotary-position-embeddings "
       "--rotary-base 500000 --use-rope-scaling --rotary-scaling-factor 32.0 --seq-length 8192";
-  ASSERT_NE(found_by("llama-3.1-8b", line, "flag_unread"), nullptr);
-  const Finding* scaling = found_by("llama-3.1-8b", line, "rope_scaling");
-  if (scaling) EXPECT_EQ(scaling->cure, "");
+  ASSERT_NE(found_by("llama-3.2-3b", line, "flag_unread"), nullptr);
+  const Finding* scaling = found_by("llama-3.2-3b", line, "rope_scaling");
+  ASSERT_NE(scaling, nullptr);
+  EXPECT_EQ(scaling->cure, "");
 }
 
 TEST(EngineCommand, ALengthThatNothingReachesIsNoContext) {
@@ -549,6 +550,16 @@ TEST(EngineCommand, ALengthThatNothingReachesIsNoContext) {
                      "--rope-scaling yarn --rope-scale 4 --yarn-orig-ctx 4096",
                      "beyond_context"),
             nullptr);
+}
+
+TEST(EngineCommand, LatentAttentionWithoutItsYarnNamesTheFlag) {
+  const char* const line =
+      "pretrain_gpt.py --multi-latent-attention --rope-type rope --rotary-base 10000 "
+      "--rotary-scaling-factor 40 --mscale 1.0 --mscale-all-dim 1.0";
+  const Finding* dropped = found_by("deepseek-v3", line, "flag_dropped");
+  ASSERT_NE(dropped, nullptr);
+  EXPECT_TRUE(dropped->cure.starts_with("--rope-type yarn"));
+  EXPECT_EQ(found_by("deepseek-v3", line, "logits"), nullptr);
 }
 
 TEST(EngineCommand, ARaisedPromiseStretchesNothing) {

@@ -30,6 +30,17 @@ std::optional<Finding> without_a_base(const std::vector<double>& printed,
                        "no base makes these: one number was written over all frequencies, "
                        "or memory that nobody filled holds it",
                    .cure = compute_anew};
+  constexpr double least = 1e-30;  // of no base and no length
+  const auto impossible = std::ranges::find_if(
+      printed, [](double number) { return number < 0 || (number > 0 && number < least); });
+  if (impossible != printed.end())
+    return Finding{.code = "frequencies_unordered",
+                   .position = 1,
+                   .expected = "numbers from 1 down, each above 0",
+                   .found = number_text(*impossible) + " for pair " +
+                            std::to_string(impossible - printed.begin()),
+                   .message = "no base and no scaling makes these: memory that nobody filled",
+                   .cure = compute_anew};
   std::vector<std::int64_t> faster;
   for (std::size_t r = 1; r < printed.size(); ++r)
     if (printed[r] > printed[r - 1] + resolution[r] + resolution[r - 1])

@@ -15,7 +15,13 @@ namespace posenc::detail {
 namespace {
 
 // What of two rotations differs, "rope_theta 10000 against 1000000"; "": nothing.
-std::string rotations_apart(const Rope& one, const Rope& other) {
+std::string rotations_apart(const Rope& one, Rope other) {
+  // Of a picture's axes text sees none.
+  if (one.mrope_section.empty() != other.mrope_section.empty()) {
+    other.mrope_section = one.mrope_section;
+    other.mrope_interleaved = one.mrope_interleaved;
+    other.pair_axes = one.pair_axes;
+  }
   if (one == other) return "";
   std::string apart;
   const auto differ = [&](bool differs, const std::string& what) {
@@ -45,7 +51,14 @@ Finding as_partners(const Model& one, const Model& other, bool exact) {
   const auto found = differences(one, other);
   const auto differs_in = [&](auto is_it) { return found && std::ranges::any_of(*found, is_it); };
   constexpr std::string_view sizes = "layers heads kv_heads two_models";
-  if (exact && differs_in([&](const Finding& each) { return contains_word(sizes, each.code); })) {
+  // A tower that one of them lacks is left out of a merge.
+  const auto of_tower = [](const Finding& each) { return each.stack && is_tower(*each.stack); };
+  const bool tower_differs = differs_in(of_tower);
+  const auto is_size = [&](const Finding& each) {
+    return contains_word(sizes, each.code) && !of_tower(each) &&
+           !(tower_differs && each.code == "two_models");
+  };
+  if (exact && differs_in(is_size)) {
     out.severity = Severity::warning;
     out.message = "layers or heads differ, so that weights of the two cannot be averaged" +
                   (apart.empty() ? "" : "; they rotate otherwise, too (" + apart + ")");
@@ -53,8 +66,8 @@ Finding as_partners(const Model& one, const Model& other, bool exact) {
   }
   // Where the first layers agree others may not.
   const bool elsewhere = differs_in([&](const Finding& each) {
-    return each.severity != Severity::note && each.code != "context" &&
-           !contains_word(sizes, each.code);
+    return each.severity != Severity::note && each.code != "context" && each.code != "mrope" &&
+           !(each.stack && is_tower(*each.stack)) && !contains_word(sizes, each.code);
   });
   if (apart.empty() && !elsewhere) {
     out.message = (first ? "the two rotate alike" : "the two have their positions alike") +
