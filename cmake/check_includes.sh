@@ -36,7 +36,7 @@ BEGIN {
   room("^src/c/",         public)
   room("^src/wasm/",      "^include/posenc/(model|doctor)\\.h$|^src/(text/number|model/(bundled|names))\\.h$")
   room("^evidence/claims/",        public "|^src/explain/text\\.h$")
-  room("^evidence/bench/",         public "|^src/kernels/(threads|elements|elements-inl|ahead|gemm16)\\.h$")
+  room("^evidence/bench/",         public "|^src/kernels/(threads|elements|elements-inl|ahead|gemm16|instruction_sets)\\.h$")
   room("^vectors/",       "^include/posenc/|^vectors/cpp/")
   room("^evidence/lab/",           public "|^evidence/bench/harness/blas\\.h$|^src/text/json\\.h$")
   room("^cli/",           public "|^evidence/lab/")

@@ -122,6 +122,8 @@ struct FamilyRope {
   // the default before transformers theta_changed, where it was another
   double theta_before = 0;
   std::pair<int, int> theta_changed = {5, 0};
+  // "rotary": {"base": 10000, "type": "origin"} of the model's own code (InternLM)
+  bool rotary_object = false;
   // where the base stands beside the rope parameters
   std::string_view theta_keys = "rope_theta";
   // default of rope_parameters, as JSON; "": a plain rotation

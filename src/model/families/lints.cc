@@ -172,8 +172,7 @@ void lint_ignored(const Section& config, const Family& family) {
     if (value->get<bool>()) continue;          // GPT-J's "rotary": true
     if (key == "rotary" && !value->find("base")) continue;
     const Json* const type = value->find("type");
-    if (key == "rotary" && type && type->text() == "\"origin\"" &&
-        config.reading.family == "internlm") {
+    if (key == "rotary" && type && type->text() == "\"origin\"" && family.rope.rotary_object) {
       if (value->find("base")->text() == "10000" || config.has("rope_theta")) continue;
       config.reading.warn("ignored_key",
                           config.where(key) + ": its base, " + value->find("base")->text() +

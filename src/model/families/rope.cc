@@ -449,9 +449,9 @@ class RopeReader {
                         ", which -1 stands for in FlexBERT");
   }
 
-  // "rotary": {"base": 10000, "type": "origin"}, InternLM's own; that of the type "dynamic" grows.
-  std::optional<Found<double>> base_of_internlm() const {
-    const Json* const rotary = reading_.family == "internlm" ? config_.raw("rotary") : nullptr;
+  // "rotary": {"base": 10000, "type": "origin"}, of the model's own code; that of the type "dynamic" grows.
+  std::optional<Found<double>> base_of_rotary() const {
+    const Json* const rotary = family_.rope.rotary_object ? config_.raw("rotary") : nullptr;
     const Json* const type = rotary ? rotary->find("type") : nullptr;
     const Json* const base = rotary ? rotary->find("base") : nullptr;
     if (!type || !base || type->text() != "\"origin\"") return std::nullopt;
@@ -485,7 +485,7 @@ class RopeReader {
       note(notes_, "unused_rope_theta", number_text(beside->value), Origin::file, beside->key);
     }
     if (!theta) theta = beside;
-    if (!theta) theta = base_of_internlm();
+    if (!theta) theta = base_of_rotary();
     if (theta) {
       rope_.rope_theta = theta->value;
       note(notes_, "rope_theta", number_text(theta->value), Origin::file, theta->key);
