@@ -449,7 +449,8 @@ class RopeReader {
                         ", which -1 stands for in FlexBERT");
   }
 
-  // "rotary": {"base": 10000, "type": "origin"}, of the model's own code; that of the type "dynamic" grows.
+  // "rotary": {"base": 10000, "type": "origin"}, of the model's own code; the base of the type
+  // "dynamic" grows.
   std::optional<Found<double>> base_of_rotary() const {
     const Json* const rotary = family_.rope.rotary_object ? config_.raw("rotary") : nullptr;
     const Json* const type = rotary ? rotary->find("type") : nullptr;
