@@ -132,6 +132,30 @@ class KeySorter {
   std::vector<std::uint64_t> bits_;
 };
 
+// What the plan does with keys and values of 8 bits, and the numbers that they are multiplied by.
+Expected<void> check_8_bits(std::string_view where, const AttentionInputs& in, const Plan& plan) {
+  for (const auto& [name, tensor, scale] :
+       {std::tuple{"k", &in.k, in.key_scale}, {"v", &in.v, in.value_scale}}) {
+    const std::string scale_name = name == std::string_view("k") ? "key_scale" : "value_scale";
+    if (!has_8_bits(tensor->dtype)) {
+      if (scale != 1)
+        return fail(where, scale_name + " must be 1 where " + name + " is not of 8 bits",
+                    std::to_string(scale), "multiply the tensor");
+      continue;
+    }
+    if (!std::isfinite(scale))
+      return fail(where, scale_name + " must be finite", std::to_string(scale));
+    if (plan.relative)
+      return fail(where,
+                  std::string(name) + " must be of 16 bits or more beside vectors by distance",
+                  posenc::name(tensor->dtype), "convert it outside");
+    if (scale != 1 && plan.rotate && plan.rotate->polar())
+      return fail(where, scale_name + " must be 1 where the rotation makes magnitudes of numbers",
+                  std::to_string(scale), "convert the tensor outside");
+  }
+  return {};
+}
+
 }  // namespace
 
 Expected<std::shared_ptr<const Mask>> check_keys(std::string_view where, const Mask& mask,
@@ -264,31 +288,6 @@ Expected<Tensor> square_output(std::string_view where, std::string_view name, co
   POSENC_CHECK(check_shape(where, name, view, square));
   POSENC_CHECK(check_distinct(where, view));
   return view;
-}
-
-// What the plan does with keys and values of 8 bits, and the numbers that they are multiplied by.
-static Expected<void> check_8_bits(std::string_view where, const AttentionInputs& in,
-                                   const Plan& plan) {
-  for (const auto& [name, tensor, scale] :
-       {std::tuple{"k", &in.k, in.key_scale}, {"v", &in.v, in.value_scale}}) {
-    const std::string scale_name = name == std::string_view("k") ? "key_scale" : "value_scale";
-    if (!has_8_bits(tensor->dtype)) {
-      if (scale != 1)
-        return fail(where, scale_name + " must be 1 where " + name + " is not of 8 bits",
-                    std::to_string(scale), "multiply the tensor");
-      continue;
-    }
-    if (!std::isfinite(scale))
-      return fail(where, scale_name + " must be finite", std::to_string(scale));
-    if (plan.relative)
-      return fail(where,
-                  std::string(name) + " must be of 16 bits or more beside vectors by distance",
-                  posenc::name(tensor->dtype), "convert it outside");
-    if (scale != 1 && plan.rotate && plan.rotate->polar())
-      return fail(where, scale_name + " must be 1 where the rotation makes magnitudes of numbers",
-                  std::to_string(scale), "convert the tensor outside");
-  }
-  return {};
 }
 
 Expected<AttendArguments> attend_arguments(const Room& room, std::string_view where,

@@ -144,18 +144,17 @@ TEST(Tensor, ShapeWithAZeroIsEmptyHoweverLargeTheRest) {
 }
 
 TEST(Tensor, FloatsOf8BitsAreThoseOfTheirFormats) {
-  std::uint8_t bytes[] = {0x7e, 0x01, 0xb8, 0xff};
-  const Tensor e4m3 = Tensor::dense(bytes, DType::e4m3, {4});
-  EXPECT_EQ(e4m3.get(0), 448);
-  EXPECT_EQ(e4m3.get(1), 0x1p-9);
-  EXPECT_EQ(e4m3.get(2), -1);
-  EXPECT_TRUE(std::isnan(e4m3.get(3)));
-  std::uint8_t others[] = {0x7b, 0x01, 0xbc, 0x7c};
-  const Tensor e5m2 = Tensor::dense(others, DType::e5m2, {4});
-  EXPECT_EQ(e5m2.get(0), 57344);
-  EXPECT_EQ(e5m2.get(1), 0x1p-16);
-  EXPECT_EQ(e5m2.get(2), -1);
-  EXPECT_TRUE(std::isinf(e5m2.get(3)));
+  const auto number = [](DType dtype, std::uint8_t byte) {
+    return Tensor::dense(&byte, dtype, {1}).get(0);
+  };
+  EXPECT_EQ(number(DType::e4m3, 0x7e), 448);
+  EXPECT_EQ(number(DType::e4m3, 0x01), 0x1p-9);
+  EXPECT_EQ(number(DType::e4m3, 0xb8), -1);
+  EXPECT_TRUE(std::isnan(number(DType::e4m3, 0xff)));
+  EXPECT_EQ(number(DType::e5m2, 0x7b), 57344);
+  EXPECT_EQ(number(DType::e5m2, 0x01), 0x1p-16);
+  EXPECT_EQ(number(DType::e5m2, 0xbc), -1);
+  EXPECT_TRUE(std::isinf(number(DType::e5m2, 0x7c)));
 }
 
 TEST(Tensor, BlocksOfQ8AreAHalfTimesItsBytes) {

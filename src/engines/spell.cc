@@ -9,6 +9,7 @@
 #include "src/model/compare.h"
 #include "src/scalings/scaling.h"
 #include "src/text/json_writer.h"
+#include "src/text/shell.h"
 
 namespace posenc::detail {
 namespace {
@@ -109,13 +110,6 @@ void write_rope_scaling(JsonWriter& out, const std::vector<SpelledRope>& ropes) 
     out.null();
   else
     write_parameters(out, one, false);
-}
-
-// A word of a shell: JSON in single quotes.
-std::string quoted_json(const std::string& json) {
-  std::string text = "'";
-  for (const char c : json) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
 }
 
 std::string llama_flags(const Rope& rope, std::int64_t length) {
@@ -423,7 +417,7 @@ std::string old_vllm_flags(const std::vector<SpelledRope>& ropes, std::int64_t l
   } else {
     JsonWriter json;
     write_parameters(json, one, false);
-    flags = "--rope-scaling " + quoted_json(json.text) + " " + flags;
+    flags = "--rope-scaling " + shell_word(json.text) + " " + flags;
   }
   return length > 0 ? flags + " --max-model-len " + std::to_string(length) : flags;
 }
@@ -457,7 +451,7 @@ std::string spelled(const std::vector<SpelledRope>& ropes, Spelling spelling, st
     if (as_it_stands && length > 0 && length >= context)
       json.member("max_position_embeddings", length);
     json.end();
-    flag += quoted_json(within_parts(parts, json.text));
+    flag += shell_word(within_parts(parts, json.text));
     return length > 0 ? flag.append(length_flag) + std::to_string(length) : flag;
   };
   switch (spelling) {

@@ -149,20 +149,26 @@ class Explanation {
     tell_pair_still(pair, fit.base);
     return true;
   }
-  bool holds_numbers(std::int64_t pair) const {
+  // Channels of zeros show no rotation.
+  bool holds_numbers(std::int64_t pair) {
     const bool neighbours = out_.pairing == Pairing::interleaved;
     const std::int64_t a = out_.first_dim + (neighbours ? 2 * pair : pair),
                        b = neighbours ? a + 1 : a + out_.rotary_dim / 2;
     if (b >= in_.dump.dim) return false;
-    double largest = 0, own = 0;
+    const std::vector<double>& most = largest_by_channel();
+    return std::max(most[static_cast<std::size_t>(a)], most[static_cast<std::size_t>(b)]) >
+           1e-3 * std::ranges::max(most);
+  }
+  const std::vector<double>& largest_by_channel() {
+    if (!largest_.empty()) return largest_;
+    largest_.resize(static_cast<std::size_t>(in_.dump.dim));
     for (std::int64_t head = 0; head < in_.dump.heads; ++head)
       for (std::int64_t token = 0; token < in_.dump.tokens; ++token)
         for (std::int64_t channel = 0; channel < in_.dump.dim; ++channel) {
-          const double number = std::abs(in_.dump.is(head, token, channel));
-          largest = std::max(largest, number);
-          if (channel == a || channel == b) own = std::max(own, number);
+          double& largest = largest_[static_cast<std::size_t>(channel)];
+          largest = std::max(largest, std::abs(in_.dump.is(head, token, channel)));
         }
-    return own > 1e-3 * largest;
+    return largest_;
   }
   void tell_pair_still(std::int64_t pair, double base) {
     out_.findings.push_back(
@@ -509,6 +515,7 @@ class Explanation {
   }
 
   const Measurement& in_;
+  std::vector<double> largest_ = {};  // by channel; empty: not asked yet
   Identified& out_;
 };
 

@@ -3,26 +3,6 @@
 #include "src/kernels/elements.h"
 #include "src/kernels/rows.h"
 
-#ifndef POSENC_CACHED_ROWS_ONCE
-#define POSENC_CACHED_ROWS_ONCE
-namespace posenc::detail {
-namespace {
-
-// What no vector reads: doubles, odd widths and strides.
-template <class T>
-void load_one_by_one(const Tensor& x, std::int64_t from, std::int64_t rows, T* to,
-                     std::int64_t to_step) {
-  for (std::int64_t row = 0; row < rows; ++row, from += x.stride[2], to += to_step) {
-    std::int64_t c = 0;
-    for (; c < x.shape[3]; ++c) to[c] = static_cast<T>(x.get(from + c * x.stride[3]));
-    for (; c < padded(x.shape[3]); ++c) to[c] = 0;
-  }
-}
-
-}  // namespace
-}  // namespace posenc::detail
-#endif
-
 #if POSENC_SIMD
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/kernels/cached_rows.cc"
@@ -322,14 +302,6 @@ bool has_cached_rows(const Tensor& x) {
   return x.dtype != DType::f64 && x.stride[3] == 1 && x.shape[3] % row_lanes == 0;
 }
 
-void load_cached_rows(const Tensor& x, std::int64_t from, std::int64_t rows, float* to,
-                      std::int64_t to_step) {
-  if (!has_8_bits(x.dtype)) return load_rows(x, from, rows, to, to_step);
-  if (!has_cached_rows(x)) return load_one_by_one(x, from, rows, to, to_step);
-  HWY_DYNAMIC_DISPATCH(LoadCached)
-  (CachedRows{x.data, x.dtype, x.stride[2]}.from_number(from), rows, x.shape[3], to, to_step);
-}
-
 }  // namespace posenc::detail
 #endif
 
@@ -338,11 +310,6 @@ void load_cached_rows(const Tensor& x, std::int64_t from, std::int64_t rows, flo
 namespace posenc::detail {
 
 bool has_cached_rows(const Tensor&) { return false; }  // nothing is gained by plain loops
-void load_cached_rows(const Tensor& x, std::int64_t from, std::int64_t rows, float* to,
-                      std::int64_t to_step) {
-  if (!has_8_bits(x.dtype)) return load_rows(x, from, rows, to, to_step);
-  load_one_by_one(x, from, rows, to, to_step);
-}
 void cached_dots(const CachedRows&, std::int64_t, std::int64_t, const float*, std::int64_t,
                  std::int64_t, float*, std::int64_t, const CachedRows*, std::int64_t) {}
 void add_cached(const CachedRows&, std::int64_t, std::int64_t, const float*, std::int64_t,
@@ -353,7 +320,33 @@ void add_cached(const CachedRows&, std::int64_t, std::int64_t, const float*, std
 
 #if !POSENC_SIMD || HWY_ONCE
 namespace posenc::detail {
+namespace {
 
+// What no vector reads: doubles, odd widths and strides.
+template <class T>
+void load_one_by_one(const Tensor& x, std::int64_t from, std::int64_t rows, T* to,
+                     std::int64_t to_step) {
+  for (std::int64_t row = 0; row < rows; ++row, from += x.stride[2], to += to_step) {
+    std::int64_t c = 0;
+    for (; c < x.shape[3]; ++c) to[c] = static_cast<T>(x.get(from + c * x.stride[3]));
+    for (; c < padded(x.shape[3]); ++c) to[c] = 0;
+  }
+}
+
+}  // namespace
+
+void load_cached_rows(const Tensor& x, std::int64_t from, std::int64_t rows, float* to,
+                      std::int64_t to_step) {
+  if (!has_8_bits(x.dtype)) return load_rows(x, from, rows, to, to_step);
+#if POSENC_SIMD
+  if (has_cached_rows(x)) {
+    HWY_DYNAMIC_DISPATCH(LoadCached)
+    (CachedRows{x.data, x.dtype, x.stride[2]}.from_number(from), rows, x.shape[3], to, to_step);
+    return;
+  }
+#endif
+  load_one_by_one(x, from, rows, to, to_step);
+}
 void load_cached_rows(const Tensor& x, std::int64_t from, std::int64_t rows, double* to,
                       std::int64_t to_step) {
   if (!has_8_bits(x.dtype)) return load_rows(x, from, rows, to, to_step);

@@ -50,10 +50,8 @@ bool shares_memory(const Tensor& x, const Tensor& out) {
   return reaches(x, (1u << x.rank) - 1, bytes / size);
 }
 
-}  // namespace
-
-static Expected<Tensor> view_of(std::string_view where, std::string_view name, const Tensor& tensor,
-                                int rank) {
+Expected<Tensor> view_of(std::string_view where, std::string_view name, const Tensor& tensor,
+                         int rank) {
   if (tensor.rank < 0 || tensor.rank > rank) {
     return fail(where, std::string(name) + " must have at most " + number(rank) + " axes",
                 number(tensor.rank), "see the shape in the function's comment");
@@ -78,6 +76,8 @@ static Expected<Tensor> view_of(std::string_view where, std::string_view name, c
   }
   return view;
 }
+
+}  // namespace
 
 Expected<Tensor> viewed(std::string_view where, std::string_view name, const Tensor& tensor,
                         int rank) {

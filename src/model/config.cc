@@ -4,6 +4,7 @@
 #include "src/model/config.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -247,21 +248,16 @@ void warn_of_layer_lists(Reading& reading, const Section& text) {
                                               "rotate, attend or slide");
       continue;
     }
-    const bool alike = std::ranges::all_of(
-        *list, [&](const Json& each) { return each.text() == list->front().text(); });
     const bool is_read = std::ranges::any_of(reading.model.groups, [&](const LayerGroup& group) {
       return std::ranges::any_of(group.provenance, [&](const Provenance& value) {
         return value.origin == Origin::file && value.detail.contains(key);
       });
     });
     // Names that are all different are no kinds of layers (modules that an adapter trains).
-    const auto said_twice = [&](const Json& each) {
-      return std::ranges::count_if(
-                 *list, [&](const Json& other) { return other.text() == each.text(); }) > 1;
-    };
-    const bool all_differ = list->front().get<std::string>() && list->size() <= 256 &&
-                            std::ranges::none_of(*list, said_twice);
-    if (alike || is_read || all_differ) continue;
+    std::set<std::string> kinds;
+    for (const Json& each : *list) kinds.insert(each.text());
+    const bool all_differ = list->front().get<std::string>() && kinds.size() == list->size();
+    if (kinds.size() == 1 || is_read || all_differ) continue;
     reading.warn("layer_list_unread",
                  text.where(key) + " has an entry for each of " + std::to_string(layers) +
                      " layers and is not read: it may say which of them rotate, attend or slide");

@@ -50,8 +50,10 @@ struct Architecture {
   bool window_fixed = false;          // nor is one read, but that it is there
   LocalRope local = LocalRope::same;  // what layers that slide rotate by
   double local_theta = 0;             // their base where no key says it; 0: that of all
-  Sinks sinks = Sinks::none;          // beside the family's
-  bool sinks_if_stored = false;       // in layers whose sinks are a tensor of the file
+  // Of these names, layers without key-value heads hold nothing in attention's place.
+  std::string_view leaves_out = {};
+  Sinks sinks = Sinks::none;     // beside the family's
+  bool sinks_if_stored = false;  // in layers whose sinks are a tensor of the file
 
   // Keys that llama.cpp reads for some architectures (gguf_keys.cc) and this is one of them, and
   // keys that it reads for most and not for this.

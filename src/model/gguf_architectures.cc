@@ -254,7 +254,7 @@ constexpr Architecture architectures[] = {
     // --- neighbours pair -------------------------------------------------------------------------
     {.names = "llama llama-embed deci internlm2 minicpm xverse olmo arctic deepseek arcee "
               "maincoder chameleon neo-bert",
-     .family = "llama", .rotation = normal},
+     .family = "llama", .rotation = normal, .leaves_out = "deci"},
     {.names = "pockettts eagle3", .rotation = normal},
     {.names = "bailingmoe", .family = "llama", .rotation = normal, .logits = by_rotated},
     {.names = "nanbeige", .family = "llama", .rotation = normal, .reads = "num_loops"},

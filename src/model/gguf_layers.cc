@@ -133,7 +133,7 @@ struct LayerLists {
   const LayerNumbers* heads = nullptr;
   const LayerNumbers* perceptrons = nullptr;
   bool all_slide = false;
-  bool replaced = false;  // Nemotron-NAS: attention is left out, or one matrix stands for it
+  bool left_out = false;  // where there are no heads there is nothing (Nemotron-NAS)
 
   bool empty() const { return !slides && !recurrent && !heads && !all_slide; }
   bool attends(std::size_t i) const {
@@ -143,7 +143,7 @@ struct LayerLists {
   // Of a layer that attends not: where a family has two kinds, that with a perceptron has no
   // recurrence.
   std::string_view other(std::size_t i, std::string_view of_family) const {
-    if (replaced) return "mlp";
+    if (left_out) return "mlp";
     if (detail::has_window(of_family)) return "mamba";
     if (of_family != unsaid_layer || !perceptrons || i >= perceptrons->size()) return of_family;
     return (*perceptrons)[i] != 0 ? "mlp" : "mamba";
@@ -155,8 +155,8 @@ LayerLists lists_of(const GgufTranslation& gguf) {
                    .recurrent = gguf.get<LayerNumbers>(recurrent_key),
                    .heads = gguf.get<LayerNumbers>(kv_head_key),
                    .perceptrons = gguf.get<LayerNumbers>("feed_forward_length")};
-  lists.replaced = gguf.path("") == "deci.";
   const Architecture* row = gguf.row();
+  lists.left_out = row && contains_word(row->leaves_out, gguf.architecture());
   const bool by_interval = row && contains_word(row->reads, recurrent_key);
   if (lists.heads && (by_interval || std::ranges::find(*lists.heads, 0) == lists.heads->end()))
     lists.heads = nullptr;

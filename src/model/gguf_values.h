@@ -30,6 +30,7 @@ class GgufTranslation {
   GgufTranslation(Reading& reading, const Gguf& gguf) : reading_(reading), gguf_(gguf) {}
 
   // --- the file ---
+  std::string_view architecture() const { return arch_; }
   std::string path(std::string_view key) const { return arch_ + "." + std::string(key); }
   const GgufValue* find(std::string_view key) const;
   const GgufValue* find_unread(std::string_view key) const { return gguf_.find(path(key)); }

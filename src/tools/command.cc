@@ -720,7 +720,7 @@ Expected<std::vector<Finding>> command_differences(const Model& model, std::stri
     leave_out_base(*detail::read_command_line(command), differ);
     findings.insert(findings.end(), differ.begin(), differ.end());
     for (const EngineNote& note : read.reading.notes)
-      if (note.kind == EngineNote::Kind::lost)
+      if (note.kind == EngineNote::Kind::lost && note.what.contains("whole heads rotate"))
         for (Finding& one : findings)
           if (one.code == "rotary_dim")
             one.cure = "no key of the file changes it: another engine, or another version of it";

@@ -1095,6 +1095,38 @@ TEST(Exhibit, OfUnitsChartsAndRequestsIsTheLineThatSaysTheSame) {
   EXPECT_EQ(line("[ramalama]\nctx_size = 57675\n"), "ramalama serve --ctx-size 57675");
 }
 
+// Of hostile depth: objects beyond the sixteenth stay as they are written.
+TEST(Exhibit, OfYamlMayBeAsDeepAsOneLikes) {
+  std::string deep = "model: m\nmax-model-len: 131072\nhf-overrides: ";
+  for (int n = 0; n < 8000; ++n) deep += "{a: ";
+  deep += "1" + std::string(8000, '}') + "\n";
+  EXPECT_EQ(text_exhibit("x", deep).kind, ExhibitKind::command);
+}
+
+TEST(Doctor, ATowerIsNoPartOfAMerge) {
+  const char* const sizes = R"("hidden_size": 1536, "num_hidden_layers": 28,
+      "num_attention_heads": 12, "num_key_value_heads": 2, "rope_theta": 1000000.0,
+      "max_position_embeddings": 32768)";
+  const std::string plain = std::string(R"({"model_type": "qwen2", )") + sizes + "}";
+  const std::string seeing = std::string(R"({"model_type": "qwen2_vl", )") + sizes +
+                             R"(, "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]},
+          "vision_config": {"depth": 32, "embed_dim": 1280, "num_heads": 16}})";
+  const Diagnosis found = diagnosed({text_exhibit("a.json", seeing), text_exhibit("b.json", plain),
+                                     text_exhibit("words", "can the two be merged?")});
+  const Finding* merge = found_of(found, "two_models");
+  ASSERT_NE(merge, nullptr);
+  EXPECT_EQ(merge->severity, Severity::note);
+  EXPECT_TRUE(merge->message.contains("rotate alike"));
+}
+
+TEST(Doctor, FrequenciesThatNoBaseMakesWantNoModel) {
+  const Diagnosis found = diagnosed({text_exhibit(
+      "inv_freq.txt",
+      ">>> model.model.rotary_emb.inv_freq\ntensor([ 4.5721e-41,  0.0000e+00,  4.5721e-41, "
+      "0.0000e+00, -1.2806e+13,  3.0630e-41, -1.2806e+13,  3.0630e-41])\n")});
+  EXPECT_NE(found_of(found, "frequencies_unordered"), nullptr);
+}
+
 TEST(Doctor, AServerOfFewTokensForgets) {
   EXPECT_TRUE(found_of(diagnosed({text_exhibit("line", "llama-server -m q.gguf -c 1024")}),
                        "context_shorter"));

@@ -7,9 +7,11 @@
 #include "src/core/small_letters.h"
 #include "src/core/trimmed.h"
 #include "src/text/json.h"
+#include "src/text/shell.h"
 #include "src/tools/command_line.h"
 #include "src/tools/container_settings.h"
 #include "src/tools/log_lines.h"
+#include "src/tools/yaml_settings.h"
 
 namespace posenc::detail {
 namespace {
@@ -145,13 +147,6 @@ std::optional<ServingSettings> of_tabby(std::string_view text) {
   return ServingSettings{"tabbyAPI", line};
 }
 
-std::string_view stripped(std::string_view text) {
-  constexpr std::string_view blanks = " \t\r\"'";
-  const std::size_t first = text.find_first_not_of(blanks);
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(blanks) + 1 - first);
-}
-
 // "key = value" or "key: value" of each line, with the section that it stands in.
 template <class Take>
 void each_setting(std::string_view text, char between, Take take) {
@@ -259,114 +254,6 @@ std::optional<ServingSettings> of_unit(std::string_view text) {
              : std::optional(ServingSettings{"a service of systemd", variables + started});
 }
 
-std::size_t indent_of(std::string_view line) {
-  return std::min(line.find_first_not_of(' '), line.size());
-}
-
-// A line of YAML without its comment, which a '#' behind a blank begins outside of quotes.
-std::string_view uncommented(std::string_view line) {
-  char quote = 0;
-  for (std::size_t at = 0; at < line.size(); ++at) {
-    const char c = line[at];
-    if (quote != 0) {
-      if (c == quote) quote = 0;
-    } else if ((c == '\'' || c == '"') && (at == 0 || line[at - 1] == ' ')) {
-      quote = c;
-    } else if (c == '#' && (at == 0 || line[at - 1] == ' ')) {
-      return line.substr(0, at);
-    }
-  }
-  return line;
-}
-
-// A plain value of YAML, or {a: b, …} in a line, as JSON.
-std::string json_of_yaml(std::string_view value) {
-  value = stripped(value);
-  if (value.starts_with('{') && value.ends_with('}') && !value.contains('"')) {
-    std::string object = "{";
-    std::string_view rest = value.substr(1, value.size() - 2);
-    while (!stripped(rest).empty()) {
-      std::size_t end = 0;
-      for (int depth = 0; end < rest.size() && (rest[end] != ',' || depth > 0); ++end)
-        depth += rest[end] == '{' || rest[end] == '['   ? 1
-                 : rest[end] == '}' || rest[end] == ']' ? -1
-                                                        : 0;
-      const std::string_view one = rest.substr(0, end);
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-      const std::size_t colon = one.find(':');
-      if (colon == one.npos) return std::string(value);
-      object += (object.size() > 1 ? ", \"" : "\"") +
-                std::string(without(stripped(one.substr(0, colon)), "'")) +
-                "\": " + json_of_yaml(one.substr(colon + 1));
-    }
-    return object + "}";
-  }
-  const bool plain = value.find_first_not_of("0123456789.eE+-_") == value.npos;
-  std::string text(value);
-  if (plain) std::erase(text, '_');
-  if (plain || value.starts_with('[') || value.starts_with('{') || value.starts_with('"') ||
-      value == "true" || value == "false" || value == "null")
-    return text;
-  return '"' + std::string(without(value, "'")) + '"';
-}
-
-using Lines = std::span<const std::string_view>;
-
-// What stands further right below a key of YAML, as an object of JSON: vLLM makes the same of it.
-std::string object_below(Lines& lines, std::size_t key_indent) {
-  std::string object = "{";
-  while (!lines.empty() && indent_of(lines.front()) > key_indent) {
-    const std::string_view line = lines.front();
-    const std::size_t colon = line.find(':');
-    lines = lines.subspan(1);
-    if (colon == line.npos) continue;
-    const std::string key(without(stripped(line.substr(0, colon)), "\"'"));
-    const std::string_view own = stripped(line.substr(colon + 1));
-    const std::string value =
-        own.empty() ? object_below(lines, indent_of(line)) : json_of_yaml(own);
-    object += (object.size() > 1 ? ", \"" : "\"") + key + "\": " + value;
-  }
-  return object + "}";
-}
-
-// Keys at the left edge of YAML, each with its value: an object as JSON where it stands below.
-std::vector<std::pair<std::string, std::string>> settings_of_yaml(std::string_view text) {
-  constexpr std::size_t longest = std::size_t{1} << 16;
-  std::vector<std::string_view> all;
-  for (std::string_view rest = text.substr(0, longest); !rest.empty();) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = uncommented(rest.substr(0, end));
-    if (!stripped(line).empty()) all.push_back(line);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  std::vector<std::pair<std::string, std::string>> settings;
-  for (Lines lines = all; !lines.empty();) {
-    const std::string_view line = lines.front();
-    lines = lines.subspan(1);
-    const std::size_t colon = line.find(':');
-    if (colon == line.npos || indent_of(line) > 0) continue;
-    std::string_view own = stripped(line.substr(colon + 1));
-    std::string value;
-    if (own.starts_with('>') || own.starts_with('|')) {
-      for (; !lines.empty() && indent_of(lines.front()) > 0; lines = lines.subspan(1))
-        value += std::string(stripped(lines.front())) + " ";
-      value = stripped(value);
-    } else {
-      value = own.empty() ? object_below(lines, 0) : json_of_yaml(own);
-    }
-    settings.emplace_back(stripped(line.substr(0, colon)), std::move(value));
-  }
-  return settings;
-}
-
-// As a shell takes it for one word.
-std::string quoted(std::string_view value) {
-  if (value.find_first_of("{ '") == value.npos) return std::string(value);
-  std::string word = "'";
-  for (const char c : value) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return word + "'";
-}
-
 // `vllm serve --config FILE`, and the values of vLLM's chart: flags as keys.
 std::optional<ServingSettings> of_vllm(std::string_view text) {
   const bool is_chart = text.contains("vllmConfig:");
@@ -385,7 +272,8 @@ std::optional<ServingSettings> of_vllm(std::string_view text) {
       const bool is_path = theirs == "hf-overrides" && key.starts_with("hf-overrides.");
       if ((key != theirs && !is_path) || value.empty() || value == "{}") continue;
       const std::string flag_name = is_path ? "--" + std::string(key) : std::string(ours);
-      flag(line, flag_name, quoted(value));
+      flag(line, flag_name,
+           value.find_first_of("{ '") == value.npos ? std::string(value) : shell_word(value));
     }
   };
   if (is_chart)
