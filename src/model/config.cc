@@ -249,8 +249,8 @@ void warn_of_layer_lists(Reading& reading, const Section& text) {
       continue;
     }
     const bool is_read = std::ranges::any_of(reading.model.groups, [&](const LayerGroup& group) {
-      return std::ranges::any_of(group.provenance, [&](const Provenance& value) {
-        return value.origin == Origin::file && value.detail.contains(key);
+      return std::ranges::any_of(group.provenance, [&](const Provenance& said) {
+        return said.origin == Origin::file && said.detail.contains(key);
       });
     });
     // Names that are all different are no kinds of layers (modules that an adapter trains).
