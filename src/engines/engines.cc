@@ -292,6 +292,13 @@ double EngineRope::amplitude() const {
   return plan && plan->rotate ? plan->rotate->amplitude : 1;
 }
 
+std::int64_t EngineRope::rotated_channels() const {
+  LayerGroup now = group_;
+  now.schemes = {rope};
+  const Expected<Plan> plan = compile(now, length);
+  return plan && plan->rotate ? plan->rotate->slice.rotary_dim : 0;
+}
+
 std::optional<std::string_view> EngineRope::stated(std::string_view field) const {
   for (const Provenance& value : group_.provenance)
     if (value.field == field && value.origin == Origin::file) return value.value;
@@ -357,6 +364,18 @@ void refuse_with_transformers(EngineRope& rope) {
     rope.refuse(
         "type su needs original_max_position_embeddings beside it in the scaling: write type "
         "longrope");
+}
+
+bool is_named_ntk(EngineRope& rope) {
+  return rope.scaling<NtkAware>() && rope.stated("rope_type") == "ntk" &&
+         rope.format() == FileFormat::config;
+}
+
+void refuse_named_ntk(EngineRope& rope) {
+  if (is_named_ntk(rope))
+    rope.refuse(
+        "no scaling is called ntk there (KeyError: 'ntk'): NTK-aware scaling is a larger "
+        "rope_theta, or type dynamic");
 }
 
 void fix_dynamic(EngineRope& rope) {

@@ -64,7 +64,7 @@ double class_theta(const EngineRope& rope) {
 }
 
 void need_theta(EngineRope& rope) {
-  if (!rope.model_is(mlx_needs_theta) || rope.is_sliding()) return;
+  if (!rope.model_is(mlx_needs_theta) || (rope.is_sliding() && rope.has_several_bases())) return;
   const bool beside = rope.states("rope_theta") && !rope.is_new_spelling("rope_theta");
   if (beside || rope.states("unused_rope_theta")) return;
   rope.refuse(

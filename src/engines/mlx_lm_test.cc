@@ -62,5 +62,11 @@ TEST(MlxLm, SomeClassesRotateByTheBaseAlone) {
   EXPECT_FALSE(is_unscaled(read_by_mlx("qwen3", yarn)));
 }
 
+TEST(MlxLm, NorDoLayersThatSlideHaveADefaultBaseWhereNoOthersRotate) {
+  EXPECT_TRUE(read_by_mlx("exaone4", R"("sliding_window": 4096, "sliding_window_pattern": "LG",
+      "rope_parameters": {"rope_type": "default", "rope_theta": 1000000})")
+                  .refused.contains("write rope_theta"));
+}
+
 }  // namespace
 }  // namespace posenc

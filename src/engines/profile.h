@@ -67,6 +67,7 @@ class EngineRope {
   void serves(std::int64_t tokens);
   // The factor on cos and sin, as the scheme has it so far; 1 where it does not compile.
   double amplitude() const;
+  std::int64_t rotated_channels() const;  // of a head; 0 where the scheme does not compile
   void scale_logits(double by);
   bool has_temperature() const;  // logits that grow with the length
   void lose_temperature();
@@ -120,6 +121,10 @@ void lose_factor_of_nomic(EngineRope& rope);
 void take_ratio_for_base(EngineRope& rope);
 // What transformers 5 refuses when it reads a configuration, and with it all who read by it.
 void refuse_with_transformers(EngineRope& rope);
+// A config.json whose scaling is called ntk, which transformers does not know and vLLM takes for
+// GTE's.
+bool is_named_ntk(EngineRope& rope);
+void refuse_named_ntk(EngineRope& rope);
 // A scaling that depends on the length of each text, as one that is made for the longest: dynamic
 // NTK's base grown for s·M positions; longrope's long list, where it serves more than the trained
 // length, or its short one.

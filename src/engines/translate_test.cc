@@ -77,6 +77,29 @@ TEST(Translate, EachKindOfLayerIsSaidOnce) {
   EXPECT_EQ(target.find("full_attention"), target.rfind("full_attention")) << target;
 }
 
+// type ntk of a family that has none of its own.
+EngineReading of_named_ntk(const char* engine) {
+  const auto model = read_config(R"({"model_type": "llama", "hidden_size": 512,
+      "num_hidden_layers": 2, "num_attention_heads": 4, "max_position_embeddings": 4096,
+      "rope_theta": 10000.0, "rope_scaling": {"type": "ntk", "factor": 4.0}})");
+  EXPECT_TRUE(model) << model.error().message();
+  return *read_as(*model, engine);
+}
+
+TEST(NamedNtk, IsUnknownToTransformers) {
+  for (const char* engine : {"transformers", "transformers@4.57"})
+    EXPECT_TRUE(of_named_ntk(engine).refused.contains("KeyError: 'ntk'")) << engine;
+}
+
+TEST(NamedNtk, IsThatOfGteInVllm) {
+  const Model model = of_named_ntk("vllm").model;
+  const auto& rope = std::get<Rope>(model.groups.front().schemes.front());
+  EXPECT_EQ(rope.rope_theta, 40000);
+  const auto* linear = std::get_if<Linear>(&rope.scaling);
+  ASSERT_TRUE(linear);
+  EXPECT_DOUBLE_EQ(linear->factor, std::pow(4.0, 2.0 / 128));
+}
+
 TEST(Translate, NtkAwareScalingIsAnotherBase) {
   const Translation ntk = said(qwen_with(R"({"rope_type": "ntk", "factor": 8.0})"), "llama.cpp");
   EXPECT_EQ(ntk.largest_angle_difference, 0);

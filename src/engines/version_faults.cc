@@ -306,6 +306,12 @@ constexpr Row rows[] = {
       "pip install -U vllm, or --hf-overrides '{\"sliding_window\": null}'",
       "vllm-project/vllm#49795"},
      [](const Model& model) { return model.family == "vaultgemma"; }},
+    {{"vllm", "0.17.0", "0.20.1",
+      "partial_rotary_factor, which is that of the layers with linear attention, is taken for the "
+      "latent ones too: half of their rotary channels stand still",
+      "pip install -U vllm (0.20.1 or later)",
+      "bailing_moe_linear.py of vLLM 0.20.0 and 0.20.1 (vllm-project/vllm#41185)"},
+     [](const Model& model) { return model.family == "bailing_hybrid"; }},
     {{"ollama", "0.12.0", "0.12.1", factor_of_gemma3, "update Ollama (0.12.1 or later)",
       "ollama/ollama#12360"},
      is_scaled_gemma3},

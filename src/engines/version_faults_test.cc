@@ -167,5 +167,12 @@ TEST(VersionFaults, APostReleaseHasTheFaultsOfItsRelease) {
   EXPECT_TRUE(version_faults(model, "sglang@0.4.5").empty());
 }
 
+TEST(VersionFaults, HalfOfLingsLatentChannelsStoodStillInVllm) {
+  Model model;
+  model.family = "bailing_hybrid";
+  EXPECT_EQ(version_faults(model, "vllm@0.19.0").size(), 1u);
+  EXPECT_TRUE(version_faults(model, "vllm@0.20.1").empty());
+}
+
 }  // namespace
 }  // namespace posenc

@@ -1,4 +1,6 @@
 // vLLM: rotations are tables of cosines and sines, made when the engine starts.
+#include <cmath>
+
 #include "src/engines/profile.h"
 
 namespace posenc::detail {
@@ -13,7 +15,9 @@ std::int64_t rows_of(EngineRope& rope) {
   if (!rope.rope.mrope_section.empty()) return context * 4;  // mrope.py: pictures count further
   if (const auto* yarn = rope.scaling<Yarn>())
     return times(yarn->original_max_position_embeddings, yarn->factor.value_or(1));
-  if (const auto* linear = rope.scaling<Linear>()) return times(context, linear->factor);
+  // A family's own NTK is a divisor here, and its table is no longer for it.
+  if (const auto* linear = rope.scaling<Linear>(); linear && rope.scaling_name() != "NTK")
+    return times(context, linear->factor);
   if (const auto* longrope = rope.scaling<LongRope>())  // a table for each list
     return context + longrope->original_max_position_embeddings;
   return context;
@@ -59,6 +63,19 @@ void shorten_params(EngineRope& rope) {
   rope.serves(usual);
 }
 
+// ntk_scaling_rope.py has the ntk of GTE's models, which divides every frequency besides.
+void take_ntk_of_gte(EngineRope& rope) {
+  if (!is_named_ntk(rope)) return;
+  const double s = rope.scaling<NtkAware>()->factor,
+               channels = static_cast<double>(rope.rotated_channels());
+  if (channels <= 0) return;
+  rope.lost("type ntk is GTE's there: base × " + number_text(s) +
+            ", and every frequency over s^(2/d); NTK-aware scaling multiplies the base by "
+            "s^(d/(d−2)) and leaves pair 0 alone");
+  rope.rope.rope_theta *= s;
+  rope.rope.scaling = Linear{.factor = std::pow(s, 2 / channels)};
+}
+
 void vllm_reads(EngineRope& rope) {
   if (rope.warned("type_conflict"))
     rope.refuse("type and rope_type that differ are an error there");
@@ -67,6 +84,7 @@ void vllm_reads(EngineRope& rope) {
   take_ratio_for_base(rope);
   shorten_params(rope);
   if (const std::int64_t rows = rows_of(rope); rows > 0) rope.table_rows(rows);
+  take_ntk_of_gte(rope);
   if (auto* yarn = rope.scaling<Yarn>(); yarn && rope.is_latent()) read_deepseek_yarn(rope, *yarn);
   if (auto* longrope = rope.scaling<LongRope>()) {
     lose_longrope_amplitude(rope);

@@ -46,6 +46,7 @@ class Explanation {
     if (fits.size() > 1) out_.runner_up = fits[1];
     if (fits.front().misfit < explains) out_.angles = forms(fits.front());
     tell_rounded();
+    tell_ntk_of_gte();
     if (measured.size() < 4)
       say("scaling: " + std::to_string(measured.size()) +
           " pairs are seen, too few to tell; dump more tokens, or farther ones");
@@ -171,6 +172,11 @@ class Explanation {
     return largest_;
   }
   void tell_pair_still(std::int64_t pair, double base) {
+    for (const IdentifiedPair& one : out_.pairs) {
+      const double f = static_cast<double>(out_.sign) * one.frequency;
+      if (pair_index(out_, one) == pair && f < -4 * one.resolution)
+        return tell_pair_backwards(pair, base, f);
+    }
     out_.findings.push_back(
         {.code = "odd_pair",
          .pair = pair,
@@ -180,6 +186,41 @@ class Explanation {
                     " stands still, and all others rotate by base " + shown(base, 6),
          .cure = "see that the table has rotary_dim / 2 frequencies, and that none is "
                  "overwritten"});
+  }
+
+  void tell_pair_backwards(std::int64_t pair, double base, double frequency) {
+    out_.findings.push_back(
+        {.code = "odd_pair",
+         .pair = pair,
+         .expected = shown(of_base(base, pair), 5),
+         .found = shown(frequency, 5),
+         .message = "pair " + std::to_string(pair) + " of " + std::to_string(out_.rotary_dim / 2) +
+                    " turns backwards, and all others forwards by base " + shown(base, 6) +
+                    ": its sine has the other sign",
+         .cure = "see which sign its sine is multiplied by, and that no row of its weights was "
+                 "negated"});
+  }
+
+  // GTE's ntk by s of base b is base b·s and a divisor s^(2/d), which no linear scaling has.
+  void tell_ntk_of_gte() {
+    const auto* linear = std::get_if<Linear>(&out_.frequencies->scaling);
+    constexpr double most_factor = 64, near = 2e-3;
+    constexpr std::size_t round = 4;  // digits that a factor has which somebody wrote
+    if (!linear || out_.frequencies->misfit > explains ||
+        significant_digits(linear->factor) < round)
+      return;
+    const double s = std::pow(linear->factor, static_cast<double>(out_.rotary_dim) / 2),
+                 whole = std::round(2 * s) / 2;
+    if (whole <= 1 || whole > most_factor || std::abs(s / whole - 1) > near) return;
+    const double base = std::round(out_.frequencies->base / whole);
+    if (significant_digits(base) > round) return;
+    out_.findings.push_back(
+        {.code = "ntk",
+         .severity = Severity::note,
+         .message = "base " + shown(out_.frequencies->base, 6) + " and a divisor of " +
+                    shown(linear->factor, 6) + " are GTE's ntk by " + number_text(whole) +
+                    " of base " + number_text(base) +
+                    ": (b·s)^(−2r/d) / s^(2/d), as vLLM's type ntk has it, too"});
   }
 
   // Rotated once more, every pair turns twice as fast; no scheme makes pair 0 turn by more than 1.

@@ -15,7 +15,7 @@
 namespace posenc {
 namespace {
 
-using detail::Dump, detail::shown;
+using detail::Dump, detail::grouped, detail::shown;
 
 constexpr std::int64_t most_numbers = std::int64_t{1} << 26;
 
@@ -178,6 +178,38 @@ std::optional<Finding> one_speed(const Numbers& cos, const Numbers& sin) {
                  .cure = "compute inv_freq anew when the weights have been loaded"};
 }
 
+// Rows up to the last that holds a number.
+std::int64_t filled_rows(const Numbers& cos, const Numbers& sin) {
+  std::int64_t rows = cos.rows;
+  const auto is_empty = [&](std::int64_t row) {
+    for (std::int64_t c = 0; c < cos.columns; ++c)
+      if (cos.at(row, c) != 0 || sin.at(row, c) != 0) return false;
+    return true;
+  };
+  while (rows > 0 && is_empty(rows - 1)) --rows;
+  return rows;
+}
+
+// A table whose end nobody filled: what stands before it is looked at.
+void keep_filled(Numbers& cos, Numbers& sin, Identified& found) {
+  const std::int64_t filled = filled_rows(cos, sin), all = cos.rows;
+  constexpr std::int64_t least = 4;
+  if (filled == all || filled < least) return;
+  for (Numbers* table : {&cos, &sin}) {
+    table->rows = filled;
+    table->values.resize(static_cast<std::size_t>(filled * table->columns));
+  }
+  found.findings.push_back(
+      {.code = "rows_unfilled",
+       .position = filled,
+       .expected = grouped(all) + " rows",
+       .found = grouped(filled),
+       .message = "the table is filled for " + grouped(filled) +
+                  " positions, and holds 0 from row " + grouped(filled) +
+                  " on: there every query and key becomes 0, and attention the mean of all values",
+       .cure = "compute as many rows as the longest text has tokens, before the first is read"});
+}
+
 void tell_constant(Identified& found) {
   if (found.verdict != Rotated::no_rotation) return;
   found.findings.push_back(
@@ -193,8 +225,7 @@ void tell_constant(Identified& found) {
 
 Expected<IdentifiedTable> identify_table(const Tensor& cos, const Tensor& sin) {
   std::vector<std::int64_t> not_finite;
-  const Expected<Numbers> cosines = read_table(cos, &not_finite),
-                          sines = read_table(sin, &not_finite);
+  Expected<Numbers> cosines = read_table(cos, &not_finite), sines = read_table(sin, &not_finite);
   if (!cosines) return std::unexpected(cosines.error());
   if (!sines) return std::unexpected(sines.error());
   if (cosines->rows != sines->rows || cosines->columns != sines->columns)
@@ -221,6 +252,12 @@ Expected<IdentifiedTable> identify_table(const Tensor& cos, const Tensor& sin) {
     out.rotation.findings.push_back(*std::move(alike));
     return out;
   }
+  Identified unfilled;
+  keep_filled(*cosines, *sines, unfilled);
+  const auto tell_unfilled = [&] {
+    out.rotation.findings.insert(out.rotation.findings.begin(), unfilled.findings.begin(),
+                                 unfilled.findings.end());
+  };
   const bool once = out.columns == TableColumns::pairs;
   const std::int64_t pairs = once ? cosines->columns : cosines->columns / 2;
   const Columns at{0, out.columns == TableColumns::interleaved ? 2 : 1};
@@ -228,12 +265,16 @@ Expected<IdentifiedTable> identify_table(const Tensor& cos, const Tensor& sin) {
   out.rotation =
       detail::identified(dump_of(*cosines, at, *sines, at, pairs, rows, out.kept), false);
   tell_constant(out.rotation);
-  if (out.rotation.verdict == Rotated::rotation && out.rotation.offset) return out;
+  if (out.rotation.verdict == Rotated::rotation && out.rotation.offset) {
+    tell_unfilled();
+    return out;
+  }
   Identified other =
       detail::identified(dump_of(*sines, at, *cosines, at, pairs, rows, out.kept), false);
   out.exchanged = other.verdict == Rotated::rotation && other.offset.has_value();
   if (out.exchanged) out.rotation = std::move(other);
   if (out.exchanged) tell_constant(out.rotation);
+  tell_unfilled();
   return out;
 }
 

@@ -1,6 +1,7 @@
 // Tables as engines and checkpoints keep them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <string>
@@ -265,6 +266,51 @@ struct Vectors {
     return made.value_or(IdentifiedVectors{});
   }
 };
+
+const Finding* finding_of(const IdentifiedTable& found, std::string_view code) {
+  const auto at = std::ranges::find(found.rotation.findings, code, &Finding::code);
+  return at == found.rotation.findings.end() ? nullptr : &*at;
+}
+
+TEST(IdentifyTable, RowsThatNobodyFilledAreTold) {
+  MadeTable cos, sin;
+  const auto filled = [](double value, std::int64_t row) { return row < 500 ? value : 0.0; };
+  const auto found = identify_table(
+      cos.fill([&](auto t, auto c) { return filled(std::cos(exact_angle(t, c)), t); }),
+      sin.fill([&](auto t, auto c) { return filled(std::sin(exact_angle(t, c)), t); }));
+  ASSERT_TRUE(found);
+  const Finding* unfilled = finding_of(*found, "rows_unfilled");
+  ASSERT_TRUE(unfilled);
+  EXPECT_EQ(unfilled->position, 500);
+  ASSERT_TRUE(found->rotation.frequencies);
+  EXPECT_EQ(found->rotation.frequencies->base, 5e5);
+}
+
+TEST(IdentifyTable, APairThatTurnsBackwardsDoesNotStandStill) {
+  const IdentifiedTable found =
+      found_table([](auto t, auto r) { return (r == 6 ? -1 : 1) * exact_angle(t, r); });
+  const Finding* odd = finding_of(found, "odd_pair");
+  ASSERT_TRUE(odd);
+  EXPECT_TRUE(odd->message.contains("turns backwards")) << odd->message;
+  EXPECT_TRUE(odd->found.starts_with("-")) << odd->found;
+}
+
+TEST(IdentifyTable, ADivisorThatNobodyWritesIsTheNtkOfGte) {
+  const double s = 8, base = 20000, d = 2 * table_pairs;
+  const IdentifiedTable found = found_table([&](auto t, auto r) {
+    return static_cast<double>(t) * std::pow(base * s, -2 * static_cast<double>(r) / d) /
+           std::pow(s, 2 / d);
+  });
+  const Finding* ntk = finding_of(found, "ntk");
+  ASSERT_TRUE(ntk);
+  EXPECT_EQ(ntk->severity, Severity::note);
+  EXPECT_TRUE(ntk->message.contains("by 8 of base 20000")) << ntk->message;
+}
+
+TEST(IdentifyTable, ARoundDivisorIsNone) {
+  const IdentifiedTable found = found_table([](auto t, auto r) { return exact_angle(t, r) / 4; });
+  EXPECT_EQ(finding_of(found, "ntk"), nullptr);
+}
 
 TEST(IdentifyVectors, LayoutAndWhichComesFirst) {
   for (const WaveLayout layout : {WaveLayout::interleaved, WaveLayout::concatenated})

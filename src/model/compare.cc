@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/model/gguf.h"
 #include "src/text/number.h"
 
 namespace posenc::detail {
@@ -43,6 +44,12 @@ std::int64_t trained_length(const Model& model) {
         if (tokens > 0 && tokens < model.context) return tokens;
       }
   return model.context;
+}
+
+bool is_converters_context(const Model& model) {
+  if (model.files.empty() || model.files.front().format != FileFormat::gguf) return false;
+  const Architecture* row = find_architecture(model.family);
+  return row && row->converted_context > 0 && row->converted_context == model.context;
 }
 
 std::int64_t widest_window(const Model& model) {

@@ -27,6 +27,9 @@ std::int64_t grown_by_length(const Model& model);
 // The length that a file says its training had, where the authors' scaling makes its context of it
 // (Nomic's max_trained_positions); else the context.
 std::int64_t trained_length(const Model& model);
+// Whether it is a GGUF whose context is what llama.cpp's converter writes for every model of its
+// architecture, whatever the configuration promises.
+bool is_converters_context(const Model& model);
 // How far back the layers that rotate look at most; 0 where one of them sees everything. Texts
 // beyond a trained length at least this wide show no new angle.
 std::int64_t widest_window(const Model& model);

@@ -108,8 +108,8 @@ std::string type_by_class(Reading& reading, const Section& whole) {
         "", "give the config.json of its copy in transformers, of clip or siglip");
     return {};
   }
-  if (const auto architecture = whole.word("architecture");
-      architecture && (whole.has("pretrained_cfg") || whole.has("num_features"))) {
+  const bool of_timm = whole.has("pretrained_cfg") || whole.has("num_features");
+  if (const auto architecture = of_timm ? whole.word("architecture") : std::nullopt) {
     reading.refuse(
         architecture->key,
         "is timm's own name of a model: a ViT or DeiT with a learned table is read by it, "

@@ -542,5 +542,13 @@ TEST(UnknownFamily, AnEndlessNameIsRefused) {
       std::string::npos);
 }
 
+TEST(Config, AnObjectCalledArchitectureIsNoName) {
+  const auto model = read_config(
+      R"({"architectures": ["MixFormerSequentialForCausalLM"], "architecture": {"mixer": {}},
+          "n_embd": 2048, "n_head": 32, "n_layer": 24, "n_positions": 2048, "rotary_dim": 32})");
+  ASSERT_TRUE(model) << model.error().message();
+  EXPECT_EQ(model->family, "mixformer-sequential");
+}
+
 }  // namespace
 }  // namespace posenc

@@ -9,6 +9,7 @@
 
 #include "src/core/try.h"
 #include "src/model/checkpoint.h"
+#include "src/model/compare.h"
 #include "src/model/families/logit_rules.h"
 #include "src/model/gguf_values.h"
 #include "src/model/rope_divisors.h"
@@ -193,11 +194,25 @@ class GgufReader : GgufTranslation {
     family.local.rotary_dim = "local_rotary_dim";
   }
 
+  // llama.cpp rotates whole heads where no key says how much of one: a family that rotates a part
+  // has lost it.
+  void warn_of_whole_heads() {
+    const double part = base_ ? base_->slice.partial : 1;
+    const bool rotates = std::ranges::any_of(
+        reading_.model.groups, [](const LayerGroup& group) { return rope_of(group) != nullptr; });
+    if (part >= 1 || part <= 0 || !rotates || find("rope.dimension_count") || latent()) return;
+    reading_.warn("gguf_rotary_dim_defaulted", path("rope.dimension_count") +
+                                                   " is missing, so that llama.cpp rotates whole "
+                                                   "heads, where models of this family rotate " +
+                                                   number_text(part) + " of each");
+  }
+
   // What no key of a config.json says.
   void finish() {
     Model& model = reading_.model;
     if (const StoredTensor* divisors = tensor("rope_freqs.weight")) divide(values(*divisors));
     warn_of_unread_keys(*this);
+    warn_of_whole_heads();
     warn_of_ranges(*this);
     find_sinks();
     const auto scale = number("attention.scale");

@@ -63,6 +63,8 @@ struct Architecture {
 
   std::span<const GgufKey> keys = {};  // of the family's own words, beside those of all
   GgufRule* rule = nullptr;
+  // What the converter writes as context, whatever the config.json promises; 0: what that has.
+  std::int64_t converted_context = 0;
   bool only_encoder = false;          // of a family that has both stacks
   std::string_view refused = {};      // "is ...": what the file is, if it is no model
   std::string_view not_covered = {};  // why its positions cannot be explained

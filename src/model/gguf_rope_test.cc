@@ -1,5 +1,6 @@
 // What a GGUF's rotation and logits are in llama.cpp, where keys and architectures make them
 // special.
+#include <algorithm>
 #include <cmath>
 
 #include "posenc/engines.h"
@@ -25,6 +26,15 @@ TEST(GgufRotation, TwoSectionsOrMoreTurnNeighboursIntoHalves) {
     EXPECT_EQ(rope_of_layer(model, 0).pairing, Pairing::halves);
     EXPECT_EQ(rope_of_layer(model, 0).mrope_section, (std::vector<std::int64_t>{8, 12, 12}));
   }
+}
+TEST(GgufRotation, APartOfEachHeadThatNoKeySaysIsToldToBeLost) {
+  SmallGguf file("glm4");
+  const auto lost = [](const Model& model) {
+    return std::ranges::any_of(
+        model.warnings, [](const Warning& one) { return one.code == "gguf_rotary_dim_defaulted"; });
+  };
+  EXPECT_TRUE(lost(file.model()));
+  EXPECT_FALSE(lost(file.set("rope.dimension_count", 32).model()));
 }
 TEST(GgufRotation, LlamaCppDemandsFourSections) {
   SmallGguf file("qwen2vl");

@@ -66,6 +66,16 @@ constexpr OtherName deepseek_words[] = {{"hidden_size", "dim"},
                                         {"kv_lora_rank", "kv_lora_rank"},
                                         {"v_head_dim", "v_head_dim"}};
 
+// openai/gpt-oss's gpt_oss/torch/model.py: ModelConfig. Pairs are halves, each second layer sees
+// all, as Hugging Face's class for it has them.
+constexpr OtherName openai_words[] = {{"hidden_size", "hidden_size"},
+                                      {"num_hidden_layers", "num_hidden_layers"},
+                                      {"num_attention_heads", "num_attention_heads"},
+                                      {"num_key_value_heads", "num_key_value_heads"},
+                                      {"head_dim", "head_dim"},
+                                      {"sliding_window", "sliding_window"},
+                                      {"rope_theta", "rope_theta"}};
+
 bool is_given(const Json* value) { return value && !value->is_null(); }
 
 Json::Object in_our_words(const Json& whole, std::span<const OtherName> words,
@@ -130,6 +140,39 @@ Json::Object of_deepseek(const Json& whole) {
                        {"beta_slow", value_of("beta_slow", whole_number(1))},
                        {"mscale", magnitude},
                        {"mscale_all_dim", magnitude}};
+  out.push_back({"rope_scaling", {.value = std::move(yarn)}});
+  return out;
+}
+
+// rope_ntk_beta is YaRN's beta_fast, rope_ntk_alpha its beta_slow; bounds between pairs are not
+// rounded, and a factor of 1 leaves all as it was trained.
+Json::Object of_openai(const Json& whole) {
+  Json::Object out = in_our_words(whole, openai_words, "gpt_oss");
+  const Json &trained = *whole.find("initial_context_length"),
+             &factor = *whole.find("rope_scaling_factor");
+  const auto* length = trained.get<std::int64_t>();
+  const auto* real = factor.get<double>();
+  const auto* integer = factor.get<std::int64_t>();
+  const double times = real ? *real : integer ? static_cast<double>(*integer) : 1;
+  constexpr double longest = 1e12;
+  const bool grows = length && *length > 0 && times > 1 && times < longest &&
+                     static_cast<double>(*length) < longest / times;
+  if (!grows) {
+    out.push_back({"max_position_embeddings", trained});
+    out.push_back({"rope_scaling",
+                   {.value = Json::Object{{"rope_type", {.value = std::string("default")}}}}});
+    return out;
+  }
+  const auto context = static_cast<std::int64_t>(static_cast<double>(*length) * times);
+  out.push_back({"max_position_embeddings", {.value = context}});
+  const auto value_of = [&](std::string_view key, std::int64_t usual) {
+    const Json* value = whole.find(key);
+    return is_given(value) ? *value : Json{.value = usual};
+  };
+  Json::Object yarn = {
+      {"rope_type", {.value = std::string("yarn")}}, {"factor", factor},
+      {"original_max_position_embeddings", trained}, {"beta_fast", value_of("rope_ntk_beta", 32)},
+      {"beta_slow", value_of("rope_ntk_alpha", 1)},  {"truncate", {.value = false}}};
   out.push_back({"rope_scaling", {.value = std::move(yarn)}});
   return out;
 }
@@ -202,8 +245,18 @@ bool is_of_deepseek(const Json& whole) {
   return gives_all(whole, deepseek_words) && !is_given(whole.find("model_type"));
 }
 
+namespace {
+
+bool is_of_openai(const Json& whole) {
+  return gives_all(whole, openai_words) && is_given(whole.find("initial_context_length")) &&
+         is_given(whole.find("rope_scaling_factor")) && !is_given(whole.find("model_type"));
+}
+
+}  // namespace
+
 std::optional<Json> from_other_names(const Json& whole) {
   if (is_given(whole.find("architectures"))) return std::nullopt;
+  if (is_of_openai(whole)) return Json{.value = of_openai(whole)};
   if (is_of_deepseek(whole)) return Json{.value = of_deepseek(whole)};
   if (is_of_nemo(whole)) return of_nemo(whole);
   if (gives_all(whole, whisper_words))

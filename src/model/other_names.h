@@ -1,6 +1,6 @@
 // Configurations of programs that have names of their own for what Hugging Face's files say:
-// OpenAI's Whisper (dims of its checkpoint), nanoGPT, DeepSeek's own inference, LitGPT
-// and NeMo, whose files are YAML.
+// OpenAI's Whisper (dims of its checkpoint) and its open models, nanoGPT, DeepSeek's own
+// inference, LitGPT and NeMo, whose files are YAML.
 #pragma once
 
 #include <optional>

@@ -119,6 +119,43 @@ TEST(OtherNames, DeepSeeksOwnFilesOfAnotherKindAreNotMistrals) {
   EXPECT_TRUE(model.error().message().contains("DeepSeek's own")) << model.error().message();
 }
 
+std::string own_of_gpt_oss(const std::string& rotation) {
+  return R"({"num_hidden_layers": 24, "num_experts": 32, "vocab_size": 201088,
+             "hidden_size": 2880, "head_dim": 64, "num_attention_heads": 64,
+             "num_key_value_heads": 8, "sliding_window": 128, )" +
+         rotation + "}";
+}
+
+TEST(OtherNames, OpenAisOwnFileIsYarnWithoutRounding) {
+  const auto model = model_of(own_of_gpt_oss(
+      R"("initial_context_length": 4096, "rope_theta": 150000, "rope_scaling_factor": 32.0,
+         "rope_ntk_alpha": 1, "rope_ntk_beta": 32)"));
+  ASSERT_TRUE(model) << model.error().message();
+  EXPECT_EQ(model->family, "gpt_oss");
+  EXPECT_EQ(model->context, 131072);
+  const auto* yarn = std::get_if<Yarn>(&rope_of(*model).scaling);
+  ASSERT_TRUE(yarn);
+  EXPECT_EQ(yarn->factor, 32);
+  EXPECT_EQ(yarn->original_max_position_embeddings, 4096);
+  EXPECT_EQ(yarn->beta_fast, 32);
+  EXPECT_EQ(yarn->beta_slow, 1);
+  EXPECT_FALSE(yarn->truncate);
+  EXPECT_EQ(model->groups.size(), 2);
+}
+
+TEST(OtherNames, OpenAisOwnFileWithAFactorOfOneIsUnscaled) {
+  const auto model = model_of(own_of_gpt_oss(
+      R"("initial_context_length": 4096, "rope_theta": 150000, "rope_scaling_factor": 1.0)"));
+  ASSERT_TRUE(model) << model.error().message();
+  EXPECT_EQ(model->context, 4096);
+  EXPECT_EQ(rope_of(*model).scaling, Scaling(Unscaled{}));
+}
+
+TEST(OtherNames, OpenAisOwnFileWithALengthOfWordsIsRefused) {
+  EXPECT_FALSE(model_of(own_of_gpt_oss(
+      R"("initial_context_length": "long", "rope_theta": 150000, "rope_scaling_factor": 32.0)")));
+}
+
 TEST(OtherNames, FilesBesideAModelAreCalledByTheirName) {
   const auto refusal = [](std::string_view text) {
     const auto model = model_of(text);

@@ -166,9 +166,11 @@ Finding unscaled(const Model& base, const detail::Training& told) {
            ? told.sum_text() + " = " + tokens + ": "
            : "") +
           "the weights are trained on texts longer than the model is made for, unscaled: angles "
-          "that it has never seen, which much training alone makes it learn; the configuration "
-          "that is saved still says " +
-          grouped(base.context),
+          "that it has never seen, which much training alone makes it learn; " +
+          (told.promised > base.context
+               ? "max_position_embeddings " + grouped(told.promised) +
+                     " by override is a promise, and changes no angle"
+               : "the configuration that is saved still says " + grouped(base.context)),
       "set a scaling or a larger rope_theta in the config.json before training: posenc extend "
       "MODEL --to " +
           std::to_string(told.length) + " --train");
@@ -226,7 +228,7 @@ Expected<std::vector<Finding>> adapter_differences(const Model& base, std::strin
     return findings;
   }
   if (!type) {
-    findings.push_back(unscaled(base, told));
+    if (!told.refuses_override) findings.push_back(unscaled(base, told));
     return findings;
   }
   POSENC_TRY(trained, as_trained(base, *type, length, findings));

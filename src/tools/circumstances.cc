@@ -44,6 +44,13 @@ constexpr DefaultContext of_programs[] = {
      "setting and no file of the model reaches",
      "update oMLX; until then pieces of at most 512 tokens, or another server",
      true},
+    {"web-llm webllm",
+     {4096, 4096},
+     "WebLLM's prebuilt models run context_window_size 4,096 unless their record says more, "
+     "whatever the model was made for",
+     "context_window_size in the model's record (overrides) or in the chat options of "
+     "CreateMLCEngine (with sliding_window_size -1), as far as the browser's memory goes; a "
+     "library of one's own: mlc_llm compile --overrides context_window_size=LENGTH"},
     {"gpt4all",
      {2048, 2048},
      "GPT4All runs 2,048 tokens unless the model's settings say more; what is longer loses its "
@@ -232,6 +239,47 @@ constexpr Circumstance by_when[] = {
      "show",
      "the newest inference/ of the model's repository; engines that rotate the indexer by halves "
      "(vLLM, SGLang) are not concerned"},
+    {When::of_whole_japanese, "version_fault",
+     "transformers 5.0 to 5.17 makes the frequencies of GPT-NeoX Japanese for whole heads, "
+     "whatever "
+     "rotary_pct says, and stops where shapes do not fit",
+     "a newer transformers (5.24 reads it; transformers#48652), or 4.57"},
+    {When::of_mlx_release, "version_fault",
+     "mlx-vlm 0.6.4 hands decoding no rope_deltas of Qwen 3.5 and 3.6, so that what is written "
+     "rotates at other places than the prompt (0.6.5 hands them on)",
+     "pip install -U mlx-vlm (0.6.5 or later), or 0.6.3; text alone also runs in mlx_lm.generate"},
+    {When::of_rolled_inputs, "seen_by_shift",
+     "no fault: a head that guesses further tokens gets inputs that are all moved by one place, "
+     "and with RoPE a logit depends on the distance between two tokens, which a move of all by as "
+     "much leaves as it is; engines that run such heads do not move their rotation either",
+     "nothing; a learned or sinusoidal table that is added would have to move along"},
+    {When::of_saved_deltas, "seen_on_axes",
+     "behind a picture a token's position is the count of cached tokens plus the rope delta, and a "
+     "file that holds keys and values alone loses the delta: what is written after it is read back "
+     "rotates at other places than in the session that went on",
+     "save the delta (rope_deltas, the session's state) beside the cache and set it when it is "
+     "read, or read the prompt with its pictures again"},
+    {When::of_full_prompt, "context_full",
+     "a context shift makes room only while an answer is written: a prompt that is as long as its "
+     "slot is refused (status 400, 'exceeds the available context size'), whatever the switch says",
+     "a client that leaves out the oldest messages before it sends them, or a longer context; "
+     "where slots share one (parallel > 1 without a unified cache) each has its part alone"},
+    {When::of_part_of_head, "rotary_dim",
+     "where a part of a head rotates, that part is taken for a head of its own: pair i of "
+     "rotary_dim / 2 rotates by theta^(-2i / rotary_dim), and joins channels i and i + rotary_dim "
+     "/ 2 (halves) or 2i and 2i + 1; head_dim in either place is other speeds or other pairs, "
+     "which short prompts hardly show",
+     "rotary_dim (head_dim times partial_rotary_factor) in both places; posenc explain MODEL "
+     "prints the frequencies to compare with"},
+    {When::of_silent_cut, "seen_cut",
+     "what makes the vectors cuts a longer text at the model's maximum (max_seq_length, special "
+     "tokens counted) and says nothing: the vector is that of the beginning, and the rest is lost",
+     "pieces within the maximum, each with a vector of its own; count with the model's tokenizer "
+     "before"},
+    {When::of_proteins, "seen_cut",
+     "ESM C was trained on sequences of up to 2,048 residues; it rotates, so that no table ends "
+     "there, but what is longer meets angles that training did not show, and vectors get worse",
+     "pieces of at most 2,048 residues, or a check of what longer ones give"},
     {When::of_merge_size, "grid_size",
      "the processor sizes pictures for merge_size of preprocessor_config.json (2: sides of a "
      "multiple of 28 pixels), and a model that merges 4 × 4 patches wants rows and columns that 4 "
@@ -294,8 +342,8 @@ constexpr Circumstance by_when[] = {
      "a text that is shared out among ranks needs positions that are made of the whole of "
      "it and then cut like it; made of a part, they begin anew, and pictures that are cut "
      "in two have none",
-     "update the trainer, no sequence parallel for texts with pictures; posenc lint FILE "
-     "--cp LAYOUT says what a layout must keep"},
+     "update the trainer; until then no sequence parallel where texts are packed or have pictures; "
+     "posenc lint FILE --cp LAYOUT says what a layout must keep"},
     {When::window_cache, "seen_by_window_cache",
      "of layers with a window no more keys are kept than it needs, in a ring: what is "
      "edited or made anew before that is gone, and must be evaluated again; and a step of "

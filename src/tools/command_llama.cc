@@ -207,7 +207,14 @@ class LlamaRun {
     const double s = type == "none" ? 1 : told_.factor.value_or(own);
     const double ext = told_.ext.value_or(type == "yarn" ? 1 : 0);
     const bool same_base = !told_.base || *told_.base == rope.rope_theta;
-    if (!plain && same_base && s == 1 && ext == 0) return {};  // tensors of the file, as they are
+    if (!plain && same_base && s == 1 && ext == 0) {  // tensors of the file, as they are
+      if (told_.type == "none")
+        say("flag_unread", Severity::note, "--rope-scaling none",
+            "the factors are a tensor of the file, which llama.cpp takes whatever the type is: "
+            "--rope-scaling none changes nothing",
+            "");
+      return {};
+    }
     if (ext != 0 && ext != 1)
       return fail("command", "--yarn-ext-factor must be 0, 1 or -1", number_text(ext),
                   "a part of YaRN's ramp is no scheme that posenc has");

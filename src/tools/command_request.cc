@@ -275,9 +275,14 @@ class Request {
     if (width % n != 0)
       return fail("command", "--grp-attn-w must be a multiple of --grp-attn-n",
                   std::to_string(width), "llama.cpp stops otherwise");
-    if (width >= reached)
-      return fail("command", "--grp-attn-w must be below the trained length", std::to_string(width),
-                  "half of it is usual: " + std::to_string(reached / 2));
+    if (width >= reached) {
+      say("self_extend", Severity::warning, grouped(reached), grouped(reached),
+          "--grp-attn-w " + grouped(width) + " is not below the trained " + grouped(reached) +
+              ": only what is further back is grouped, so that self-extend reaches no further "
+              "than the model does without it",
+          "half of the trained length is usual: --grp-attn-w " + std::to_string(reached / 2));
+      return reached;
+    }
     const std::int64_t stretched = (reached - width) * n + width;
     say("self_extend", Severity::note, grouped(reached), grouped(stretched),
         "distances beyond " + grouped(width) + " tokens are divided by " + std::to_string(n) +

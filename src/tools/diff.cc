@@ -139,6 +139,17 @@ class Differences {
                                 " tokens (vLLM: --max-model-len " + std::to_string(asked_) + ")"});
       return;
     }
+    if (detail::is_converters_context(b_)) {
+      found_.push_back({.code = "context",
+                        .severity = Severity::note,
+                        .position = std::min(mine, theirs),
+                        .expected = grouped(mine),
+                        .found = grouped(theirs),
+                        .message = "llama.cpp's converter writes " + grouped(theirs) +
+                                   " into each file of " + b_.family +
+                                   ", whatever the configuration promises"});
+      return;
+    }
     found_.push_back(
         {.code = "context",
          .severity = grew ? Severity::warning : Severity::note,

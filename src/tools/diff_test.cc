@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "posenc/tools.h"
+#include "src/core/words.h"
+#include "src/model/gguf.h"
 
 namespace posenc {
 namespace {
@@ -450,6 +452,21 @@ TEST(Diff, AContextThatGrewWithoutAScaling) {
   EXPECT_EQ(found.code, "context");
   EXPECT_EQ(found.severity, Severity::warning);
   EXPECT_EQ(found.position, 131072);
+}
+
+TEST(Diff, AContextThatTheConverterAlwaysWritesIsNoPromiseThatGrew) {
+  Model converted = read(llama(llama3));
+  converted.files = {{"model.gguf", FileFormat::gguf, FileRole::model}};
+  for (const detail::Architecture& each : detail::all_architectures()) {
+    if (each.converted_context == 0) continue;
+    converted.family = detail::split(each.names).front();
+    converted.context = each.converted_context;
+    const auto found = differences(read(llama(llama3)), converted, 0);
+    ASSERT_TRUE(found);
+    const auto context = std::ranges::find(*found, "context", &Finding::code);
+    ASSERT_NE(context, found->end());
+    EXPECT_EQ(context->severity, Severity::note);
+  }
 }
 
 TEST(Diff, TwoModelsHaveNoCureThatMakesOneOfTheOther) {

@@ -269,10 +269,12 @@ class Doctor {
 
   void add(Finding finding, const std::string& where, std::string_view engine,
            std::string_view version, std::string sure) {
-    // Said once, whatever evidence tells it.
+    // Said once, whatever evidence tells it; of several keys that nobody reads, each.
+    const bool of_a_key = detail::contains_word("unread_key unknown_key", finding.code);
     for (const Diagnosed& old : out_.findings)
       if (old.finding.code == finding.code && old.finding.expected == finding.expected &&
-          old.finding.found == finding.found && old.engine == engine)
+          old.finding.found == finding.found && old.engine == engine &&
+          (!of_a_key || old.finding.message == finding.message))
         return;
     in_their_words(finding);
     Diagnosed one{.engine = std::string(engine),
@@ -372,6 +374,21 @@ class Doctor {
            " publish it; short texts are a little worse with it";
   }
 
+  // Where nothing overrides the file, and the file has the sections.
+  void in_words_of_its_level(Finding& finding) const {
+    const bool has_sections = std::ranges::any_of(intent().groups, [](const LayerGroup& group) {
+      const Rope* rope = detail::rope_of(group);
+      return rope && !rope->mrope_section.empty();
+    });
+    if (!has_sections || !finding.message.contains("the class reads mrope_section")) return;
+    finding.message =
+        "the file has mrope_section, and what loads it looks at another level: at the top of the "
+        "config.json, or in rope_scaling, where files for transformers 4 had it";
+    finding.cure =
+        "update what loads it; until then copy rope_parameters of text_config to the top level of "
+        "the config.json as well (and, for older code, its contents to rope_scaling)";
+  }
+
   // Cures name what is there to be named, and the recipe that the model's authors publish.
   void in_their_words(Finding& finding) const {
     if (std::ranges::any_of(commands_,
@@ -379,6 +396,8 @@ class Doctor {
       finding.cure = detail::in_variables_of_llama_cpp(std::move(finding.cure));
     if (finding.code == "request_too_long") in_words_of_frontend(finding);
     if (!intent_) return;
+    if (finding.code == "mrope_section_missing" && commands_.empty())
+      in_words_of_its_level(finding);
     for (const std::string_view verb : {"posenc extend ", "posenc explain ", "posenc lint "})
       for (const std::string_view blank : {"MODEL", "FILE"}) {
         const std::string words = std::string(verb) + std::string(blank);
@@ -463,8 +482,11 @@ class Doctor {
       // A length that the file's own scaling cannot reach.
       const auto without = lint(intent(), {.engines = engines});
       if (!without) return cannot(*intent_, without.error());
-      add({.code = "out_of_reach", .position = reached(), .message = found.error().message()},
-          intent_->name, "", "", "computed");
+      // Somebody who wonders that a longer text is taken has seen no end of a table.
+      const bool is_cut = symptom_ && symptom_->is(detail::When::of_silent_cut);
+      if (!is_cut)
+        add({.code = "out_of_reach", .position = reached(), .message = found.error().message()},
+            intent_->name, "", "", "computed");
       keep(*without);
       return;
     }
@@ -729,6 +751,8 @@ class Doctor {
       if (line.engine == "llama.cpp")
         shorter.cure = "-c " + std::to_string(draft) + ", or a draft that is made for more";
       add(std::move(shorter), one.name, line.engine, "", "computed");
+    } else if (auto lost = detail::scaling_draft_lacks(intent(), *one.model)) {
+      add(*std::move(lost), one.name, line.engine, "", "computed");
     } else {
       add({.code = "draft_agrees",
            .severity = Severity::note,

@@ -1,6 +1,8 @@
 // A draft beside its target: it may rotate by a base of its own, and must reach as far.
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "src/explain/text.h"
@@ -22,6 +24,25 @@ void as_of_a_draft(std::int64_t target, const Model& draft, std::vector<Finding>
     one.message = "of a draft, which may have been trained so: " + one.message;
   }
   if (own > 0 && own < target) found.insert(found.begin(), shorter_draft(target, own));
+}
+
+std::optional<Finding> scaling_draft_lacks(const Model& target, const Model& draft) {
+  const Rope *of_target = rope_of_text(target), *of_draft = rope_of_text(draft);
+  if (!of_target || !of_draft || of_target->rope_theta != of_draft->rope_theta ||
+      draft.context < target.context || !std::holds_alternative<Unscaled>(of_draft->scaling) ||
+      !std::holds_alternative<Llama3>(of_target->scaling))
+    return std::nullopt;
+  return Finding{.code = "draft_scaling",
+                 .severity = Severity::warning,
+                 .expected = scaling_text(of_target->scaling),
+                 .found = "none",
+                 .message =
+                     "the draft has its target's base and length, and none of its scaling: "
+                     "where it was trained beside the target, a converter lost it "
+                     "(speculators#574), and its guesses are taken less often",
+                 .cure =
+                     "copy rope_scaling of the target into the draft's config.json, where it "
+                     "was trained with it"};
 }
 
 Finding shorter_draft(std::int64_t target, std::int64_t draft) {

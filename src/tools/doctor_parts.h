@@ -55,6 +55,8 @@ void removed_later(std::vector<Finding>& found, std::string_view engine,
 // Differences of two models, as those of a draft that runs beside a target of so many tokens.
 void as_of_a_draft(std::int64_t target, const Model& draft, std::vector<Finding>& found);
 Finding shorter_draft(std::int64_t target, std::int64_t draft);
+// A draft of its target's base and length without the scaling of Llama 3 that its target has.
+std::optional<Finding> scaling_draft_lacks(const Model& target, const Model& draft);
 
 // Two models whose weights somebody wants to average: a warning where they rotate otherwise, or, of
 // two that are `exact`, and not a name that several sizes share, have other sizes.

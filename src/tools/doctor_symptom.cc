@@ -606,6 +606,7 @@ class Judge {
         is_near(symptom_.from, model_->context) || is_near(symptom_.length, model_->context);
     // In a batch it is padding, unless somebody counts tokens.
     const bool of_padding = symptom_.is(When::in_batch) && symptom_.from == 0 && !there;
+    if (symptom_.is(When::of_silent_cut)) return;
     if (!learned || !found_.empty() || model_->context <= 0 || of_padding ||
         !(there || symptom_.of_position || symptom_.seen == Seen::forgets))
       return;
@@ -688,7 +689,7 @@ class Judge {
       const Rope* rope = is_tower(group.stack) ? nullptr : rope_of(group);
       return rope && !rope->mrope_section.empty();
     });
-    if (symptom_.is(When::of_corners)) return;
+    if (symptom_.is(When::of_corners) || symptom_.is(When::of_saved_deltas)) return;
     const bool of_pictures = symptom_.is(When::of_pictures) || symptom_.is(When::of_places);
     // Which know the time by text before each frame.
     if (symptom_.is(When::of_time) && model_->family.starts_with("qwen3"))

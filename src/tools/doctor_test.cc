@@ -1673,5 +1673,76 @@ TEST(Diagnose, PartnersOfAMergeAreComparedByTheirRotation) {
             nullptr);
 }
 
+TEST(Doctor, EachKeyThatNobodyReadsIsSaid) {
+  const Diagnosis found = diagnosed({text_exhibit(
+      "config.json", R"({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 2,
+          "num_hidden_layers": 1, "max_position_embeddings": 2048, "use_dynamic_ntk": true,
+          "use_logn_attn": true})")});
+  EXPECT_EQ(
+      std::ranges::count_if(found.findings,
+                            [](const Diagnosed& one) { return one.finding.code == "unread_key"; }),
+      2);
+}
+
+TEST(Doctor, AFamilyThatIsNotCoveredIsNotAskedForAgain) {
+  const Diagnosis found =
+      diagnosed({text_exhibit("config.json", R"({"model_type": "zaya", "hidden_size": 64,
+           "num_attention_heads": 2, "num_hidden_layers": 1})"),
+                 text_exhibit("command", "vllm serve Zyphra/ZAYA1-base --max-model-len 32768")});
+  EXPECT_TRUE(found.verdict.starts_with("posenc does not read config.json")) << found.verdict;
+}
+
+TEST(Doctor, ADraftThatLostItsTargetsScalingIsTold) {
+  const Diagnosis found =
+      diagnosed({evidence_of("llama-3.1-8b"),
+                 text_exhibit("draft.json", R"({"model_type": "llama", "hidden_size": 4096,
+           "num_attention_heads": 32, "num_key_value_heads": 8, "num_hidden_layers": 1,
+           "max_position_embeddings": 131072, "rope_theta": 500000.0, "rope_scaling": null})"),
+                 text_exhibit("command",
+                              "vllm serve L --max-model-len 65536 --speculative-config "
+                              "'{\"method\": \"eagle3\", \"model\": \"E\"}'")});
+  EXPECT_NE(found_of(found, "draft_scaling"), nullptr) << found.verdict;
+  EXPECT_EQ(found_of(found, "draft_agrees"), nullptr);
+}
+
+TEST(Doctor, SelfExtendByAWidthOfTheWholeContextGainsNothing) {
+  const Diagnosis found =
+      diagnosed({evidence_of("phi-2"), text_exhibit("command",
+                                                    "llama-cli -m phi.gguf -c 2500 -gan 2 -gaw "
+                                                    "2048")});
+  EXPECT_NE(found_of(found, "self_extend"), nullptr) << found.verdict;
+  EXPECT_NE(found_of(found, "beyond_context"), nullptr);
+}
+
+TEST(Doctor, AFlagThatSwitchesNoTensorOffIsSaidToDoNothing) {
+  const Diagnosis found =
+      diagnosed({evidence_of("llama-3.1-8b"),
+                 text_exhibit("command", "llama-server -m L.gguf -c 65536 --rope-scaling none")});
+  EXPECT_NE(found_of(found, "flag_unread"), nullptr) << found.verdict;
+}
+
+TEST(Doctor, AxolotlTakesAScalingAmongOverridesAlone) {
+  const Diagnosis found =
+      diagnosed({evidence_of("llama-3-8b"),
+                 text_exhibit("axolotl.yml",
+                              "base_model: meta-llama/Meta-Llama-3-8B\nsequence_len: 32768\n"
+                              "rope_scaling:\n  type: linear\n  factor: 4.0\n")});
+  const Finding* refused = found_of(found, "flag_removed");
+  ASSERT_NE(refused, nullptr) << found.verdict;
+  EXPECT_EQ(found_of(found, "theta_missing"), nullptr);
+}
+
+TEST(Doctor, APromiseByVerlsOverrideIsNotSaidToBeTheFiles) {
+  const Diagnosis found = diagnosed(
+      {evidence_of("llama-2-7b"),
+       text_exhibit("command",
+                    "python3 -m verl.trainer.main_ppo data.max_prompt_length=2048 "
+                    "data.max_response_length=28672 "
+                    "+actor_rollout_ref.model.override_config.max_position_embeddings=32768")});
+  const Finding* trained = found_of(found, "training_beyond_context");
+  ASSERT_NE(trained, nullptr) << found.verdict;
+  EXPECT_TRUE(trained->message.contains("32,768 by override")) << trained->message;
+}
+
 }  // namespace
 }  // namespace posenc

@@ -72,6 +72,14 @@ std::string hub_name_among(const Diagnosis& out) {
   return "";
 }
 
+// A configuration that is there, and of a family that is not covered.
+const Exhibit* unread_config(const Diagnosis& out) {
+  const auto at = std::ranges::find_if(out.evidence, [](const Exhibit& one) {
+    return one.kind == ExhibitKind::unusable && one.as.contains("model_type is");
+  });
+  return at == out.evidence.end() ? nullptr : &*at;
+}
+
 // Of the gravest finding.
 std::string sentence_of(const Finding& first) {
   const std::string message = first.message.substr(0, first.message.find(';')),
@@ -170,13 +178,26 @@ void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine, bool
                  out.findings,
                  [](const Diagnosed& one) { return one.finding.code != "program_unknown"; });
              !intent && !compared) {
-    out.verdict = "Without " +
-                  (named.empty() ? "a model's config.json" : "the config.json of " + named) +
-                  " nothing can be compared.";
+    const Exhibit* const unread = unread_config(out);
+    out.verdict =
+        unread ? "posenc does not read " + unread->name +
+                     ", so that nothing can be compared, and what an engine makes of it "
+                     "is not known."
+               : "Without " +
+                     (named.empty() ? "a model's config.json" : "the config.json of " + named) +
+                     " nothing can be compared.";
   } else if (grave == out.findings.end()) {
     out.verdict = nothing_wrong(out, length, reached);
   } else {
     out.verdict = sentence_of(grave->finding);
+    // What was seen comes of something else than what is found besides.
+    if (const Diagnosed* elsewhere = with(out, "seen_elsewhere")) {
+      const std::size_t said = out.verdict.find(": ");
+      out.verdict =
+          "By your words: " +
+          elsewhere->finding.message.substr(0, elsewhere->finding.message.find(':')) +
+          ". Apart from that: " + out.verdict.substr(said == out.verdict.npos ? 0 : said + 2);
+    }
   }
   if (explained) out.verdict += " It begins where you saw it.";
   const bool runs = std::ranges::any_of(out.evidence, [](const Exhibit& one) {
@@ -188,7 +209,7 @@ void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine, bool
         has_text(*intent->model)
             ? "posenc doctor " + intent->name + " --engine vllm   # or the line that starts it"
             : "posenc explain " + intent->name + "   # what rotates, and how far";
-  else if (!intent && !nothing && !with_unread_class(out))
+  else if (!intent && !nothing && !with_unread_class(out) && !unread_config(out))
     out.next = named.empty() ? "posenc doctor MODEL " + first_used(out) +
                                    "   # the model's config.json, GGUF or name beside it"
                              : line_that_fetches(named) + " " + first_used(out);

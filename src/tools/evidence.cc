@@ -721,11 +721,11 @@ constexpr Reading* readings[] = {
 
 }  // namespace
 
-Exhibit text_exhibit(std::string name, std::string whole) {
-  Text text{.name = std::move(name), .whole = std::move(whole)};
-  text.by_a_person = !is_modelfile(text.trimmed()) && detail::is_of_a_person(text.trimmed());
+Exhibit text_exhibit(std::string name, std::string text) {
+  Text given{.name = std::move(name), .whole = std::move(text)};
+  given.by_a_person = !is_modelfile(given.trimmed()) && detail::is_of_a_person(given.trimmed());
   for (Reading* reading : readings)
-    if (auto found = reading(text)) return *std::move(found);
+    if (auto found = reading(given)) return *std::move(found);
   std::unreachable();  // the last one always tells
 }
 

@@ -58,6 +58,9 @@ constexpr LintRule lint_rules[] = {
     {"alpha_of_hunyuan", error, "use type ntk with a factor"},
     {"long_factor_unread", warning, "check the engine you serve with"},
     {"gguf_key_not_read", note, ""},
+    {"gguf_rotary_dim_defaulted", warning,
+     "convert again, or --override-kv ARCH.rope.dimension_count=int:CHANNELS (ARCH as "
+     "general.architecture says)"},
     {"gguf_log_multiplier", warning,
      "convert again, or --override-kv ARCH.rope.scaling.yarn_log_multiplier=float:0.1 (ARCH as "
      "general.architecture says; 0.0707 of DeepSeek-V2, whose mscale_all_dim is 0.707)"},

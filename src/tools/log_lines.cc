@@ -289,7 +289,10 @@ class LogReader {
       if (const auto rest = behind(marker)) assignment(*rest, llama_names);
     }
     if (const auto rest = behind("new slot, n_ctx = ")) say("n_ctx", *rest);
-    if (const auto rest = behind("n_ctx_slot = ")) say("n_ctx", *rest);
+    if (const auto rest = behind("n_ctx_slot = ")) {
+      say("n_ctx", *rest);
+      of_slots(line);
+    }
     for (const std::string_view tokens : {"n_prompt_tokens = ", "task.n_tokens = "})
       if (const auto count = number_after(line, tokens)) prompt_ = *count;
     if (line.contains("llama_api_server"))  // of LlamaEdge
@@ -560,6 +563,26 @@ class LogReader {
   static bool is_source_of_an_error(std::string_view line) {
     const std::string_view text = trimmed(line);
     return text.starts_with("raise ") && text.contains("(f\"") && text.contains('{');
+  }
+
+  // "initializing, n_slots = 2, n_ctx_slot = 172544, kv_unified = 'false'"
+  void of_slots(std::string_view line) {
+    const auto slots = number_after(line, "n_slots = "), each = number_after(line, "n_ctx_slot = ");
+    constexpr double most = 1e12;
+    if (!slots || !each || *slots <= 1 || *slots > 1024 || *each <= 0 || *each > most ||
+        !line.contains("kv_unified = 'false'"))
+      return;
+    const auto one = static_cast<std::int64_t>(*each), count = static_cast<std::int64_t>(*slots);
+    remark({.code = "slots",
+            .severity = Severity::note,
+            .expected = grouped(one * count),
+            .found = grouped(one),
+            .message = "the context is shared out among " + std::to_string(count) +
+                       " slots: a text has one slot's " + grouped(one) + " of " +
+                       grouped(one * count),
+            .cure = "--kv-unified, or one slot (-np 1; Jan: Parallel Sequences 1, or Unified KV "
+                    "Cache)",
+            .line = line_});
   }
 
   // An error that speaks of position and that nobody here knows is better said than passed over.

@@ -416,8 +416,33 @@ constexpr Message messages[] = {
      "update the engine; until then run without the scaling, or without pictures"},
     {"KeyError: 'mrope_section'", "", "mrope_section_missing", error,
      "the class reads mrope_section, and the dictionary that it got has none: a scaling by flag or "
-     "override replaced all of it",
-     "write mrope_section (and mrope_interleaved) into the override, with rope_theta"},
+     "override replaced all of it, or the file has it at another level than the loader reads",
+     "write mrope_section (and mrope_interleaved) into the override, with rope_theta; without an "
+     "override update what loads it"},
+    {"(modern field) and 'type=", "", "transformers_mismatch", error,
+     "rope_type and type are both there and differ: transformers 5 puts rope_type 'default' beside "
+     "the type (mrope, su) that an older file has, and this vLLM takes one of them alone",
+     "pip install 'transformers<5', or a newer vLLM; or drop type from rope_scaling in the "
+     "config.json (mrope_section stays)"},
+    {"KeyError: 'position_embeddings'", "", "scheme", error,
+     "the converter looks for a learned table of positions, and the checkpoint has none: it was "
+     "trained with a rotation (or with nothing), and GPT-2, which the converter makes, has no "
+     "place "
+     "for that",
+     "a converter of the architecture that was trained (of one that rotates: GPT-NeoX, Llama), or "
+     "the trainer's own (Megatron Bridge)"},
+    {"embeddings.position_ids\"", "", "position_ids_stored", note,
+     "position_ids is a buffer that counts 0, 1, 2, …, no weight: transformers saves it no longer "
+     "since 4.31, so that a checkpoint of an older one has a key too many, or one of a newer a key "
+     "too few; no position is wrong",
+     "load_state_dict(…, strict=False), or delete the key from the dictionary"},
+    {"must be < `max_total_tokens`", "(", "context_refused", error,
+     "TGI counts prompt and answer together: max_total_tokens must be larger than what a prompt "
+     "may "
+     "have, and here it is not (the two may be swapped)",
+     "--max-total-tokens (MAX_TOTAL_TOKENS) above --max-input-tokens (MAX_INPUT_TOKENS, once "
+     "MAX_INPUT_LENGTH) by as much as an answer may have",
+     "`max_total_tokens`("},
     {"narrow invalid args start + len > dim_len", "dim_len: [", "table_end", error,
      "candle's table of cos and sin, or its cache, ends before the text: it is made for "
      "max_position_embeddings, or for the program's own limit",

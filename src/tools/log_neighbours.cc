@@ -58,12 +58,44 @@ std::optional<Finding> of_other_arguments(std::string_view small, std::string_vi
                       small.contains("required positional argument: 'position_ids'") ||
                       small.contains("required positional arguments: 'cos' and 'sin'");
   if (!counts || small.contains("rope_theta")) return std::nullopt;
+  if (small.contains("forward_native()") || small.contains("forward_cuda()") ||
+      small.contains("forward_oot()"))
+    return error_of(
+        "versions_apart",
+        "vLLM's rotation is called with other arguments than it has: a plugin (vllm-ascend "
+        "and the like) or a patch was written for another vLLM",
+        "the pair of versions that the plugin's release notes name; vllm-ascend has one "
+        "branch for each vLLM");
   return error_of(mismatch,
                   "the rotation is called with other arguments than it has: code that takes the "
                   "place of transformers' own (a patch, a trainer, the model's own file) was "
                   "written for another version of it",
                   "update the program that patches it, or take the transformers that it "
                   "was written for (its requirements name it)");
+}
+
+// "ImportError: cannot import name 'apply_rotary_emb' from 'comfy.ldm.lightricks.model'"
+std::optional<Finding> of_missing_import(std::string_view small) {
+  constexpr std::string_view marker = "cannot import name '", from = "' from '";
+  const std::size_t at = small.find(marker);
+  if (at == small.npos) return std::nullopt;
+  const std::string_view rest = small.substr(at + marker.size());
+  const std::size_t end = rest.find(from);
+  const std::string_view name = rest.substr(0, std::min(end, rest.size()));
+  if (end == rest.npos ||
+      !contains_any(name, {"rope", "rotary", "freqs", "pos_embed", "embednd", "position"}))
+    return std::nullopt;
+  const std::string_view module = rest.substr(end + from.size()),
+                         package = module.substr(0, module.find_first_of(".'"));
+  const bool of_comfy = package == "comfy";
+  return error_of("versions_apart",
+                  std::string(package) + " has no " + std::string(name) +
+                      " there: what imports it was written for another version of " +
+                      std::string(package) + ", and nothing of it is loaded",
+                  of_comfy ? "update ComfyUI and the custom nodes together, or go back to the "
+                             "nodes' release that fits your ComfyUI"
+                           : "update what imports it, or take the version of " +
+                                 std::string(package) + " that its requirements name");
 }
 
 std::optional<Finding> of_devices(std::string_view small, std::string_view context) {
@@ -171,6 +203,7 @@ std::optional<Finding> told_by_neighbours(std::string_view line, std::string_vie
   const std::string small = in_small_letters(line);
   if (auto found = of_missing_module(small)) return found;
   if (auto found = of_other_arguments(small, context)) return found;
+  if (auto found = of_missing_import(small)) return found;
   if (auto found = of_devices(small, context)) return found;
   if (auto found = of_empty_table(line)) return found;
   if (auto found = of_neighbours(line, context)) return found;

@@ -103,6 +103,8 @@ constexpr Program programs[] = {
      .advice = "it makes a GGUF and runs nothing: posenc diff config.json FILE.gguf says what it "
                "lost, and its log is evidence too"},
     {.word = "mlc_llm", .title = "MLC LLM", .advice = of_mlc, .is_package = true},
+    {.word = "web-llm", .title = "WebLLM", .advice = of_mlc, .is_package = true},
+    {.word = "webllm", .title = "WebLLM", .advice = of_mlc, .is_package = true},
     {.word = "mlc", .title = "MLC LLM", .advice = of_mlc, .is_package = true},
     {.word = "vmlx",
      .title = "vmlx",

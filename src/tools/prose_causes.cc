@@ -138,6 +138,45 @@ constexpr Cause causes[] = {
      {"deepseek", "v3.2|v32|v3_2", "demo|inference code|reference code|inference/",
       "retriev|worse|quality|wrong|degrad|recall|needle"},
      "vllm|sglang|llama.cpp|ollama|ktransformers"},
+    {When::of_rolled_inputs,
+     {"mtp|multi-token prediction|multi token prediction", "roll", "rotary|rope|position"},
+     "garbage|nonsense|gibberish|crash"},
+    {When::of_saved_deltas,
+     {"qwen2-vl|qwen2.5-vl|qwen3-vl|qwen2_vl|qwen2_5_vl|qwen3_vl|qwen3.5|qwen3.6|glm-4|m-rope|"
+      "mrope",
+      "prompt "
+      "cache|promptcache|savecache|save_prompt_cache|loadpromptcache|load_prompt_cache|saved "
+      "cache|cache file|kv cache to disk",
+      "restor|reload|disk|load", "differ|flip|wrong|other|shift|diverge|garbage"}},
+    {When::of_full_prompt,
+     {"context shift|context-shift|context_shift|ctx-shift",
+      "hard-stop|hard stop|ran out of context|out of context size|exceeds the available|exceed the "
+      "available|refus|400|still stops|still fails|stops when|error when",
+      "enabled|is on|: on|true|turned on|even though|even with|despite"},
+     "not supported|unsupported|qwen3.5|qwen3.6|qwen3-next|mamba|jamba|disabled|swa"},
+    {When::of_part_of_head,
+     {"rotary_dim|rope_partial|partial rope|partial rotary|partial_rotary|partial rotation",
+      "head_dim|head dim|head size",
+      "2i/head_dim|2i / head_dim|2*i/head_dim|i + head_dim/2|i + head_dim / 2|i+head_dim/2|over "
+      "the "
+      "whole head|over head_dim|of the full head|full head_dim|whole head_dim|instead of "
+      "rotary_dim|"
+      "rather than rotary_dim"},
+     "gemma-4|gemma 4|gemma4|proportional"},
+    {When::of_silent_cut,
+     {"embed|bge|rerank|e5-|gte-|向量|嵌入",
+      "超过|长度|longer than|more than|exceed|beyond|over 512|over 8192|above",
+      "还是能|仍然|不报错|不应该报错|没有报错|no error|without error|without an error|no "
+      "warning|still "
+      "work|still succeed|still embed|does not raise|doesn't raise|not raise|silently|instead of "
+      "rais|why does it not|expected an error"},
+     "index out of range|crash|exceeds the maximum"},
+    {When::of_proteins,
+     {"esm c |esm c.|esm c,|esm c?|esmc|esm-c|esm cambrian", "length|long |residue|limit|maximum"},
+     "index|crash|out of memory"},
+    {When::of_whole_japanese,
+     {"gptneoxjapanese|gpt_neox_japanese|gpt-neox-japanese", "rotary_pct|partial_rotary_factor"}},
+    {When::of_mlx_release, {"mlx-vlm|mlx_vlm", "0.6.4", "qwen3.5|qwen3.6|qwen3_5|qwen3-next"}},
     {When::of_merge_size,
      {"spatial_merge_size", "reshape|shape '|fewer|invalid|error", "chang|set |to 4|to 3|from 2"}},
     {When::in_buffers,

@@ -118,6 +118,12 @@ void read_settings(Words words, Symptom& out) {
           n + 2 < words.size() ? words[n + 2] : std::string_view()})
       if (const auto count = count_of(value); count && out.set_to == 0) out.set_to = count->value;
   }
+  // "set the context size to 345000"
+  for (std::size_t n = 0; n + 3 < words.size(); ++n)
+    if (words[n] == "context" && contains_word("size length window", words[n + 1]) &&
+        words[n + 2] == "to")
+      if (const auto count = count_of(words[n + 3]); count && out.set_to == 0)
+        out.set_to = count->value;
   read_answer(words, out);
 }
 

@@ -23,6 +23,7 @@ constexpr Recipe recipes[] = {
     {"qwen3_next", 1e7, 256 * K, 256 * K, 4, "the model cards of Qwen 3 Next"},
     {"qwen3_5 qwen3_5_text qwen3_5_moe qwen3_5_moe_text", 1e7, 256 * K, 256 * K, 4,
      "the model cards of Qwen 3.5"},
+    {"smollm3", 5e6, 64 * K, 64 * K, 2, "the model cards of SmolLM3"},
     {"qwen2_5_vl qwen2_vl", 1e6, 32 * K, 32 * K, 4, "the model cards of Qwen 2.5 VL"},
 };
 

@@ -98,7 +98,7 @@ constexpr WhenRow of_when[] = {
     {When::packed, "with packed texts",
      "packing packed multipack* padding-free padding_free cu_seqlens sample_packing "
      "neat_packing",
-     "打包"},
+     "打包|pack samples|packs samples|pack texts|pack sequences"},
     {When::unscaled, "without the scaling", "",
      "rope_scaling not|rope scaling not|scaling is not|scaling is ignored|rope_scaling is "
      "ignored|ignores rope_scaling|ignores the rope_scaling|not implement rope_scaling|yarn is not "
@@ -175,6 +175,14 @@ constexpr WhenRow of_when[] = {
     {When::of_one_batch, "by llama.cpp's physical batch"},
     {When::of_mrope_on_npu, "by the M-RoPE of vllm-ascend"},
     {When::of_demo_indexer, "by the indexer of DeepSeek's demo"},
+    {When::of_rolled_inputs, "by inputs that are shifted in training"},
+    {When::of_saved_deltas, "by a cache that was saved"},
+    {When::of_full_prompt, "by a prompt that fills the context"},
+    {When::of_part_of_head, "by the part of a head that rotates"},
+    {When::of_silent_cut, "by a text that is cut"},
+    {When::of_proteins, "by the length of proteins"},
+    {When::of_mlx_release, "by a release of mlx-vlm"},
+    {When::of_whole_japanese, "by a release of transformers"},
     {When::of_merge_size, "by the merging of patches"},
     {When::of_merge, "about a merge"},
 };
@@ -282,10 +290,11 @@ void read_causes(Words words, std::string_view text, Symptom& out) {
   if (contains_any(text, {"position_ids", "position ids"}) && text.contains("left pad") &&
       text.contains("right pad"))
     out.when.push_back(When::padded_apart);
-  // What the engine refuses is not done.
-  if (contains_any(text, {"shifting is not supported", "shift is not supported"}))
-    std::erase(out.when, When::shifted);
   read_named_causes(words, text, out);
+  // What the engine refuses is not done.
+  if (contains_any(text, {"shifting is not supported", "shift is not supported"}) ||
+      out.is(When::of_full_prompt))
+    std::erase(out.when, When::shifted);
 }
 
 void read_when(Words words, std::string_view text, Symptom& out) {
@@ -321,9 +330,13 @@ void read_when(Words words, std::string_view text, Symptom& out) {
   // "v0.6.2 works correctly", "worked in 0.11.1"
   constexpr std::string_view works = "works worked correct fine right";
   for (std::size_t n = 0; n < words.size(); ++n) {
-    const bool is_version = !version_of_word(words[n], false).empty() &&
-                            (words[n].starts_with('v') || words[n].starts_with('b') ||
-                             std::ranges::count(words[n], '.') > 1);
+    // "under mlx-vlm==0.6.3"
+    const std::size_t pinned = words[n].rfind('=');
+    const std::string_view version =
+        pinned == words[n].npos ? words[n] : words[n].substr(pinned + 1);
+    const bool is_version = !version_of_word(version, false).empty() &&
+                            (version.starts_with('v') || version.starts_with('b') ||
+                             std::ranges::count(version, '.') > 1);
     const bool before = (n + 1 < words.size() && begins_with_one(words[n + 1], works)) ||
                         (n + 3 < words.size() && words[n + 1] == "it" && words[n + 2] == "was" &&
                          begins_with_one(words[n + 3], works));
@@ -331,8 +344,9 @@ void read_when(Words words, std::string_view text, Symptom& out) {
     const bool behind = n > first &&
                         std::ranges::any_of(words.subspan(first, n - first),
                                             [&](auto w) { return begins_with_one(w, works); }) &&
-                        std::ranges::any_of(words.subspan(first, n - first),
-                                            [](auto w) { return contains_word("in on with", w); });
+                        std::ranges::any_of(words.subspan(first, n - first), [](auto w) {
+                          return contains_word("in on with under", w);
+                        });
     if (is_version && (before || behind) && !out.is(When::regressed))
       out.when.push_back(When::regressed);
   }
@@ -340,7 +354,7 @@ void read_when(Words words, std::string_view text, Symptom& out) {
       text.contains("trl") || text.contains("sfttrainer") || text.contains("sftconfig");
   if (of_trl && text.contains("max_seq_length")) out.when.push_back(When::of_trl);
   if (out.is(When::packed) && text.contains("position_ids") &&
-      (text.contains("3d") || text.contains("three")))
+      contains_any(text, {"3d", "three", "3 times", "3 rows", "[3,", "(3,"}))
     out.when.push_back(When::axes_as_packed);
   if (text.contains("rope_theta") && text.contains("rope_parameters"))
     out.when.push_back(When::moved_keys);

@@ -83,6 +83,14 @@ enum class When {
   of_one_batch,       // by llama.cpp's physical batch, which a text to embed must fit
   of_mrope_on_npu,    // by an M-RoPE of vllm-ascend's that rotates halves
   of_demo_indexer,    // by the indexer of DeepSeek's own first code
+  of_rolled_inputs,   // by inputs of a training that are shifted for guesses of further tokens
+  of_saved_deltas,    // by a cache that is read back without what pictures moved
+  of_full_prompt,     // by a prompt that is longer than a slot, where a shift is awaited
+  of_part_of_head,    // by a part of a head that is rotated as if it were all of it
+  of_silent_cut,      // by a text to embed that is cut without an error
+  of_proteins,        // by how long a protein may be
+  of_mlx_release,     // by a release of mlx-vlm
+  of_whole_japanese,  // by a release of transformers that rotates whole heads of GPT-NeoX Japanese
   of_merge_size,      // by patches that are merged otherwise than pictures are sized
   of_merge,           // of two models whose weights are to be averaged
 };

@@ -91,11 +91,22 @@ void read_packing(const Settings& settings, Training& out) {
 bool is_dict_key(std::string_view key) { return key == "rope_scaling" || key == "rope_parameters"; }
 
 Expected<void> read_override(const Settings& settings, Training& out) {
+  constexpr std::string_view length_of_config = "max_position_embeddings";
+  const bool of_axolotl = settings.find("sequence_len") && settings.find("base_model");
   JsonWriter json;
   json.object();
   bool any = false;
   for (const Setting& one : settings.all()) {
+    if (one.key() == length_of_config && one.path.contains("override")) {
+      POSENC_TRY(tokens, tokens_of(one.path, one.value));
+      out.promised = tokens;
+    }
     if (!is_dict_key(one.parent()) || one.value.empty()) continue;
+    // utils/schemas/deprecated.py of axolotl.
+    if (of_axolotl && std::ranges::count(one.path, '.') == 1) {
+      out.refuses_override = true;
+      continue;
+    }
     any = true;
     out.override_key = one.parent();
     const std::string way = one.path.substr(0, one.path.rfind('.'));
@@ -230,6 +241,14 @@ std::vector<Finding> contradictions(const Training& training) {
                                    training.prompt_key + " + " + training.answer_key +
                                    " are more: texts run past it",
                         .cure = training.length_key + ": " + std::to_string(both)});
+  if (training.refuses_override)
+    findings.push_back(
+        {.code = "flag_removed",
+         .found = "rope_scaling",
+         .message = "axolotl takes rope_scaling no longer at the top of its file, and ends with "
+                    "DeprecationWarning: it is a key of overrides_of_model_config",
+         .cure = "overrides_of_model_config: and rope_scaling below it, with rope_type, factor and "
+                 "the model's own rope_theta"});
   if (training.drops_scaling && training.override_dict)
     findings.push_back(
         {.code = "wrapper_scaling",

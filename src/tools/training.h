@@ -51,9 +51,11 @@ struct Training {
   std::optional<std::string> scaling = {};  // a word: LLaMA-Factory's and ms-swift's rope_scaling
   std::optional<Json> override_dict = {};   // a scaling that is put into the configuration
   std::string override_key = {};            // "rope_scaling" or "rope_parameters"
-  std::string override_place = {};          // as it is written: "policy.hf_config_overrides"
-  bool whole = false;                       // all weights are trained, not an adapter
-  bool serves = false;                      // `swift infer`: the trainer's program runs a model
+  bool refuses_override = false;    // axolotl, of a scaling that stands where it no longer may
+  std::int64_t promised = 0;        // max_position_embeddings that is put into the configuration
+  std::string override_place = {};  // as it is written: "policy.hf_config_overrides"
+  bool whole = false;               // all weights are trained, not an adapter
+  bool serves = false;              // `swift infer`: the trainer's program runs a model
 
   // "max_prompt_length 6,000 + max_response_length 2,000"
   std::string sum_text() const;

@@ -1457,6 +1457,63 @@ const Report reports[] = {
      "doctor 'I run qwen3.8-27b on SGLang with 262k context and Claude Code goes beyond it. "
      "Is increasing the context size to 1M possible, and what do I have to do?'",
      0, "texts become longer by a scaling that the engine must read"},
+    {"bytedance/UI-TARS#153", "", "doctor @doctor/tgi-swapped.log", 1,
+     "TGI counts prompt and answer together"},
+    {"lmstudio-ai/lmstudio-bug-tracker#1926", "",
+     "doctor @doctor/qwen36-mlx.json \"Error when loading model: KeyError: 'mrope_section'\"", 1,
+     "what loads it looks at another level"},
+    {"vllm-project/vllm#27505", "", "doctor qwen2.5-vl-7b @doctor/rope-type-conflict.log", 1,
+     "this vLLM takes one of them alone"},
+    {"ml-explore/mlx-swift-lm#443", "",
+     "doctor qwen2.5-vl-7b 'mlx-swift-lm: a prompt cache with pictures that is saved to disk and "
+     "loaded again gives other boxes than the session that went on, with Qwen2.5-VL'",
+     0, "a file that holds keys and values alone loses the delta"},
+    {"huggingface/text-generation-inference#3105", "",
+     "doctor gemma-3-4b 'gemma 3 on 4 GPUs with text-generation-inference: good with 23k tokens, "
+     "CUDA out of memory with 64k' --engine tgi",
+     1, "By your words: it is memory that is short"},
+    {"mlc-ai/web-llm#752", "",
+     "doctor qwen3-8b 'web-llm: the prebuilt WASMs have context_window_size=4096, and I need 16K "
+     "for documents. How do I get more?'",
+     0, "WebLLM's prebuilt models run context_window_size 4,096"},
+    {"Blaizzy/mlx-vlm#1526", "",
+     "doctor 'mlx-vlm==0.6.4 writes garbage for Qwen3.6-35B-A3B, and works under mlx-vlm==0.6.3'",
+     0, "hands decoding no rope_deltas"},
+    {"vllm-project/vllm-ascend#3521", "", "doctor @doctor/ascend-arguments.log", 1,
+     "was written for another vLLM"},
+    {"huggingface/transformers#38007", "",
+     "doctor 'transformers, Qwen2.5-VL: I pack samples and hand position_ids to flash attention, "
+     "whose position_ids are expanded 3 times in dim 0: illegal memory access'",
+     0, "are taken for texts packed into one row"},
+    {"NVIDIA/Megatron-LM#1648", "",
+     "doctor 'Megatron-LM: MTP rolls the input ids and does not roll the rotary embeddings. Does "
+     "this hurt?'",
+     0, "no fault"},
+    {"huggingface/transformers#39048", "", "doctor @doctor/megatron-gpt2.log", 1,
+     "the checkpoint has none"},
+    {"janhq/jan#8764", "",
+     "doctor @doctor/jan-slots.log 'Jan: I set the context size to 345000, and 165.1K are usable "
+     "with 2 slots'",
+     1, "a text has one slot's 172,544"},
+    {"janhq/jan#8610", "",
+     "doctor @doctor/jan-router.preset.ini 'Jan: Context Shift is on, and it hard-stops all the "
+     "same when the chat reaches the full context: ran out of context size'",
+     0, "a context shift makes room only while an answer is written"},
+    {"kijai/ComfyUI-KJNodes#491", "", "doctor @doctor/kjnodes-import.log", 1,
+     "was written for another version of comfy"},
+    {"xorbitsai/inference#3783", "",
+     "doctor bge-m3 'xinference with bge-m3: a text of more than 8192 tokens still succeeds. "
+     "Should it not raise an error? Why does it not raise?'",
+     0, "cuts a longer text at the model's maximum"},
+    {"pie-project/pie#602", "",
+     "doctor 'rope_partial rotates the first rotary_dim/2 pairs by theta^(-2i/head_dim) and pairs "
+     "(i, i + head_dim/2); long contexts get worse with Qwen3.6'",
+     0, "that part is taken for a head of its own"},
+    {"Biohub/esm#179", "",
+     "doctor 'I embed proteins with ESM C. Is there a maximum sequence length?'", 0,
+     "up to 2,048 residues"},
+    {"control-spiderman/ECGFM-KED#11", "", "doctor @doctor/position-ids-key.log", 0,
+     "position_ids_stored"},
 };
 
 // "@doctor/a.log" lies in the folder of reports; behind an engine (vllm@0.24.0) stands a version.

@@ -580,7 +580,14 @@ class RopeReader {
     };
     if (!own_theta()) each(any_theta, family_.rope.theta_keys, rope_.rope_theta, true);
     each(any_local_theta, family_.local.theta_keys, rope_.rope_theta);
-    each(any_partial, family_.slice.partial_keys, rope_.partial_rotary_factor);
+    // Beside latent attention, whose rotary channels stand by themselves, it is that of layers with
+    // linear attention.
+    const bool of_other_layers =
+        family_.attention.mla.rope > 0 && family_.layers.other == "linear_attention";
+    if (of_other_layers)
+      config_.raw("partial_rotary_factor");  // read, by layers that no plan has
+    else
+      each(any_partial, family_.slice.partial_keys, rope_.partial_rotary_factor);
     if (!family_.slice.reads_rotary_dim) {
       const double whole = static_cast<double>(ask_.head_dim) * rope_.partial_rotary_factor;
       each("rotary_dim", "",
