@@ -8,6 +8,7 @@ import { assert, close, further, show } from './run.mjs'
 
 // What a figure exports as JSON: its rows.
 async function rows(page, name) {
+  await further(page)
   await page.keyboard.press('e')
   const button = page.locator(`.exports button[aria-label^="${name}"][aria-label$=" as json"]`).first()
   await button.waitFor()
