@@ -367,7 +367,8 @@ void refuse_with_transformers(EngineRope& rope) {
 }
 
 bool is_named_ntk(EngineRope& rope) {
-  return rope.scaling<NtkAware>() && rope.stated("rope_type") == "ntk" &&
+  const auto type = rope.stated("rope_type");
+  return rope.scaling<NtkAware>() && type && type->starts_with("ntk") &&
          rope.format() == FileFormat::config;
 }
 

@@ -66,6 +66,9 @@ void shorten_params(EngineRope& rope) {
 // ntk_scaling_rope.py has the ntk of GTE's models, which divides every frequency besides.
 void take_ntk_of_gte(EngineRope& rope) {
   if (!is_named_ntk(rope)) return;
+  if (rope.stated("rope_type") != "ntk")
+    return rope.refuse("no scaling is called " + std::string(*rope.stated("rope_type")) +
+                       " there: NTK-aware scaling is a larger rope_theta");
   const double s = rope.scaling<NtkAware>()->factor,
                channels = static_cast<double>(rope.rotated_channels());
   if (channels <= 0) return;

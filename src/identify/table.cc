@@ -182,9 +182,11 @@ std::optional<Finding> one_speed(const Numbers& cos, const Numbers& sin) {
 std::int64_t filled_rows(const Numbers& cos, const Numbers& sin) {
   std::int64_t rows = cos.rows;
   const auto is_empty = [&](std::int64_t row) {
+    // Zeros, or what zeros for frequencies make.
+    const double first = cos.at(row, 0);
     for (std::int64_t c = 0; c < cos.columns; ++c)
-      if (cos.at(row, c) != 0 || sin.at(row, c) != 0) return false;
-    return true;
+      if (cos.at(row, c) != first || sin.at(row, c) != 0) return false;
+    return first == 0 || (first == 1 && row > 0);
   };
   while (rows > 0 && is_empty(rows - 1)) --rows;
   return rows;
@@ -195,6 +197,7 @@ void keep_filled(Numbers& cos, Numbers& sin, Identified& found) {
   const std::int64_t filled = filled_rows(cos, sin), all = cos.rows;
   constexpr std::int64_t least = 4;
   if (filled == all || filled < least) return;
+  const bool of_zeros = cos.at(filled, 0) == 0;
   for (Numbers* table : {&cos, &sin}) {
     table->rows = filled;
     table->values.resize(static_cast<std::size_t>(filled * table->columns));
@@ -204,9 +207,11 @@ void keep_filled(Numbers& cos, Numbers& sin, Identified& found) {
        .position = filled,
        .expected = grouped(all) + " rows",
        .found = grouped(filled),
-       .message = "the table is filled for " + grouped(filled) +
-                  " positions, and holds 0 from row " + grouped(filled) +
-                  " on: there every query and key becomes 0, and attention the mean of all values",
+       .message = "the table is filled for " + grouped(filled) + " positions, and from row " +
+                  grouped(filled) + " on " +
+                  (of_zeros ? "holds 0: there every query and key becomes 0, and "
+                              "attention the mean of all values"
+                            : "is as at position 0: later positions look like one"),
        .cure = "compute as many rows as the longest text has tokens, before the first is read"});
 }
 

@@ -68,7 +68,7 @@ constexpr BundledModel abouts[] = {
      aiconfigurator_copy},
     {"qwen3-vl-4b", "three position axes, interleaved", "reconstructed", maxtext_code},
     {"smollm3-3b", "every fourth layer without position", "reconstructed",
-     "class defaults of transformers, with the length and the base that its authors publish"},
+     "its authors' length and base, else class defaults"},
     {"t5-small", "buckets of distances, encoder and decoder", "reconstructed", class_defaults},
     {"whisper-tiny", "sinusoids in the encoder, learned rows in the decoder", "reconstructed",
      class_defaults},

@@ -154,6 +154,11 @@ Expected<Model> detail::read_text_of_model(std::string_view text, std::string_vi
           {"family_remark",
            "a configuration of NeMo, which names no family: read as Megatron's layers rotate, "
            "halves of each head"});
+    if (whole.find("initial_context_length"))
+      model.warnings.push_back(
+          {"family_remark",
+           "OpenAI's own configuration, which its own code reads: engines want the config.json of "
+           "the repository's first folder, where the same stands in Hugging Face's words"});
     if (!is_of_deepseek(whole)) return std::move(model);
     // max_seq_len is the length of its table, and not of what was trained.
     std::erase_if(model.warnings,

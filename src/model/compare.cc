@@ -31,6 +31,14 @@ std::int64_t reach(const Model& model) {
     // Llama 3's factor says which waves are stretched, and the file itself how far it was trained.
     const bool is_told = std::holds_alternative<Llama3>(rope->scaling) && original &&
                          static_cast<double>(model.context) > *original;
+    // HunYuan's alpha of 1000 is for 256k tokens, as its report has it and llama.cpp's converter.
+    constexpr double alpha = 1000, reached = 262144;
+    const auto is_alpha = [](const Provenance& value) {
+      return value.field == "factor" && value.detail.ends_with("alpha");
+    };
+    if (std::holds_alternative<NtkAware>(rope->scaling) && factor == alpha &&
+        std::ranges::any_of(group.provenance, is_alpha))
+      furthest = std::max(furthest, reached);
     if (factor && original && !is_told) furthest = std::max(furthest, *factor * *original);
   }
   return static_cast<std::int64_t>(std::min(furthest, 0x1p50));

@@ -197,14 +197,15 @@ class GgufReader : GgufTranslation {
   // llama.cpp rotates whole heads where no key says how much of one: a family that rotates a part
   // has lost it.
   void warn_of_whole_heads() {
-    const double part = base_ ? base_->slice.partial : 1;
+    const bool is_part = (base_ && base_->slice.partial > 0 && base_->slice.partial < 1) ||
+                         (row_ && contains_word(row_->rotates_part, arch_));
     const bool rotates = std::ranges::any_of(
         reading_.model.groups, [](const LayerGroup& group) { return rope_of(group) != nullptr; });
-    if (part >= 1 || part <= 0 || !rotates || find("rope.dimension_count") || latent()) return;
-    reading_.warn("gguf_rotary_dim_defaulted", path("rope.dimension_count") +
-                                                   " is missing, so that llama.cpp rotates whole "
-                                                   "heads, where models of this family rotate " +
-                                                   number_text(part) + " of each");
+    if (!is_part || !rotates || find("rope.dimension_count") || latent()) return;
+    reading_.warn("gguf_rotary_dim_defaulted",
+                  path("rope.dimension_count") +
+                      " is missing, so that llama.cpp rotates whole heads, where models of this "
+                      "kind rotate a part of each, as their config.json says");
   }
 
   // What no key of a config.json says.

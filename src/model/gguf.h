@@ -63,6 +63,8 @@ struct Architecture {
 
   std::span<const GgufKey> keys = {};  // of the family's own words, beside those of all
   GgufRule* rule = nullptr;
+  // Of these names models rotate a part of each head, which their files say; beside the family's.
+  std::string_view rotates_part = {};
   // What the converter writes as context, whatever the config.json promises; 0: what that has.
   std::int64_t converted_context = 0;
   bool only_encoder = false;          // of a family that has both stacks

@@ -308,8 +308,9 @@ constexpr Architecture architectures[] = {
     {.names = "qwen qwen2moe qwen3 qwen3moe stablelm orion plamo plamo2 gemma starcoder2 "
               "gptneox codeshell nemotron exaone dots1 bitnet dbrx olmoe "
               "seed_oss apertus minimax-m2 bailingmoe2 falcon-h1 openelm grovemoe "
-              "pangu-embedded hy_v3 jais2 talkie"},
-    {.names = "glm4moe", .may_have_sections = true},
+              "pangu-embedded hy_v3 jais2 talkie",
+     .rotates_part = "gptneox stablelm nemotron minimax-m2 bailingmoe2"},
+    {.names = "glm4moe", .may_have_sections = true, .rotates_part = "glm4moe"},
     // convert_hf_to_gguf.py: "There is no consistent way to calculate ctx from alpha".
     {.names = "hunyuan-moe hunyuan-dense", .converted_context = 262144},
     {.names = "hunyuan_vl", .may_have_sections = true, .reads = "rope.scaling.alpha",

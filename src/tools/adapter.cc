@@ -228,7 +228,16 @@ Expected<std::vector<Finding>> adapter_differences(const Model& base, std::strin
     return findings;
   }
   if (!type) {
-    if (!told.refuses_override) findings.push_back(unscaled(base, told));
+    const Rope* rope = detail::rope_of_text(base);
+    const bool raises_base = rope && told.base > rope->rope_theta;
+    if (raises_base)
+      findings.push_back(of_adapter("rope_theta", Severity::note, number_text(rope->rope_theta),
+                                    number_text(told.base),
+                                    "the training raises the base, so that longer texts meet "
+                                    "slower angles; what is saved has it",
+                                    "serve it with the saved configuration"));
+    else if (!told.refuses_override)
+      findings.push_back(unscaled(base, told));
     return findings;
   }
   POSENC_TRY(trained, as_trained(base, *type, length, findings));

@@ -280,6 +280,57 @@ constexpr Circumstance by_when[] = {
      "ESM C was trained on sequences of up to 2,048 residues; it rotates, so that no table ends "
      "there, but what is longer meets angles that training did not show, and vectors get worse",
      "pieces of at most 2,048 residues, or a check of what longer ones give"},
+    {When::of_agent_length, "seen_by_front_end",
+     "an agent counts by a number of its own, or by what the server has loaded, and its system "
+     "prompt and tools alone take several thousand tokens: LM Studio and Ollama load 4,096 unless "
+     "told, whatever the model reaches",
+     "load the model for 32,768 or more (LM Studio: Context Length; Ollama: "
+     "OLLAMA_CONTEXT_LENGTH), and tell the agent the same number"},
+    {When::of_four_rows, "mrope_parts",
+     "newer models of pictures take ids of four rows, text first and then time, row and column: "
+     "what makes three rows lacks the first, and what transposes them takes texts for rows",
+     "torch.cat([text_position_ids[None], mrope_position_ids], dim=0), [4, batch, tokens], where "
+     "the ids are made; posenc check-positions looks at the rows"},
+    {When::of_cut_pictures, "picture_cut",
+     "the tokenizer was saved with max_length or truncation, which a processor takes over into "
+     "each call: the places of pictures are cut, and do not match the pictures any more",
+     "drop max_length and truncation from tokenizer_config.json (and tokenizer.json), or vLLM: "
+     "--mm-processor-kwargs '{\"truncation\": false}'; or smaller pictures (max_pixels)"},
+    {When::of_kobold_release, "version_fault",
+     "koboldcpp 1.94 and 1.94.1 end with an error where the context is full and a window's cache "
+     "(SWA) is used together with FastForwarding",
+     "koboldcpp 1.94.2 or later; until then SWA or FastForwarding off"},
+    {When::of_shard_bounds, "sharding_ignored",
+     "each rank has a part of the text, and its position_ids begin where the part does: bounds of "
+     "packed texts (cu_seqlens) that are made of them count the whole, where those of a rank begin "
+     "at 0 and end at its own length",
+     "cu_seqlens less what stands before the rank's part, with 0 in front, or bounds that are made "
+     "before the text is shared out; update the trainer"},
+    {When::of_more_frames, "asks_longer",
+     "Wan was trained on 81 frames: beyond, its fastest pairs come round, and a video repeats or "
+     "turns back",
+     "context windows (WanVideo Context Options: 81 frames with an overlap), a later part that "
+     "goes "
+     "on from the last frames, or RIFLEx (posenc extend TRANSFORMER --to FRAMESxHEIGHTxWIDTH)"},
+    {When::of_captions, "seen_cut",
+     "Qwen-Image takes prompts of up to 1,024 tokens: trainers and pipelines cut there, diffusers "
+     "at max_sequence_length, 512 unless told",
+     "captions of at most 1,024 tokens of its tokenizer, and max_sequence_length=1024 where the "
+     "pipeline is called"},
+    {When::of_ascend_kernel, "rotary_dim",
+     "the kernel rotates whole heads, and this model a part of each (rotary_dim below head_size), "
+     "or neighbours: the plugin hands head_size on where rotary_dim is meant",
+     "a newer vllm-ascend (with its pull request 6310), or its torch path for the rotation"},
+    {When::of_qwen3_promise, "lengths_differ",
+     "Qwen 3's files promise 40,960 tokens: 32,768 that were trained, and 8,192 for the answer; "
+     "its authors publish YaRN by 4 of 32,768 for models of 4B and more, and none for 0.6B and "
+     "1.7B",
+     "up to 40,960 nothing is to be set; beyond, of 4B and more, posenc extend MODEL --to 131072"},
+    {When::of_lists_speed, "seen_across_lists",
+     "ONNX Runtime GenAI makes all cached keys anew where a text crosses 4,096 tokens, since "
+     "LongRoPE has another list there: that token is slow, and those after it as slow as a long "
+     "text's",
+     "prompt and answer on one side of 4,096 tokens, or a newer ONNX Runtime GenAI"},
     {When::of_merge_size, "grid_size",
      "the processor sizes pictures for merge_size of preprocessor_config.json (2: sides of a "
      "multiple of 28 pixels), and a model that merges 4 × 4 patches wants rows and columns that 4 "

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/core/contains_any.h"
+#include "src/core/small_letters.h"
 #include "src/core/trimmed.h"
 #include "src/model/compare.h"
 #include "src/tools/doctor_parts.h"
@@ -125,6 +126,46 @@ std::optional<Finding> angles_rounded_in_code(std::string_view code) {
   return std::nullopt;
 }
 
+// inv_freq = 1.0 / (base ** …), by the base alone, where the model's file scales.
+std::optional<Finding> unscaled_in_code(std::string_view code, const Model* model) {
+  const Rope* rope = model ? rope_of_text(*model) : nullptr;
+  if (!rope || std::holds_alternative<Unscaled>(rope->scaling)) return std::nullopt;
+  const std::string small = small_letters(code);
+  if (contains_any(small, {"rope_scaling", "rope_parameters", "yarn", "llama3", "low_freq", "ntk",
+                           "scaling_factor", "inv_freq_mask", "linear", "long_factor"}))
+    return std::nullopt;
+  for (const Statement& one : statements_of(code)) {
+    const bool makes = contains_any(one.text, {"inv_freq =", "inv_freq=", "freqs =", "freqs="}) &&
+                       one.text.contains("**") && contains_any(one.text, {"arange", "linspace"});
+    if (!makes) continue;
+    return Finding{.code = "rope_scaling",
+                   .severity = Severity::warning,
+                   .expected = scaling_text(rope->scaling),
+                   .found = "none",
+                   .message =
+                       "this code makes the frequencies of the base alone, and the model's "
+                       "file scales them: what it rotates does not fit what the model did",
+                   .cure =
+                       "take the frequencies of the model itself (model.model.rotary_emb."
+                       "inv_freq; mlx-lm: the layer's rope), or scale them as the file says",
+                   .line = one.line};
+  }
+  return std::nullopt;
+}
+
+// A factor for positions that doubles them: scale = 1 / factor if … else 2.0.
+std::optional<Finding> doubled_in_code(std::string_view code) {
+  for (const Statement& one : statements_of(code))
+    if (one.text.contains("scale") && one.text.contains("else 2.0") && one.text.contains("rope"))
+      return Finding{.code = "positions_shifted",
+                     .message =
+                         "where nothing is linear the scale is 2.0, which multiplies every "
+                         "position by 2: all angles are doubled, at any length",
+                     .cure = "else 1.0",
+                     .line = one.line};
+  return std::nullopt;
+}
+
 // "model" of `model = AutoModelForCausalLM.from_pretrained(…)`; "": no model is loaded there.
 std::string model_loaded_by(std::string_view statement) {
   const std::size_t call = statement.find(".from_pretrained("), sign = statement.find('=');
@@ -179,6 +220,8 @@ std::optional<Finding> scaled_after_loading(std::string_view code) {
 
 std::optional<Finding> slip_in_code(std::string_view code, const Model* model) {
   if (auto late = scaled_after_loading(code)) return late;
+  if (auto doubled = doubled_in_code(code)) return doubled;
+  if (auto plain = unscaled_in_code(code, model)) return plain;
   // Buffers go with the model where its dtype is changed.
   const bool in_float = contains_any(
       code, {"inv_freq.float()", "inv_freq.to(torch.float32)", "inv_freq[None, :, None].float()"});

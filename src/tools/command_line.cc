@@ -506,7 +506,13 @@ std::string in_variables_of_llama_cpp(std::string cure) {
       const std::string typed = word + (flag.is_switch ? "" : " ");
       for (std::size_t at = cure.find(typed); at != cure.npos; at = cure.find(typed, at + 1)) {
         if (at > 0 && cure[at - 1] != ' ') continue;
-        cure.replace(at, typed.size(), std::string(flag.alias) + (flag.is_switch ? "=1" : "="));
+        // "all that -c has" names the variable alone.
+        const bool has_value = at + typed.size() < cure.size() &&
+                               !(cure[at + typed.size()] >= 'a' && cure[at + typed.size()] <= 'z');
+        cure.replace(at, typed.size(),
+                     std::string(flag.alias) + (flag.is_switch ? "=1"
+                                                : has_value    ? "="
+                                                               : " "));
       }
     }
   }

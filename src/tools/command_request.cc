@@ -278,8 +278,7 @@ class Request {
     if (width >= reached) {
       say("self_extend", Severity::warning, grouped(reached), grouped(reached),
           "--grp-attn-w " + grouped(width) + " is not below the trained " + grouped(reached) +
-              ": only what is further back is grouped, so that self-extend reaches no further "
-              "than the model does without it",
+              ": of (trained − w)·n + w (2401.01325) nothing is left but the trained length",
           "half of the trained length is usual: --grp-attn-w " + std::to_string(reached / 2));
       return reached;
     }

@@ -374,13 +374,35 @@ class Doctor {
            " publish it; short texts are a little worse with it";
   }
 
+  // The file has what transformers misses.
+  void in_words_of_a_class(Finding& finding) const {
+    const bool is_said = std::ranges::any_of(intent().groups, [](const LayerGroup& group) {
+      return std::ranges::any_of(group.provenance, [](const Provenance& value) {
+        return value.field == "rope_theta" && value.origin == Origin::file;
+      });
+    });
+    const bool of_base = std::ranges::any_of(out_.evidence, [](const Exhibit& one) {
+      return one.text.contains("Missing required keys in `rope_") &&
+             one.text.contains("{'rope_theta'}");
+    });
+    if (!is_said || !of_base || !finding.message.starts_with("transformers stops")) return;
+    finding.message =
+        "the file has rope_theta, and the configuration class that runs hands it on after "
+        "transformers 5 has looked: it was written for transformers 4";
+    finding.cure =
+        "update what brings the class (the engine, the model's own code), or pip install "
+        "'transformers<5'; the file is right";
+  }
+
   // Where nothing overrides the file, and the file has the sections.
   void in_words_of_its_level(Finding& finding) const {
-    const bool has_sections = std::ranges::any_of(intent().groups, [](const LayerGroup& group) {
-      const Rope* rope = detail::rope_of(group);
-      return rope && !rope->mrope_section.empty();
+    const bool is_within = std::ranges::any_of(intent().groups, [](const LayerGroup& group) {
+      return std::ranges::any_of(group.provenance, [](const Provenance& value) {
+        return value.field == "mrope_section" && value.origin == Origin::file &&
+               value.detail.contains("text_config.rope_parameters");
+      });
     });
-    if (!has_sections || !finding.message.contains("the class reads mrope_section")) return;
+    if (!is_within || !finding.message.contains("the class reads mrope_section")) return;
     finding.message =
         "the file has mrope_section, and what loads it looks at another level: at the top of the "
         "config.json, or in rope_scaling, where files for transformers 4 had it";
@@ -398,6 +420,7 @@ class Doctor {
     if (!intent_) return;
     if (finding.code == "mrope_section_missing" && commands_.empty())
       in_words_of_its_level(finding);
+    if (finding.code == "key_missing") in_words_of_a_class(finding);
     for (const std::string_view verb : {"posenc extend ", "posenc explain ", "posenc lint "})
       for (const std::string_view blank : {"MODEL", "FILE"}) {
         const std::string words = std::string(verb) + std::string(blank);
@@ -694,6 +717,10 @@ class Doctor {
         return of_draft(one, *command, *line);
     auto found = differences(intent(), *one.model, options_.length);
     if (!found) return cannot(one, found.error());
+    // Neither is what became of the other.
+    if (std::ranges::find(*found, "two_models", &Finding::code) != found->end())
+      for (Finding& finding : *found)
+        if (finding.severity == Severity::error) finding.severity = Severity::warning;
     if (detail::is_draft_of(intent(), *one.model))
       detail::as_of_a_draft(options_.length > 0 ? options_.length : reached(), *one.model, *found);
     // The two have names here.

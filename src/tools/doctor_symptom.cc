@@ -776,6 +776,10 @@ class Judge {
         std::ranges::any_of(std::array<std::string_view, 6>{"vllm", "sglang", "tensorrt-llm",
                                                             "lmdeploy", "tgi", "llama.cpp"},
                             [&](std::string_view engine) { return runs(engine); });
+    if (code == "seen_in_batch" && (runs("mlx-lm") || runs("mlx_vlm") || runs("mlx-vlm")))
+      return "update the server: its cache of a batch is padded on the left, and positions or "
+             "masks "
+             "of the shorter rows went wrong in several; until then one request at a time";
     if (code == "seen_in_batch" && serves)
       return "hand the engine prompts without padding: it batches by itself and has no mask, so "
              "that filler is text to it";
@@ -833,6 +837,15 @@ class Judge {
                             (row.when == When::one_row && model_);
       if (answered && !found_.empty()) continue;
       if (!counts(row.when) || (row.when == When::window_cache && !of_llama_cpp)) continue;
+      // What holds of a rotation, and of one whose part is a head of its own.
+      const Rope* rope = model_ ? rope_of_text(*model_) : nullptr;
+      if (row.when == When::of_rolled_inputs && model_ && !rope) continue;
+      if (row.when == When::of_part_of_head && rope &&
+          std::ranges::any_of(model_->groups, [](const LayerGroup& group) {
+            const Rope* one = rope_of(group);
+            return one && std::holds_alternative<Proportional>(one->scaling);
+          }))
+        continue;
       // Just where the first chunk of a prompt ends.
       const bool there = row.when == When::chunked && at_edge();
       return say(row.code, there ? Severity::warning : Severity::note,

@@ -105,6 +105,8 @@ bool speaks_of_limit(std::string_view text) {
 std::string nothing_wrong(const Diagnosis& out, const std::string& length, std::int64_t reached) {
   const std::string verdict =
       "Nothing wrong with position" + (length.empty() ? "" : " up to " + length);
+  if (const Finding* seen = by_what_was_seen(out); seen && seen->code == "seen_cut")
+    return "By your words: " + seen->message + ".";
   if (const Finding* seen = by_what_was_seen(out))
     return verdict + " in what was given. By your words: " + seen->message + ".";
   // Where a line starts it; what words name in passing is no program that runs.
@@ -190,6 +192,12 @@ void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine, bool
     out.verdict = nothing_wrong(out, length, reached);
   } else {
     out.verdict = sentence_of(grave->finding);
+    if (const Diagnosed* two = with(out, "two_models");
+        two && two->where == grave->where && grave->finding.severity == Severity::warning &&
+        !grave->finding.expected.empty() && !grave->finding.found.empty())
+      out.verdict = "These are two models, and each may be right: " + grave->finding.code + " is " +
+                    grave->finding.expected + " in the first, and " + grave->finding.found +
+                    " in the second.";
     // What was seen comes of something else than what is found besides.
     if (const Diagnosed* elsewhere = with(out, "seen_elsewhere")) {
       const std::size_t said = out.verdict.find(": ");

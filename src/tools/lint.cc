@@ -304,6 +304,11 @@ std::string cure_of_reading(const Model& model, const EngineDifferences& differs
     return "run ChatGLM2 by its own code (transformers, trust_remote_code), or take ChatGLM3, "
            "whose rope_ratio is what engines take it for";
   if (code == "rope_theta" && of_config)
+    if (const Rope* rope = detail::rope_of_text(model);
+        rope && std::holds_alternative<NtkAware>(rope->scaling))
+      return "the larger base that NTK-aware scaling by s is, rope_theta b·s^(d/(d − 2)), and no "
+             "rope_scaling: all engines read that alike";
+  if (code == "rope_theta" && of_config)
     for (const LayerGroup& group : model.groups)
       if (const Rope* rope = detail::rope_of(group); rope && group.stack == Stack::text)
         return "write \"rope_theta\": " + number_text(rope->rope_theta) +

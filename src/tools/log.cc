@@ -283,8 +283,9 @@ class LogDifferences {
     for (Finding& one : findings_) {
       // Command R's files keep what was trained as model_max_length.
       if (one.code == "context_refused" && !one.cure.contains("tokenizer_config") &&
-          !one.cure.contains("sliding-window") && whole(one.expected) > 0 &&
-          whole(one.expected) < model_.context && whole(one.found) <= model_.context) {
+          !one.cure.contains("sliding-window") && !one.cure.contains("max-total-tokens") &&
+          whole(one.expected) > 0 && whole(one.expected) < model_.context &&
+          whole(one.found) <= model_.context) {
         one.message += ", although the file says " + grouped(model_.context) + " elsewhere";
         one.cure =
             "pip install -U vllm (0.4.1 or later takes model_max_length too), or write "

@@ -95,6 +95,15 @@ constexpr Message messages[] = {
      "has another scaling",
      "drop rope_scaling before converting, and start llama-server with its flags: posenc translate "
      "FILE --to llama.cpp"},
+    {"GGML_ASSERT(view_src == NULL || data_size == 0", "", "context_assumed", error,
+     "a view lies beyond its tensor: of a cache for millions of tokens, which -c 0 makes of what "
+     "the model promises, sizes no longer fit",
+     "-c as many tokens as are needed (-c 32768)"},
+    {"failed to find KV cache slot", "", "context_full", error,
+     "the cache has no room for the next part of the prompt: what a shift dropped is less than "
+     "what "
+     "came, or slots share it",
+     "a client's context some 5 % below the server's, or a larger -c (--contextsize); --noshift"},
     {"Missing required keys in `rope_", "", "key_missing", error,
      "transformers stops: the scaling lacks a key that its type needs",
      "posenc lint FILE names the key and its value"},
@@ -419,23 +428,14 @@ constexpr Message messages[] = {
      "override replaced all of it, or the file has it at another level than the loader reads",
      "write mrope_section (and mrope_interleaved) into the override, with rope_theta; without an "
      "override update what loads it"},
-    {"(modern field) and 'type=", "", "transformers_mismatch", error,
+    {"'rope_type=default' (modern field) and 'type=", "", "transformers_mismatch", error,
      "rope_type and type are both there and differ: transformers 5 puts rope_type 'default' beside "
      "the type (mrope, su) that an older file has, and this vLLM takes one of them alone",
      "pip install 'transformers<5', or a newer vLLM; or drop type from rope_scaling in the "
      "config.json (mrope_section stays)"},
-    {"KeyError: 'position_embeddings'", "", "scheme", error,
-     "the converter looks for a learned table of positions, and the checkpoint has none: it was "
-     "trained with a rotation (or with nothing), and GPT-2, which the converter makes, has no "
-     "place "
-     "for that",
-     "a converter of the architecture that was trained (of one that rotates: GPT-NeoX, Llama), or "
-     "the trainer's own (Megatron Bridge)"},
-    {"embeddings.position_ids\"", "", "position_ids_stored", note,
-     "position_ids is a buffer that counts 0, 1, 2, …, no weight: transformers saves it no longer "
-     "since 4.31, so that a checkpoint of an older one has a key too many, or one of a newer a key "
-     "too few; no position is wrong",
-     "load_state_dict(…, strict=False), or delete the key from the dictionary"},
+    {"(modern field) and 'type=", "", "type_conflict", error,
+     "rope_type and type are both there and say different things, and vLLM takes one of them alone",
+     "keep the one that the model was trained with"},
     {"must be < `max_total_tokens`", "(", "context_refused", error,
      "TGI counts prompt and answer together: max_total_tokens must be larger than what a prompt "
      "may "

@@ -48,6 +48,8 @@ std::optional<Finding> of_missing_module(std::string_view small) {
 std::optional<Finding> of_other_arguments(std::string_view small, std::string_view context) {
   const bool of_rotation =
       contains_any(small, {"rotary", "_rope", "rope_", "rope("}) ||
+      (small.contains("forward_native()") &&
+       contains_any(context, {"rotary", "RotaryEmbedding"})) ||
       (small.contains("forward() got") && contains_any(context, {"rotary_emb("}));
   if (!of_rotation) return std::nullopt;
   if (small.contains("unexpected keyword argument 'seq_len'"))
@@ -74,19 +76,53 @@ std::optional<Finding> of_other_arguments(std::string_view small, std::string_vi
                   "was written for (its requirements name it)");
 }
 
+// "KeyError: 'position_embeddings'" of a converter that makes a GPT-2.
+std::optional<Finding> of_missing_table(std::string_view line, std::string_view context) {
+  if (!line.contains("KeyError: 'position_embeddings'") ||
+      !contains_any(context, {"megatron_gpt2", "gpt2_checkpoint"}))
+    return std::nullopt;
+  return error_of(
+      "scheme",
+      "the converter looks for a learned table of positions, and the checkpoint has "
+      "none: it was trained with a rotation (or with nothing), and GPT-2, which the "
+      "converter makes, has no place for that",
+      "a converter of the architecture that was trained (of one that rotates: GPT-NeoX, "
+      "Llama), or the trainer's own (Megatron Bridge)");
+}
+
+// A buffer of older checkpoints, where nothing else is missing.
+std::optional<Finding> of_stored_ids(std::string_view line) {
+  const bool is_named = line.contains("embeddings.position_ids\"") ||
+                        (line.contains("embeddings.position_ids") && line.contains("UNEXPECTED"));
+  if (!is_named || line.contains("embeddings.weight\"")) return std::nullopt;
+  Finding note = error_of(
+      "position_ids_stored",
+      "position_ids is a buffer that counts 0, 1, 2, …, no weight: transformers saves it no longer "
+      "since 4.31, so that a checkpoint of an older one has a key too many, or one of a newer a "
+      "key "
+      "too few; no position is wrong",
+      "load_state_dict(…, strict=False), or delete the key from the dictionary");
+  note.severity = Severity::note;
+  return note;
+}
+
 // "ImportError: cannot import name 'apply_rotary_emb' from 'comfy.ldm.lightricks.model'"
-std::optional<Finding> of_missing_import(std::string_view small) {
+std::optional<Finding> of_missing_import(std::string_view line) {
   constexpr std::string_view marker = "cannot import name '", from = "' from '";
-  const std::size_t at = small.find(marker);
-  if (at == small.npos) return std::nullopt;
-  const std::string_view rest = small.substr(at + marker.size());
+  const std::size_t at = line.find(marker);
+  if (at == line.npos || !line.contains("Error")) return std::nullopt;  // a warning goes on without
+  const std::string_view rest = line.substr(at + marker.size());
   const std::size_t end = rest.find(from);
   const std::string_view name = rest.substr(0, std::min(end, rest.size()));
+  const std::string small = in_small_letters(name);
   if (end == rest.npos ||
-      !contains_any(name, {"rope", "rotary", "freqs", "pos_embed", "embednd", "position"}))
+      !(contains_any(small, {"rotary", "_rope", "rope_", "freqs_cis", "pos_embed", "embednd",
+                             "ropeparam", "ropescal"}) ||
+        small.starts_with("rope")))
     return std::nullopt;
   const std::string_view module = rest.substr(end + from.size()),
                          package = module.substr(0, module.find_first_of(".'"));
+  if (package == "rope") return std::nullopt;  // which refactors Python
   const bool of_comfy = package == "comfy";
   return error_of("versions_apart",
                   std::string(package) + " has no " + std::string(name) +
@@ -203,7 +239,9 @@ std::optional<Finding> told_by_neighbours(std::string_view line, std::string_vie
   const std::string small = in_small_letters(line);
   if (auto found = of_missing_module(small)) return found;
   if (auto found = of_other_arguments(small, context)) return found;
-  if (auto found = of_missing_import(small)) return found;
+  if (auto found = of_missing_import(line)) return found;
+  if (auto found = of_missing_table(line, context)) return found;
+  if (auto found = of_stored_ids(line)) return found;
   if (auto found = of_devices(small, context)) return found;
   if (auto found = of_empty_table(line)) return found;
   if (auto found = of_neighbours(line, context)) return found;

@@ -13,8 +13,8 @@ constexpr std::int64_t K = 1024;
 
 // Qwen 3's files promise 40,960 tokens: 32,768 that were trained, and 8,192 for the answer.
 constexpr Recipe recipes[] = {
-    {"qwen3 qwen3_moe", 1e6, 40 * K, 32 * K, 4, "the model cards of Qwen 3"},
-    {"qwen3 qwen3_moe", 1e6, 128 * K, 32 * K, 4, "the model cards of Qwen 3"},
+    {"qwen3 qwen3_moe", 1e6, 40 * K, 32 * K, 4, "the model cards of Qwen 3", 36},
+    {"qwen3 qwen3_moe", 1e6, 128 * K, 32 * K, 4, "the model cards of Qwen 3", 36},
     {"qwen3 qwen3_moe", 5e6, 256 * K, 256 * K, 4, "the model cards of Qwen 3 2507"},
     {"qwen3 qwen3_moe", 1e7, 256 * K, 256 * K, 4, "the model cards of Qwen 3 2507 and Coder"},
     {"qwen2", 1e6, 32 * K, 32 * K, 4, "the model cards of Qwen 2.5"},
@@ -28,7 +28,8 @@ constexpr Recipe recipes[] = {
 };
 
 bool is_of(const Recipe& recipe, const Model& model, const Rope& rope) {
-  return recipe.base == rope.rope_theta && contains_word(recipe.families, model.family);
+  return recipe.base == rope.rope_theta && contains_word(recipe.families, model.family) &&
+         layers_of(model, Stack::text) >= recipe.least_layers;
 }
 
 }  // namespace

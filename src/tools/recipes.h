@@ -16,6 +16,7 @@ struct Recipe {
   std::int64_t trained = 0;   // that the authors say training has shown
   double factor = 0;          // of YaRN
   std::string_view source;
+  std::int64_t least_layers = 0;  // of smaller models nobody publishes it
 };
 
 // The recipe for a model as its file has it; null: none is known.

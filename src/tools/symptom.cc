@@ -89,7 +89,7 @@ constexpr WhenRow of_when[] = {
     {When::one_row, "rotated by one row", "1d-rope 1d-rotary",
      "1d rope|1-d rope|one-dimensional rope|2d position_ids|2-d position_ids|position_ids (b, l)"},
     {When::constant, "always at the same place", "consistently",
-     "always at|same time|exact same|same place"},
+     "always at|same time|exact same place|exact same position|exact same token|same place"},
     {When::of_sides, "of pictures that are no squares", "non-square nonsquare rectangular",
      "not a square|not square"},
     {When::of_time, "when things happen in videos",
@@ -183,6 +183,16 @@ constexpr WhenRow of_when[] = {
     {When::of_proteins, "by the length of proteins"},
     {When::of_mlx_release, "by a release of mlx-vlm"},
     {When::of_whole_japanese, "by a release of transformers"},
+    {When::of_agent_length, "by what an agent takes the context for"},
+    {When::of_four_rows, "with ids of four rows"},
+    {When::of_cut_pictures, "by a tokenizer that cuts pictures"},
+    {When::of_kobold_release, "by a release of koboldcpp"},
+    {When::of_shard_bounds, "by bounds of packed texts on a rank"},
+    {When::of_more_frames, "by more frames than Wan was trained on"},
+    {When::of_captions, "by the length of a caption"},
+    {When::of_ascend_kernel, "by a kernel for whole heads"},
+    {When::of_qwen3_promise, "by what Qwen 3's files promise"},
+    {When::of_lists_speed, "where lists change"},
     {When::of_merge_size, "by the merging of patches"},
     {When::of_merge, "about a merge"},
 };
@@ -347,7 +357,12 @@ void read_when(Words words, std::string_view text, Symptom& out) {
                         std::ranges::any_of(words.subspan(first, n - first), [](auto w) {
                           return contains_word("in on with under", w);
                         });
-    if (is_version && (before || behind) && !out.is(When::regressed))
+    // What is no engine, and what was changed besides, says nothing of a version.
+    const bool is_other =
+        begins_with_one(words[n], "torch== python== cuda== triton== numpy== flash-attn==") ||
+        contains_any(text,
+                     {"chat template", "thanks", "unrecognized arg", "removed by me", "n_ctx="});
+    if (is_version && !is_other && (before || behind) && !out.is(When::regressed))
       out.when.push_back(When::regressed);
   }
   const bool of_trl =
@@ -412,6 +427,12 @@ std::string_view other_fault(Words words, std::string_view text, Seen seen) {
       (of_table_end && other->text.starts_with("the machine")))
     return "";
   // Outputs that diverge are texts, and a training that does is none.
+  // "no OOM any more"
+  if (other->text == "memory" &&
+      contains_any(text, {"no oom", "no more oom", "oom solved", "oom is solved", "oom fixed",
+                          "oom is gone", "memory usage is great", "memory usage is fine",
+                          "memory is fine", "memory? no", "not memory", "not the memory"}))
+    return "";
   const bool texts = seen == Seen::garbled || seen == Seen::repeats || seen == Seen::forgets ||
                      (seen == Seen::differs && other->text != "training");
   const bool says_wrong = std::ranges::any_of(words, [](std::string_view word) {
@@ -599,6 +620,7 @@ std::optional<Symptom> symptom_of(std::string_view prose) {
   out.seconds_per_grid = text.contains("second_per_grid") || text.contains("qwen2.5-vl") ||
                          text.contains("tokens_per_second");
   if (parts < 3) return std::nullopt;
+  if (out.is(When::of_qwen3_promise)) out.length = 0;  // one of the lengths that are compared
   prose::read_topics(prose, words, text, out);
   // Somebody who names an engine or a length asks about it, in whatever words.
   const bool circumstances = std::ranges::any_of(out.when, [](When one) {

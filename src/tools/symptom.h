@@ -91,6 +91,16 @@ enum class When {
   of_proteins,        // by how long a protein may be
   of_mlx_release,     // by a release of mlx-vlm
   of_whole_japanese,  // by a release of transformers that rotates whole heads of GPT-NeoX Japanese
+  of_agent_length,    // of an agent whose context is a number of its own
+  of_four_rows,       // by ids of pictures that have a row of text in front
+  of_cut_pictures,    // by a tokenizer that cuts the places of pictures
+  of_kobold_release,  // by a release of koboldcpp
+  of_shard_bounds,    // by bounds of packed texts that count the whole
+  of_more_frames,     // of a video that goes on beyond its training
+  of_captions,        // by how long a prompt of a picture may be
+  of_ascend_kernel,   // by a kernel of an NPU that wants whole heads
+  of_qwen3_promise,   // by what Qwen 3's files promise beside what was trained
+  of_lists_speed,     // by speed where LongRoPE changes its list
   of_merge_size,      // by patches that are merged otherwise than pictures are sized
   of_merge,           // of two models whose weights are to be averaged
 };

@@ -101,6 +101,12 @@ Expected<void> read_override(const Settings& settings, Training& out) {
       POSENC_TRY(tokens, tokens_of(one.path, one.value));
       out.promised = tokens;
     }
+    if (one.key() == "rope_theta" && one.path.contains("override_config"))
+      if (const auto base = parse_json(one.value, one.path)) {
+        const auto* whole = base->get<std::int64_t>();
+        const auto* real = base->get<double>();
+        out.base = whole ? static_cast<double>(*whole) : real ? *real : 0;
+      }
     if (!is_dict_key(one.parent()) || one.value.empty()) continue;
     // utils/schemas/deprecated.py of axolotl.
     if (of_axolotl && std::ranges::count(one.path, '.') == 1) {
@@ -241,6 +247,17 @@ std::vector<Finding> contradictions(const Training& training) {
                                    training.prompt_key + " + " + training.answer_key +
                                    " are more: texts run past it",
                         .cure = training.length_key + ": " + std::to_string(both)});
+  if (training.promised > 0 && training.promised < both)
+    findings.push_back(
+        {.code = "lengths_contradict",
+         .position = training.promised,
+         .expected = grouped(both),
+         .found = grouped(training.promised),
+         .message = "max_position_embeddings by override is less than " + training.prompt_key +
+                    " + " + training.answer_key +
+                    ", which verl refuses ('model context length "
+                    "should be greater than total sequence length')",
+         .cure = "max_position_embeddings=" + std::to_string(both) + ", or shorter texts"});
   if (training.refuses_override)
     findings.push_back(
         {.code = "flag_removed",

@@ -52,6 +52,7 @@ struct Training {
   std::optional<Json> override_dict = {};   // a scaling that is put into the configuration
   std::string override_key = {};            // "rope_scaling" or "rope_parameters"
   bool refuses_override = false;    // axolotl, of a scaling that stands where it no longer may
+  double base = 0;                  // rope_theta that is put there; 0: none is
   std::int64_t promised = 0;        // max_position_embeddings that is put into the configuration
   std::string override_place = {};  // as it is written: "policy.hf_config_overrides"
   bool whole = false;               // all weights are trained, not an adapter

@@ -1514,6 +1514,58 @@ const Report reports[] = {
      "up to 2,048 residues"},
     {"control-spiderman/ECGFM-KED#11", "", "doctor @doctor/position-ids-key.log", 0,
      "position_ids_stored"},
+    {"LostRuins/koboldcpp#1535", "", "doctor @doctor/kobold-no-slot.log", 1,
+     "the cache has no room for the next part of the prompt"},
+    {"ggml-org/llama.cpp#13581", "",
+     "doctor llama-4-scout @doctor/llama4-view.log 'llama-cli -m Scout.gguf -c 0'", 1,
+     "-c 0 makes of what the model promises"},
+    {"lablup/mlxcel#1324", "", "doctor @doctor/internlm3-dynamic.json @doctor/doubled-scale.py", 1,
+     "multiplies every position by 2"},
+    {"LostRuins/koboldcpp#1617", "",
+     "doctor 'koboldcpp 1.94 ends with an error when the context window overflows with SWA and "
+     "FastForwarding, and 1.93.2 does not'",
+     0, "koboldcpp 1.94.2 or later"},
+    {"verl-project/verl#3653", "",
+     "doctor 'verl: position_ids mismatch of qwen2_vl, (4, batch_size, seq_length) is expected and "
+     "(batch_size, 3, seq_length) is returned'",
+     0, "text first and then time, row and column"},
+    {"local-inference-lab/vllm#313", "",
+     "doctor 'vLLM: image inputs of more than 2,048 tokens are truncated, as the tokenizer has "
+     "max_length=2048 among its init kwargs'",
+     0, "the tokenizer was saved with max_length"},
+    {"rasbt/reasoning-from-scratch#42", "",
+     "doctor 'every Qwen3 config says 40_960, and the card of 0.6B says 32,768; can it be scaled "
+     "to "
+     "131k tokens?'",
+     0, "32,768 that were trained, and 8,192 for the answer"},
+    {"PrimeIntellect-ai/prime-rl#2392", "",
+     "doctor 'context parallelism with cp=2 and packed texts: rank 1 makes cu_seqlens=[1024, 3072] "
+     "for a local length of 1024 and crashes'",
+     0, "those of a rank begin at 0"},
+    {"kijai/ComfyUI-WanVideoWrapper#373", "",
+     "doctor 'do you go beyond 81 frames with WanVideoWrapper (Wan 2.1)?'", 0, "context windows"},
+    {"NousResearch/hermes-agent#91914", "",
+     "doctor 'hermes: Context length exceeded (6,000 tokens), cannot compress further. I run LM "
+     "studio with Gemma 4 26B'",
+     0, "an agent counts by a number of its own"},
+    {"vllm-project/vllm#38735", "",
+     "doctor @doctor/ernie-vl-moe.json @doctor/ernie-missing-theta.log", 1,
+     "it was written for transformers 4"},
+    {"tdrussell/diffusion-pipe#379", "",
+     "doctor 'what is the maximum token length of a qwen-image caption, and is it truncated?'", 0,
+     "up to 1,024 tokens"},
+    {"scouzi1966/maclocal-api#68", "",
+     "doctor 'Mistral writes garbage in concurrent batches with mlx-lm, and alone it is right'", 0,
+     "until then one request at a time"},
+    {"rajveer43/VeloxQuant-MLX#148", "", "doctor llama-3.2-1b @doctor/plain-remap.py", 1,
+     "this code makes the frequencies of the base alone"},
+    {"vllm-project/vllm-ascend#6060", "",
+     "doctor 'RopeOperation setup failed in _rope_forward_oot where rotary_dim < head_size, "
+     "vllm-ascend'",
+     0, "head_size on where rotary_dim is meant"},
+    {"microsoft/onnxruntime-genai#1910", "",
+     "doctor 'onnxruntime-genai: phi3 drops from 35 to 14 tps at token 4090'", 0,
+     "makes all cached keys anew where a text crosses 4,096 tokens"},
 };
 
 // "@doctor/a.log" lies in the folder of reports; behind an engine (vllm@0.24.0) stands a version.

@@ -97,7 +97,12 @@ class RopeReader {
   std::string read_type() {
     const Section& p = parameters_.section;
     const auto type = p.word("rope_type"), old = p.word("type");
-    if (type && old && type->value != old->value) {
+    // transformers 5 puts its own word beside that of an older file.
+    const auto is_renamed = [&](std::string_view before, std::string_view now) {
+      return type && old && old->value == before && type->value == now;
+    };
+    if (type && old && type->value != old->value && !is_renamed("mrope", "default") &&
+        !is_renamed("su", "longrope")) {
       reading_.warn("type_conflict", type->key + " is '" + type->value + "' and " + old->key +
                                          " is '" + old->value +
                                          "'; rope_type is used, as Hugging Face does");
@@ -563,8 +568,9 @@ class RopeReader {
         return reading_.warn("unread_key", said + code + " does not read; it has no effect");
       reading_.warn("foreign_name",
                     said + "is another program's name: " + code + " reads " + std::string(own) +
-                        ", and runs its default, " + number_text(rope_.rope_theta) + "; write " +
-                        std::string(own) + " " + value.text() + " if the model was trained so");
+                        (base_from_default_ ? ", and runs its default, " : ", and runs ") +
+                        number_text(rope_.rope_theta) + "; write " + std::string(own) + " " +
+                        value.text() + " if the model was trained so");
     };
     const auto each = [&](std::string_view names, std::string_view read, double anyway,
                           bool of_base = false) {
