@@ -9,6 +9,7 @@
 #include "hwy/foreach_target.h"
 // foreach_target comes first.
 #include <algorithm>
+#include <limits>
 #include <type_traits>
 
 #include "hwy/highway.h"
@@ -59,19 +60,29 @@ template <class D>
 HWY_INLINE hn::Vec<D> LoadAt(D d, const E5m2* row, std::int64_t c) {
   return FromHalves(d, hn::ShiftLeft<8>(LoadBytes(d, &row[c].bits)));
 }
-// A half of the same bits below its sign, but for the bias; all ones are NaN.
-template <class D>
-HWY_INLINE hn::Vec<D> LoadAt(D d, const E4m3* row, std::int64_t c) {
-  const hn::Rebind<std::uint16_t, D> d16;
-  const auto bits = LoadBytes(d, &row[c].bits);
+// The factor that is left to sums: of e4m3 a half of the same bits below its sign is taken, whose
+// exponent has another bias.
+template <class Element>
+constexpr float left_to_sums = std::is_same_v<Element, E4m3> ? 256.0f : 1.0f;
+
+// Halves of e4m3's bits, which are numbers of 8 bits in words of 16.
+template <class V16>
+HWY_INLINE V16 HalvesOfE4m3(V16 bits) {
+  const hn::DFromV<V16> d16;
   const hn::RebindToSigned<decltype(d16)> di16;
   // The sign is kept, and stands again in the exponent, where it is taken out.
   const auto below = hn::ShiftRight<1>(hn::BitCast(di16, hn::ShiftLeft<8>(bits)));
-  const auto half = hn::And(hn::BitCast(d16, below), hn::Set(d16, std::uint16_t{0xbfff}));
+  return hn::And(hn::BitCast(d16, below), hn::Set(d16, std::uint16_t{0xbfff}));
+}
+template <class D>
+HWY_INLINE hn::Vec<D> LoadAt(D d, const E4m3* row, std::int64_t c) {
+  const hn::Rebind<std::uint16_t, D> d16;
+  const auto half = HalvesOfE4m3(LoadBytes(d, &row[c].bits));
+  // All ones are NaN.
   const auto ones = hn::Eq(hn::Or(half, hn::Set(d16, std::uint16_t{0x8000})),
                            hn::Set(d16, std::uint16_t{0xbf80}));
   const auto number = hn::IfThenElse(ones, hn::Set(d16, std::uint16_t{0x7e00}), half);
-  return hn::Mul(FromHalves(d, number), hn::Set(d, 256.0f));
+  return hn::Mul(FromHalves(d, number), hn::Set(d, left_to_sums<E4m3>));
 }
 
 template <class D>
@@ -81,6 +92,89 @@ HWY_INLINE hn::Vec<D> LoadAt(D d, const Q8Block* row, std::int64_t c) {
   const auto numbers = hn::LoadU(hn::Rebind<std::int8_t, D>(), block.numbers + c % q8_block);
   return hn::Mul(factor, hn::ConvertTo(d, hn::PromoteTo(hn::RebindToSigned<D>(), numbers)));
 }
+
+#undef POSENC_TWO_OF_8_BITS  // once for each instruction set
+#define POSENC_TWO_OF_8_BITS \
+  (POSENC_HALF_IN_HARDWARE && !HWY_HAVE_SCALABLE && HWY_TARGET != HWY_SCALAR)
+
+// Numbers of 8 bits come out of their bytes two vectors at a time, but for left_to_sums and, of
+// e4m3, its NaN, for which HoldsNan() asks.
+template <class Element>
+constexpr bool comes_in_twos =
+    POSENC_TWO_OF_8_BITS && (std::is_same_v<Element, E4m3> || std::is_same_v<Element, E5m2> ||
+                             std::is_same_v<Element, Q8Block>);
+
+template <class D>
+struct Two {
+  hn::Vec<D> first, second;
+};
+#if POSENC_TWO_OF_8_BITS
+template <class D, class V16>
+HWY_INLINE Two<D> TwoFromHalves(D d, V16 bits) {
+  const hn::DFromV<V16> d16;
+  const hn::Half<decltype(d16)> half;
+  return {FromHalves(d, hn::LowerHalf(half, bits)), FromHalves(d, hn::UpperHalf(half, bits))};
+}
+template <class D>
+HWY_INLINE auto LoadBytesOfTwo(D, const std::uint8_t* from) {
+  const hn::Repartition<std::uint16_t, D> d16;
+  return hn::PromoteTo(d16, hn::LoadU(hn::Rebind<std::uint8_t, decltype(d16)>(), from));
+}
+template <class D>
+HWY_INLINE Two<D> LoadTwo(D d, const E5m2* row, std::int64_t c) {
+  return TwoFromHalves(d, hn::ShiftLeft<8>(LoadBytesOfTwo(d, &row[c].bits)));
+}
+template <class D>
+HWY_INLINE Two<D> LoadTwo(D d, const E4m3* row, std::int64_t c) {
+  return TwoFromHalves(d, HalvesOfE4m3(LoadBytesOfTwo(d, &row[c].bits)));
+}
+template <class D>
+HWY_INLINE Two<D> LoadTwo(D d, const Q8Block* row, std::int64_t c) {
+  const Q8Block& block = row[c / q8_block];
+  const auto factor = FromHalves(d, hn::Set(hn::Rebind<std::uint16_t, D>(), block.factor.bits));
+  const hn::Rebind<std::int8_t, D> d8;
+  const hn::RebindToSigned<D> di;
+  const std::int8_t* const numbers = block.numbers + c % q8_block;
+  const auto number = [&](const std::int8_t* from) HWY_ATTR {
+    return hn::Mul(factor, hn::ConvertTo(d, hn::PromoteTo(di, hn::LoadU(d8, from))));
+  };
+  return {number(numbers), number(numbers + hn::MaxLanes(D()))};
+}
+
+// Whether a NaN of e4m3 stands among so many numbers, a multiple of 16.
+HWY_INLINE bool HoldsNan(const E4m3* row, std::int64_t count) {
+  const hn::CappedTag<std::uint8_t, 64> wide;
+  const hn::CappedTag<std::uint8_t, 16> narrow;
+  constexpr auto lanes8 = static_cast<std::int64_t>(hn::MaxLanes(wide)),
+                 few = static_cast<std::int64_t>(hn::MaxLanes(narrow));
+  constexpr std::uint8_t below_sign = 0x7f;
+  auto most = hn::Zero(wide);
+  std::int64_t c = 0;
+  for (; c + lanes8 <= count; c += lanes8)
+    most = hn::Max(most, hn::And(hn::LoadU(wide, &row[c].bits), hn::Set(wide, below_sign)));
+  bool holds = !hn::AllFalse(wide, hn::Eq(most, hn::Set(wide, below_sign)));
+  for (; c < count; c += few)
+    holds |= !hn::AllFalse(
+        narrow, hn::Eq(hn::And(hn::LoadU(narrow, &row[c].bits), hn::Set(narrow, below_sign)),
+                       hn::Set(narrow, below_sign)));
+  return holds;
+}
+template <class Element>
+HWY_INLINE bool HoldsNan(const Element*, std::int64_t) {
+  return false;
+}
+
+#endif
+
+// What sums multiply by left_to_sums afterwards, and one vector as they add it.
+template <class Element>
+constexpr float factor_of_dots = comes_in_twos<Element> ? left_to_sums<Element> : 1.0f;
+template <class D, class Element>
+HWY_INLINE hn::Vec<D> LoadOfSums(D d, const Element* row, std::int64_t c) {
+  const auto x = LoadAt(d, row, c);
+  return factor_of_dots<Element> == 1 ? x : hn::Mul(x, hn::Set(d, 1 / factor_of_dots<Element>));
+}
+
 // The row that begins `numbers` further on.
 template <class Element>
 HWY_INLINE const Element* Moved(const Element* row, std::int64_t numbers) {
@@ -107,11 +201,11 @@ constexpr auto lanes = static_cast<std::int64_t>(hn::MaxLanes(Floats()));
 // Rows whose sums stay in registers together, with those of four keys or of four vectors.
 constexpr int at_once = HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM ? 4 : 2;
 
-// The sums of four vectors' lanes, to four numbers.
-HWY_INLINE void StoreSums(const hn::Vec<Floats> (&v)[4], float* to) {
+// The sums of four vectors' lanes times a factor, to four numbers.
+HWY_INLINE void StoreSums(const hn::Vec<Floats> (&v)[4], float factor, float* to) {
   const Floats d;
 #if HWY_TARGET == HWY_SCALAR
-  for (int i = 0; i < 4; ++i) to[i] = hn::GetLane(hn::SumOfLanes(d, v[i]));
+  for (int i = 0; i < 4; ++i) to[i] = factor * hn::GetLane(hn::SumOfLanes(d, v[i]));
 #else
   // Woven into each other by blocks of four lanes, first single lanes and then pairs.
   const hn::Repartition<std::uint64_t, Floats> pairs;
@@ -124,13 +218,14 @@ HWY_INLINE void StoreSums(const hn::Vec<Floats> (&v)[4], float* to) {
     const hn::Half<Floats> half;
     const hn::Half<decltype(half)> quarter;
     const auto halves = hn::Add(hn::LowerHalf(half, sums), hn::UpperHalf(half, sums));
-    hn::StoreU(hn::Add(hn::LowerHalf(quarter, halves), hn::UpperHalf(quarter, halves)), quarter,
-               to);
+    const auto quarters = hn::Add(hn::LowerHalf(quarter, halves), hn::UpperHalf(quarter, halves));
+    hn::StoreU(hn::Mul(quarters, hn::Set(quarter, factor)), quarter, to);
   } else if constexpr (lanes == 8) {
     const hn::Half<Floats> half;
-    hn::StoreU(hn::Add(hn::LowerHalf(half, sums), hn::UpperHalf(half, sums)), half, to);
+    const auto halves = hn::Add(hn::LowerHalf(half, sums), hn::UpperHalf(half, sums));
+    hn::StoreU(hn::Mul(halves, hn::Set(half, factor)), half, to);
   } else {
-    hn::StoreU(sums, d, to);
+    hn::StoreU(hn::Mul(sums, hn::Set(d, factor)), d, to);
   }
 #endif
 }
@@ -157,16 +252,34 @@ HWY_INLINE void Dots(const Element* k, std::int64_t step, std::int64_t keys, std
     const Element* const key[4] = {k, Moved(k, std::min<std::int64_t>(1, count - 1) * step),
                                    Moved(k, std::min<std::int64_t>(2, count - 1) * step),
                                    Moved(k, (count - 1) * step)};
-    for (std::int64_t c = 0; c < width; c += lanes) {
-      if (value != nullptr && c % line == 0) {
+    const auto ask = [&](std::int64_t c) HWY_ATTR {
+      if (value == nullptr || c % line != 0) return;
+      for (int i = 0; i < 4; ++i) {
+        __builtin_prefetch(Moved(key[i], ahead * step + c));
+        __builtin_prefetch(value + bytes_of(values->dtype, i * values->step + c));
+      }
+    };
+    std::int64_t c = 0;
+    if constexpr (comes_in_twos<Element>) {
+      for (; c + 2 * lanes <= width; c += 2 * lanes) {
+        ask(c);
+#pragma GCC unroll 8
         for (int i = 0; i < 4; ++i) {
-          __builtin_prefetch(Moved(key[i], ahead * step + c));
-          __builtin_prefetch(value + bytes_of(values->dtype, i * values->step + c));
+          const Two<Floats> x = LoadTwo(d, key[i], c);
+#pragma GCC unroll 8
+          for (int r = 0; r < rows; ++r) {
+            const float* const query = q + r * q_step + c;
+            sum[r][i] = hn::MulAdd(x.first, hn::LoadU(d, query), sum[r][i]);
+            sum[r][i] = hn::MulAdd(x.second, hn::LoadU(d, query + lanes), sum[r][i]);
+          }
         }
       }
+    }
+    for (; c < width; c += lanes) {
+      ask(c);
       hn::Vec<Floats> x[4];
 #pragma GCC unroll 8
-      for (int i = 0; i < 4; ++i) x[i] = LoadAt(d, key[i], c);
+      for (int i = 0; i < 4; ++i) x[i] = LoadOfSums(d, key[i], c);
 #pragma GCC unroll 8
       for (int r = 0; r < rows; ++r) {
         const auto query = hn::LoadU(d, q + r * q_step + c);
@@ -177,8 +290,15 @@ HWY_INLINE void Dots(const Element* k, std::int64_t step, std::int64_t keys, std
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r) {
       float four[4];
-      StoreSums(sum[r], count == 4 ? to + r * to_step + j : four);
+      StoreSums(sum[r], factor_of_dots<Element>, count == 4 ? to + r * to_step + j : four);
       if (count < 4) std::copy_n(four, count, to + r * to_step + j);
+    }
+    if constexpr (comes_in_twos<Element> && std::is_same_v<Element, E4m3>) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        if (!HoldsNan(key[i], width)) continue;
+        for (int r = 0; r < rows; ++r)
+          to[r * to_step + j + i] = std::numeric_limits<float>::quiet_NaN();
+      }
     }
   }
 }
@@ -189,16 +309,29 @@ HWY_INLINE void Add(const Element* v, std::int64_t from, std::int64_t step, std:
                     const float* weights, std::int64_t weights_step, float* sums,
                     std::int64_t sums_step) {
   const Floats d;
+  constexpr float factor = factor_of_dots<Element>;
   hn::Vec<Floats> sum[rows][vectors];
 #pragma GCC unroll 8
   for (int r = 0; r < rows; ++r) {
 #pragma GCC unroll 8
-    for (int i = 0; i < vectors; ++i) sum[r][i] = hn::LoadU(d, sums + r * sums_step + i * lanes);
+    for (int i = 0; i < vectors; ++i)
+      sum[r][i] = factor == 1 ? hn::LoadU(d, sums + r * sums_step + i * lanes) : hn::Zero(d);
   }
   for (std::int64_t j = 0; j < keys; ++j, v = Moved(v, step)) {
     hn::Vec<Floats> x[vectors];
+    bool is_loaded = false;
+    if constexpr (comes_in_twos<Element> && vectors % 2 == 0) {
+      is_loaded = !HoldsNan(Moved(v, from), vectors * lanes);
 #pragma GCC unroll 8
-    for (int i = 0; i < vectors; ++i) x[i] = LoadAt(d, v, from + i * lanes);
+      for (int i = 0; is_loaded && i < vectors; i += 2) {
+        const Two<Floats> two = LoadTwo(d, v, from + i * lanes);
+        x[i] = two.first, x[i + 1] = two.second;
+      }
+    }
+    if (!is_loaded) {
+#pragma GCC unroll 8
+      for (int i = 0; i < vectors; ++i) x[i] = LoadOfSums(d, v, from + i * lanes);
+    }
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r) {
       const auto weight = hn::Set(d, weights[r * weights_step + j]);
@@ -209,7 +342,11 @@ HWY_INLINE void Add(const Element* v, std::int64_t from, std::int64_t step, std:
 #pragma GCC unroll 8
   for (int r = 0; r < rows; ++r) {
 #pragma GCC unroll 8
-    for (int i = 0; i < vectors; ++i) hn::StoreU(sum[r][i], d, sums + r * sums_step + i * lanes);
+    for (int i = 0; i < vectors; ++i) {
+      float* const to = sums + r * sums_step + i * lanes;
+      if (factor != 1) sum[r][i] = hn::MulAdd(sum[r][i], hn::Set(d, factor), hn::LoadU(d, to));
+      hn::StoreU(sum[r][i], d, to);
+    }
   }
 }
 
@@ -236,15 +373,15 @@ template <class Element>
 HWY_NOINLINE void AddOf(const CachedRows& v, std::int64_t keys, std::int64_t width,
                         const float* weights, std::int64_t weights_step, std::int64_t rows,
                         float* sums, std::int64_t sums_step) {
-  constexpr int vectors = static_cast<int>(64 / lanes);
+  // As many as leave registers for the sums of at_once rows.
+  constexpr int vectors = static_cast<int>(std::min<std::int64_t>(64 / lanes, 4));
   const auto* const first = static_cast<const Element*>(v.first);
   ByRows(rows, [&]<int count>(std::integral_constant<int, count>, std::int64_t row) HWY_ATTR {
     const float* const w = weights + row * weights_step;
     float* const to = sums + row * sums_step;
     std::int64_t c = 0;
-    if constexpr (vectors <= 4)
-      for (; c + vectors * lanes <= width; c += vectors * lanes)
-        Add<count, vectors>(first, c, v.step, keys, w, weights_step, to + c, sums_step);
+    for (; c + vectors * lanes <= width; c += vectors * lanes)
+      Add<count, vectors>(first, c, v.step, keys, w, weights_step, to + c, sums_step);
     for (; c < width; c += lanes)
       Add<count, 1>(first, c, v.step, keys, w, weights_step, to + c, sums_step);
   });

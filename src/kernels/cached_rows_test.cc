@@ -141,6 +141,25 @@ TEST_P(CachedRowsOf, EveryByteOfFloatsOf8BitsIsItsNumber) {
   }
 }
 
+// A NaN is in its key's dots and its column's sums, and nowhere else.
+TEST_P(CachedRowsOf, ANanOf8BitsStaysWhereItStands) {
+  constexpr std::int64_t keys = 7, width = 112, nan_key = 4, nan_column = 70;
+  for (const DType dtype : {DType::e4m3, DType::e5m2}) {
+    EightBits bytes(dtype, 1, 1, keys, width, 3);
+    bytes.bytes[nan_key * width + nan_column] = 0x7f;
+    const Tensor x = bytes.view();
+    const detail::CachedRows rows{x.data, dtype, x.stride[2]};
+    const auto q = random<float>(3 * width, 4);
+    std::vector<float> dots(3 * keys), sums(3 * width, 1.0f);
+    detail::cached_dots(rows, keys, width, q.data(), width, 3, dots.data(), keys, nullptr);
+    detail::add_cached(rows, keys, width, q.data(), width, 3, sums.data(), width);
+    for (std::int64_t at = 0; at < 3 * keys; ++at)
+      EXPECT_EQ(std::isnan(dots[static_cast<std::size_t>(at)]), at % keys == nan_key) << at;
+    for (std::int64_t at = 0; at < 3 * width; ++at)
+      EXPECT_EQ(std::isnan(sums[static_cast<std::size_t>(at)]), at % width == nan_column) << at;
+  }
+}
+
 TEST_P(CachedRowsOf, NoKeysChangeNothing) {
   const Cache v(DType::bf16, 1, 16, 1);
   std::vector<float> sums(16, 2.0f);
