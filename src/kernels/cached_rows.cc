@@ -1,5 +1,6 @@
 #include "src/kernels/cached_rows.h"
 
+#include "src/kernels/byte_tables.h"
 #include "src/kernels/elements.h"
 #include "src/kernels/rows.h"
 
@@ -392,6 +393,9 @@ HWY_NOINLINE void AddOf(const CachedRows& v, std::int64_t keys, std::int64_t wid
 void CachedDots(const CachedRows& k, std::int64_t keys, std::int64_t width, const float* q,
                 std::int64_t q_step, std::int64_t rows, float* to, std::int64_t to_step,
                 const CachedRows* values) {
+#if HWY_ARCH_X86 && HWY_TARGET == HWY_AVX3
+  if (dots_by_tables(k, keys, width, q, q_step, rows, to, to_step, values)) return;
+#endif
   WithCached(k.dtype, [&]<class Element>(Element*) {
     DotsOf<Element>(k, keys, width, q, q_step, rows, to, to_step, values);
   });
@@ -399,6 +403,9 @@ void CachedDots(const CachedRows& k, std::int64_t keys, std::int64_t width, cons
 
 void AddCached(const CachedRows& v, std::int64_t keys, std::int64_t width, const float* weights,
                std::int64_t weights_step, std::int64_t rows, float* sums, std::int64_t sums_step) {
+#if HWY_ARCH_X86 && HWY_TARGET == HWY_AVX3
+  if (add_by_tables(v, keys, width, weights, weights_step, rows, sums, sums_step)) return;
+#endif
   WithCached(v.dtype, [&]<class Element>(Element*) {
     AddOf<Element>(v, keys, width, weights, weights_step, rows, sums, sums_step);
   });
@@ -432,7 +439,8 @@ void cached_dots(const CachedRows& k, std::int64_t keys, std::int64_t width, con
 }
 void add_cached(const CachedRows& v, std::int64_t keys, std::int64_t width, const float* weights,
                 std::int64_t weights_step, std::int64_t rows, float* sums, std::int64_t sums_step) {
-  HWY_DYNAMIC_DISPATCH(AddCached)(v, keys, width, weights, weights_step, rows, sums, sums_step);
+  HWY_DYNAMIC_DISPATCH(AddCached)
+  (v, keys, width, weights, weights_step, rows, sums, sums_step);
 }
 
 bool has_cached_rows(const Tensor& x) {

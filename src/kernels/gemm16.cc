@@ -11,8 +11,9 @@
 
 #if POSENC_SIMD && defined(__x86_64__)
 #define POSENC_PAIRS 1
-#include <cpuid.h>
 #include <immintrin.h>
+
+#include "src/kernels/cpuid.h"
 #else
 #define POSENC_PAIRS 0
 #endif
@@ -113,22 +114,14 @@ void multiply_by_pairs(const Gemm16& p) {
   if (row < p.rows) multiply_pair_rows<1>(p, row);
 }
 
-// What a leaf of CPUID says; zeros where there is none.
-struct Leaf {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  Leaf(unsigned leaf, unsigned part) {
-    if (__get_cpuid_count(leaf, part, &a, &b, &c, &d) == 0) a = b = c = d = 0;
-  }
-};
-
-// Asked of the processor itself: the runtimes that compilers bring (zig's) do not all know it.
 bool has_pairs() {
   constexpr unsigned saves = 1u << 27, avx512f = 1u << 16, bf16 = 1u << 5;
   constexpr unsigned vectors = 0xe6;  // XMM, YMM, masks and ZMM, which the system keeps
-  if ((Leaf(1, 0).c & saves) == 0 || Leaf(7, 0).a < 1) return false;
+  if ((CpuidLeaf(1, 0).c & saves) == 0 || CpuidLeaf(7, 0).a < 1) return false;
   unsigned kept = 0, upper = 0;
   __asm__("xgetbv" : "=a"(kept), "=d"(upper) : "c"(0));
-  return (kept & vectors) == vectors && (Leaf(7, 0).b & avx512f) != 0 && (Leaf(7, 1).a & bf16) != 0;
+  return (kept & vectors) == vectors && (CpuidLeaf(7, 0).b & avx512f) != 0 &&
+         (CpuidLeaf(7, 1).a & bf16) != 0;
 }
 
 #endif
@@ -260,7 +253,7 @@ bool has_tiles() {
   static const bool found = [] {
     if (!has_pairs()) return false;  // which round what tiles multiply
     constexpr unsigned bf16 = 1u << 22, tile = 1u << 24;
-    if ((Leaf(7, 0).d & bf16) == 0 || (Leaf(7, 0).d & tile) == 0) return false;
+    if ((CpuidLeaf(7, 0).d & bf16) == 0 || (CpuidLeaf(7, 0).d & tile) == 0) return false;
     constexpr int ask_for_state = 0x1023,
                   tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
     return syscall(SYS_arch_prctl, ask_for_state, tile_data) == 0;
