@@ -315,6 +315,7 @@ class Rotator {
         sines_(sines),
         apart_(job.rule.heads_with_rows()),
         head_step_(apart_ == 1 ? 0 : job.plan->pairs()),
+        far_(x_.size() * static_cast<std::int64_t>(sizeof(T)) >= Ahead::least_bytes),
         slice_(static_cast<std::size_t>(neighbours_ ? 0 : rotary_)) {}
 
   // Rotates tokens [start, start + count), the rows of which lie `row_size` apart.
@@ -390,6 +391,16 @@ class Rotator {
         act(heads.x + h * heads.x_step, heads.out + h * heads.out_step);
       }
     };
+    // Of narrow vectors registers hold so few pairs twice that a head would be read in four parts.
+    if constexpr (HWY_TARGET > HWY_AVX3 && HWY_ARCH_X86 && sizeof(T) == sizeof(C)) {
+      if (far_ && interleaved_) {
+        return each([&](const T* x, T* out) HWY_ATTR {
+          CopyBeside(x, out);
+          FetchAhead(out + first_, rotary_, heads.ask);
+          Slice(x + first_, out + first_, row);
+        });
+      }
+    }
     each([this](const T* x, T* out) HWY_ATTR { CopyBeside(x, out); });
     heads.x += first_;
     heads.out += first_;
@@ -443,6 +454,7 @@ class Rotator {
   const Ask ask_;
   const std::int64_t first_, rotary_, last_, blocks_, block_pairs_, sines_;
   const std::int64_t apart_, head_step_;  // heads that have rows of their own, and from row to row
+  const bool far_;                        // in memory, beyond the caches
   std::vector<T> slice_;
 };
 
