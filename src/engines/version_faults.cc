@@ -229,6 +229,14 @@ constexpr Row rows[] = {
        return any_rope(
            model, [](const Rope& rope) { return std::holds_alternative<LongRope>(rope.scaling); });
      }},
+    {{"llama.cpp", "b1", "b3472",
+      "builds before the end of July 2024 know no factors of Llama 3.1 (rope_freqs.weight): text "
+      "falls apart beyond 8,192 tokens or so",
+      "a newer build, and a GGUF converted by it", "ggml-org/llama.cpp#8676"},
+     [](const Model& model) {
+       return any_rope(
+           model, [](const Rope& rope) { return std::holds_alternative<Llama3>(rope.scaling); });
+     }},
     {{"llama.cpp", "b2700", "b3400",
       "builds before the end of July 2024 know no sliding window for Phi 3: text breaks beyond it "
       "(2,047 tokens of Phi 3 mini 4k)",

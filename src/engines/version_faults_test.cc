@@ -174,5 +174,11 @@ TEST(VersionFaults, HalfOfLingsLatentChannelsStoodStillInVllm) {
   EXPECT_TRUE(version_faults(model, "vllm@0.20.1").empty());
 }
 
+TEST(VersionFaults, LlamaCppOfJuly2024KnowsNoFactorsOfLlama31) {
+  const Model model = *read_model("llama-3.1-8b");
+  EXPECT_EQ(version_faults(model, "llama.cpp@b3440").size(), 1u);
+  EXPECT_TRUE(version_faults(model, "llama.cpp@b4000").empty());
+}
+
 }  // namespace
 }  // namespace posenc

@@ -178,6 +178,27 @@ std::optional<Finding> one_speed(const Numbers& cos, const Numbers& sin) {
                  .cure = "compute inv_freq anew when the weights have been loaded"};
 }
 
+// cos² + sin² is the square of one amplitude, whatever the angles are. Nothing: it is, but for rows
+// that nobody filled.
+std::optional<Finding> no_circle(const Numbers& cos, const Numbers& sin) {
+  constexpr double widest = 4;  // amplitudes of pairs differ by less
+  double least = 0, most = 0;
+  for (std::size_t at = 0; at < cos.values.size(); ++at) {
+    const double square = cos.values[at] * cos.values[at] + sin.values[at] * sin.values[at];
+    if (square == 0) continue;
+    least = most == 0 ? square : std::min(least, square);
+    most = std::max(most, square);
+  }
+  if (most <= widest * widest * least) return std::nullopt;
+  return Finding{.code = "no_circle",
+                 .expected = "cos² + sin² alike everywhere",
+                 .found = shown(least, 3) + " to " + shown(most, 3),
+                 .message =
+                     "these are no cosines and sines: memory that nobody filled, or two "
+                     "tensors that do not belong together",
+                 .cure = "compute the table when the weights have been loaded"};
+}
+
 // Rows up to the last that holds a number.
 std::int64_t filled_rows(const Numbers& cos, const Numbers& sin) {
   std::int64_t rows = cos.rows;
@@ -251,6 +272,10 @@ Expected<IdentifiedTable> identify_table(const Tensor& cos, const Tensor& sin) {
                     "where a model is built without its initialisation (meta device, "
                     "low_cpu_mem_usage, transformers 5)",
          .cure = "compute the table when the weights have been loaded"});
+    return out;
+  }
+  if (auto broken = no_circle(*cosines, *sines)) {
+    out.rotation.findings.push_back(*std::move(broken));
     return out;
   }
   if (auto alike = one_speed(*cosines, *sines)) {

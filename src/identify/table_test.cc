@@ -312,6 +312,19 @@ TEST(IdentifyTable, ARoundDivisorIsNone) {
   EXPECT_EQ(finding_of(found, "ntk"), nullptr);
 }
 
+TEST(IdentifyTable, NumbersThatAreNoCosinesAreSaidToBeNone) {
+  const auto noise = random<float>(2 * table_rows * table_pairs, 5);
+  MadeTable cos, sin;
+  const auto at = [&](std::int64_t t, std::int64_t c, std::int64_t part) {
+    const std::int64_t n = 2 * (t * table_pairs + c) + part;
+    return 100 * static_cast<double>(noise[static_cast<std::size_t>(n)]);
+  };
+  const auto found = identify_table(cos.fill([&](auto t, auto c) { return at(t, c, 0); }),
+                                    sin.fill([&](auto t, auto c) { return at(t, c, 1); }));
+  ASSERT_TRUE(found);
+  EXPECT_NE(finding_of(*found, "no_circle"), nullptr);
+}
+
 TEST(IdentifyVectors, LayoutAndWhichComesFirst) {
   for (const WaveLayout layout : {WaveLayout::interleaved, WaveLayout::concatenated})
     for (const bool cosine_first : {false, true}) {

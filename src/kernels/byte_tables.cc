@@ -45,7 +45,7 @@ const ByteTables& tables_of(DType dtype) {
   return dtype == DType::e4m3 ? e4m3 : e5m2;
 }
 
-// Where a line's bytes must stand so that its floats come out in four vectors in their order:
+// Where a line's bytes must stand for its floats to fill four vectors in their order:
 // weaving bytes goes by blocks of 16, and of the words that come of it the even ones are a vector
 // and the odd ones another.
 constexpr std::array<std::uint8_t, line> woven = [] {

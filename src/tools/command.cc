@@ -311,7 +311,9 @@ class Overrides {
         return fail("command", "rope_parameters must be a JSON object", dict->text(),
                     "write {\"rope_type\": …}");
       // vLLM merges what is nested with what is there, and replaces what stands at the top.
-      const bool merges = inside ? line_.engine == "vllm" : merges_parts;
+      // LMDeploy merges both (override_hf_config of its pytorch/config.py).
+      const bool merges =
+          line_.engine == "lmdeploy" || (inside ? line_.engine == "vllm" : merges_parts);
       const bool of_five = read->find("rope_parameters") != nullptr;
       POSENC_CHECK(put_in(*dict, !merges, of_five ? "rope_parameters." : "rope_scaling."));
     }

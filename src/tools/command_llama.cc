@@ -215,6 +215,11 @@ class LlamaRun {
             "");
       return {};
     }
+    if (told_.type == "yarn" && s == 1 && !told_.factor &&
+        std::holds_alternative<Unscaled>(rope.scaling))
+      say("flag_unread", Severity::warning, "--rope-scaling yarn",
+          "--rope-scaling yarn without --rope-scale scales by 1: nothing is stretched",
+          "--rope-scale N beside it (4 of the model cards of Qwen)");
     if (ext != 0 && ext != 1)
       return fail("command", "--yarn-ext-factor must be 0, 1 or -1", number_text(ext),
                   "a part of YaRN's ramp is no scheme that posenc has");

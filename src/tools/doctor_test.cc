@@ -1744,5 +1744,37 @@ TEST(Doctor, APromiseByVerlsOverrideIsNotSaidToBeTheFiles) {
   EXPECT_TRUE(trained->message.contains("32,768 by override")) << trained->message;
 }
 
+TEST(Doctor, LmdeployMergesAnOverride) {
+  const Diagnosis found =
+      diagnosed({evidence_of("qwen3-8b"),
+                 text_exhibit("command",
+                              "lmdeploy serve api_server Q --session-len 131072 --hf-overrides "
+                              "'{\"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 4.0, "
+                              "\"original_max_position_embeddings\": 32768}}'")});
+  EXPECT_EQ(found_of(found, "theta_missing"), nullptr) << found.verdict;
+}
+
+TEST(Doctor, LayersWithoutRotationThatAClassDoesNotKnowAreSaid) {
+  const Diagnosis found = diagnosed({text_exhibit(
+      "config.json", R"({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 2,
+          "num_hidden_layers": 4, "max_position_embeddings": 2048,
+          "no_rope_layers": [1, 1, 1, 0], "no_rope_layer_interval": 4})")});
+  EXPECT_NE(found_of(found, "unread_key"), nullptr) << found.verdict;
+}
+
+TEST(Doctor, YarnWithoutAScaleIsSaidToStretchNothing) {
+  const Diagnosis found =
+      diagnosed({evidence_of("qwen2.5-7b"),
+                 text_exhibit("command",
+                              "llama-server -m Q.gguf -c 131072 --rope-scaling yarn "
+                              "--yarn-orig-ctx 32768")});
+  EXPECT_NE(found_of(found, "flag_unread"), nullptr) << found.verdict;
+}
+
+TEST(Doctor, TwoModelsMayBothBeRight) {
+  const Diagnosis found = diagnosed({evidence_of("llama-3.1-8b"), evidence_of("llama-3.2-3b")});
+  EXPECT_TRUE(found.verdict.starts_with("These are two models")) << found.verdict;
+}
+
 }  // namespace
 }  // namespace posenc

@@ -165,6 +165,30 @@ void lint_gguf(const Model& model, std::vector<Finding>& findings) {
   }
 }
 
+// Gemma 3 from 4B on divides positions of full layers by 8; a converter of before, or one that
+// writes YaRN alone, loses it.
+void lint_lost_division(const Model& model, std::vector<Finding>& findings) {
+  const std::int64_t layers = detail::layers_of(model, Stack::text);
+  constexpr std::int64_t of_4b = 34, of_12b = 48, of_27b = 62;
+  if (model.family != "gemma3" || (layers != of_4b && layers != of_12b && layers != of_27b)) return;
+  for (const LayerGroup& group : model.groups) {
+    const Rope* rope = detail::rope_of(group);
+    if (!rope || group.window || is_tower(group.stack) ||
+        !std::holds_alternative<Unscaled>(rope->scaling))
+      continue;
+    findings.push_back({.code = "gguf_scaling_missing",
+                        .severity = Severity::warning,
+                        .stack = group.stack,
+                        .layers = group.layers,
+                        .message = "models of this size divide the positions of layers that see "
+                                   "everything by 8, and the file has no rope.scaling.factor: "
+                                   "long texts fall apart or repeat",
+                        .cure = "convert again by llama.cpp's converter, or --override-kv "
+                                "gemma3.rope.scaling.type=str:linear --override-kv "
+                                "gemma3.rope.scaling.factor=float:8"});
+  }
+}
+
 // A conversion that lost Llama 3.1's scaling.
 void lint_llama3(const Model& model, bool gguf, std::vector<Finding>& findings) {
   const bool not_told = std::ranges::find(model.warnings, "tensors_not_listed", &Warning::code) !=
@@ -344,6 +368,7 @@ Expected<std::vector<Finding>> lint(const Model& model, const LintOptions& optio
   for (const Warning& warning : warnings) findings.push_back(as_finding(warning));
   const bool gguf = !model.files.empty() && model.files.front().format == FileFormat::gguf;
   if (gguf) lint_gguf(model, findings);
+  if (gguf) lint_lost_division(model, findings);
   lint_llama3(model, gguf, findings);
   lint_llama3_base(model, findings);
   lint_claimed_context(model, findings);

@@ -1114,7 +1114,9 @@ class LogReader {
     }
     arguments_compared(line);
     refused_flag(line);
-    if (const auto length = number_after(line, "exceed the model's predefined maximum length ("))
+    auto length = number_after(line, "exceed the model's predefined maximum length (");
+    if (!length) length = number_after(line, "exceeded the model's predefined maximum length (");
+    if (length)
       remark({.code = "beyond_context",
               .severity = Severity::warning,
               .found = told(*length),

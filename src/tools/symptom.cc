@@ -29,8 +29,9 @@ constexpr SeenRow of_seen[] = {
      "gibb* giber* jibb* jiber* garbage garbl* abnormal nonsens* incoheren* rubbish corrupt* "
      "word-salad salad meaningless unreadable unusable degenerate* hallucinat* babbl* scrambled "
      "gobbledygook mangl* unrelated random breaks !!!* ???* @@@* :::* noise static flicker* "
-     "artifact* stripe*",
-     "no sense|not make sense|make no sense|lose coheren|loses coheren|lost "
+     "artifact* stripe* doubled duplicated",
+     "doubles limbs|doubles objects|no sense|not make sense|make no sense|lose coheren|loses "
+     "coheren|lost "
      "coheren|乱码|胡言|胡说|崩"},
     {Seen::repeats, "repeats itself",
      "repeat* repeti* looping loops loop endless* infinit* ping-pong* pingpong*",

@@ -195,6 +195,7 @@ bool has_part(std::string_view key, std::initializer_list<std::string_view> part
 bool speaks_of_rotation(std::string_view name) {
   const std::string key = small_letters(name);
   if (key == "compress_pos_emb" || key == "alpha_value" || key == "use_logn_attn") return true;
+  if (key == "no_rope_layers" || key == "no_rope_layer_interval") return true;
   const bool rotates =
       has_part(key, {"rope", "rotary", "yarn", "ntk", "longrope"}) ||
       (key.contains("position") && has_part(key, {"interpol", "scale", "scaling", "factor"}));
@@ -206,6 +207,13 @@ bool speaks_of_rotation(std::string_view name) {
 
 // Whether a value asks for anything: a number that is no neutral one, a scaling's word, a flag.
 bool asks_for_something(std::string_view key, const Json& value, const std::vector<double>& held) {
+  // 0 for a layer without rotation, or how often such a layer comes.
+  if (key == "no_rope_layers") {
+    const auto* layers = value.get<Json::Array>();
+    return layers &&
+           std::ranges::any_of(*layers, [](const Json& one) { return one.text() == "0"; });
+  }
+  if (key == "no_rope_layer_interval") return value.get<std::int64_t>() && value.text() != "0";
   if (const bool* flag = value.get<bool>()) return *flag && has_part(key, {"yarn", "ntk", "logn"});
   if (const std::string* word = value.get<std::string>())
     return has_part(*word, {"yarn", "linear", "dynamic", "ntk", "longrope", "llama3"});

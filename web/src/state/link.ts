@@ -14,6 +14,7 @@ export type Field = {
   log?: boolean
   unit?: string
   choices?: (string | number)[]
+  panel?: string // the one panel whose links say it
 }
 type Widened<T> = T extends string ? string : T extends boolean ? boolean : T extends number ? number : T
 export type Key = keyof typeof spec.fields
@@ -85,6 +86,7 @@ export function format(view: View): string {
   const query = new URLSearchParams()
   query.set('v', String(version))
   for (const [key, field] of Object.entries(fields)) {
+    if (field.panel !== undefined && field.panel !== view.panel) continue
     const text = write(view.values[key as Key])
     if (text !== write(field.default)) query.set(key, text)
   }
