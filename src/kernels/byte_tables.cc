@@ -17,7 +17,7 @@
 namespace posenc::detail {
 namespace {
 
-constexpr std::int64_t line = 64, lanes = 16;  // numbers of a line, and of a vector of floats
+constexpr std::int64_t byte_line = 64, float_lanes = 16;  // numbers of a line, and of a vector
 
 // The system keeps the registers of AVX-512 where the kernels of it were chosen.
 bool has_byte_lookup() {
@@ -48,8 +48,8 @@ const ByteTables& tables_of(DType dtype) {
 // Where a line's bytes must stand for its floats to fill four vectors in their order:
 // weaving bytes goes by blocks of 16, and of the words that come of it the even ones are a vector
 // and the odd ones another.
-constexpr std::array<std::uint8_t, line> woven = [] {
-  std::array<std::uint8_t, line> from{};
+constexpr std::array<std::uint8_t, byte_line> woven = [] {
+  std::array<std::uint8_t, byte_line> from{};
   for (std::size_t block = 0; block < 4; ++block)
     for (std::size_t half = 0; half < 2; ++half)
       for (std::size_t pair = 0; pair < 4; ++pair)
@@ -64,8 +64,9 @@ struct Lookup {
 
   [[POSENC_VBMI]] explicit Lookup(const ByteTables& tables)
       : order(_mm512_loadu_si512(woven.data())),
-        low{_mm512_load_si512(tables.low.data()), _mm512_load_si512(tables.low.data() + line)},
-        high{_mm512_load_si512(tables.high.data()), _mm512_load_si512(tables.high.data() + line)} {}
+        low{_mm512_load_si512(tables.low.data()), _mm512_load_si512(tables.low.data() + byte_line)},
+        high{_mm512_load_si512(tables.high.data()),
+             _mm512_load_si512(tables.high.data() + byte_line)} {}
 };
 
 // The floats of a line.
@@ -104,9 +105,9 @@ const std::uint8_t* bytes_from(const CachedRows& x, std::int64_t row) {
 
 // `keys` dots of `rows` rows, of four keys at a time.
 template <int rows>
-[[POSENC_VBMI]] void dots(const Lookup& by, const CachedRows& k, std::int64_t keys,
-                          std::int64_t width, const float* q, std::int64_t q_step, float* to,
-                          std::int64_t to_step, const CachedRows* values) {
+[[POSENC_VBMI]] void dots_of_lines(const Lookup& by, const CachedRows& k, std::int64_t keys,
+                                   std::int64_t width, const float* q, std::int64_t q_step,
+                                   float* to, std::int64_t to_step, const CachedRows* values) {
   constexpr std::int64_t ahead = 16;  // keys
   for (std::int64_t j = 0; j < keys; j += 4) {
     const std::int64_t count = std::min<std::int64_t>(keys - j, 4);
@@ -119,7 +120,7 @@ template <int rows>
 #pragma GCC unroll 8
       for (int i = 0; i < 4; ++i) sum[r][i] = _mm512_setzero_ps();
     }
-    for (std::int64_t c = 0; c < width; c += line) {
+    for (std::int64_t c = 0; c < width; c += byte_line) {
 #pragma GCC unroll 8
       for (int i = 0; i < 4; ++i) {
         if (values != nullptr) {
@@ -133,7 +134,7 @@ template <int rows>
           const float* const query = q + r * q_step + c;
 #pragma GCC unroll 8
           for (int n = 0; n < 4; ++n)
-            sum[r][i] = _mm512_fmadd_ps(x[n], _mm512_loadu_ps(query + n * lanes), sum[r][i]);
+            sum[r][i] = _mm512_fmadd_ps(x[n], _mm512_loadu_ps(query + n * float_lanes), sum[r][i]);
         }
       }
     }
@@ -155,7 +156,7 @@ template <int rows>
 #pragma GCC unroll 8
   for (int r = 0; r < rows; ++r) {
 #pragma GCC unroll 8
-    for (int n = 0; n < 4; ++n) sum[r][n] = _mm512_loadu_ps(sums + r * sums_step + n * lanes);
+    for (int n = 0; n < 4; ++n) sum[r][n] = _mm512_loadu_ps(sums + r * sums_step + n * float_lanes);
   }
   for (std::int64_t j = 0; j < keys; ++j) {
     __m512 x[4];
@@ -170,13 +171,13 @@ template <int rows>
 #pragma GCC unroll 8
   for (int r = 0; r < rows; ++r) {
 #pragma GCC unroll 8
-    for (int n = 0; n < 4; ++n) _mm512_storeu_ps(sums + r * sums_step + n * lanes, sum[r][n]);
+    for (int n = 0; n < 4; ++n) _mm512_storeu_ps(sums + r * sums_step + n * float_lanes, sum[r][n]);
   }
 }
 
 // Calls act of four rows, then of two and of one.
 template <class Act>
-void by_rows(std::int64_t rows, const Act& act) {
+void by_few_rows(std::int64_t rows, const Act& act) {
   std::int64_t row = 0;
   for (; row + 4 <= rows; row += 4) act(std::integral_constant<int, 4>(), row);
   if (row + 2 <= rows) act(std::integral_constant<int, 2>(), row), row += 2;
@@ -184,7 +185,7 @@ void by_rows(std::int64_t rows, const Act& act) {
 }
 
 bool is_looked_up(const CachedRows& x, std::int64_t width) {
-  return (x.dtype == DType::e4m3 || x.dtype == DType::e5m2) && width % line == 0 &&
+  return (x.dtype == DType::e4m3 || x.dtype == DType::e5m2) && width % byte_line == 0 &&
          has_byte_lookup();
 }
 
@@ -197,9 +198,9 @@ bool dots_by_tables(const CachedRows& k, std::int64_t keys, std::int64_t width, 
   const Lookup by(tables_of(k.dtype));
   // Values of another type lie elsewhere than their bytes are counted here.
   const CachedRows* const beside = values && values->dtype == k.dtype ? values : nullptr;
-  by_rows(rows, [&]<int count>(std::integral_constant<int, count>, std::int64_t row) {
-    dots<count>(by, k, keys, width, q + row * q_step, q_step, to + row * to_step, to_step,
-                row == 0 ? beside : nullptr);
+  by_few_rows(rows, [&]<int count>(std::integral_constant<int, count>, std::int64_t row) {
+    dots_of_lines<count>(by, k, keys, width, q + row * q_step, q_step, to + row * to_step, to_step,
+                         row == 0 ? beside : nullptr);
   });
   return true;
 }
@@ -209,8 +210,8 @@ bool add_by_tables(const CachedRows& v, std::int64_t keys, std::int64_t width, c
                    std::int64_t sums_step) {
   if (!is_looked_up(v, width)) return false;
   const Lookup by(tables_of(v.dtype));
-  by_rows(rows, [&]<int count>(std::integral_constant<int, count>, std::int64_t row) {
-    for (std::int64_t c = 0; c < width; c += line)
+  by_few_rows(rows, [&]<int count>(std::integral_constant<int, count>, std::int64_t row) {
+    for (std::int64_t c = 0; c < width; c += byte_line)
       add_line<count>(by, v, c, keys, weights + row * weights_step, weights_step,
                       sums + row * sums_step + c, sums_step);
   });

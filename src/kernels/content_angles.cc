@@ -22,7 +22,7 @@ using detail::softplus;
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 // One number stands for all heads, or all pairs.
-std::int64_t shared_offset(const Tensor& x, std::int64_t b, std::int64_t h, std::int64_t t) {
+std::int64_t offset_by_head(const Tensor& x, std::int64_t b, std::int64_t h, std::int64_t t) {
   return x.offset(b, x.shape[1] == 1 ? 0 : h, t);
 }
 
@@ -112,7 +112,7 @@ struct Arguments {
 
   // Steps of a token and head as the sum takes them, [pair], without their gate.
   void steps(std::int64_t b, std::int64_t h, std::int64_t t, std::vector<double>& to) const {
-    const std::int64_t at = shared_offset(said, b, h, t), given = said.shape[3];
+    const std::int64_t at = offset_by_head(said, b, h, t), given = said.shape[3];
     const auto number = [&](std::int64_t r) { return said.get(at + r * said.stride[3]); };
     if (form->step == AngleStep::powers) {
       const double root = 1 / (1 + softplus(number(0)));
@@ -141,7 +141,7 @@ struct Arguments {
   }
   // What the step of pair r changes by, by the number that it is made of.
   double slope(std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t r, double step) const {
-    const std::int64_t at = shared_offset(said, b, h, t);
+    const std::int64_t at = offset_by_head(said, b, h, t);
     const double x = said.get(at + (said.shape[3] == 1 ? 0 : r * said.stride[3]));
     switch (form->step) {
       case AngleStep::tanh: return 1 - step * step;
@@ -152,7 +152,7 @@ struct Arguments {
     }
   }
   double gate_number(std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t r) const {
-    return gate.get(shared_offset(gate, b, h, t) + (gate.shape[3] == 1 ? 0 : r * gate.stride[3]));
+    return gate.get(offset_by_head(gate, b, h, t) + (gate.shape[3] == 1 ? 0 : r * gate.stride[3]));
   }
   void gates(std::int64_t b, std::int64_t h, std::int64_t t, std::vector<double>& to) const {
     if (!gate) return;

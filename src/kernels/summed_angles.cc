@@ -11,12 +11,12 @@
 namespace posenc {
 namespace {
 
-struct Arguments {
+struct SumArguments {
   Tensor from, out;
 };
 
-Expected<Arguments> checked(std::string_view where, std::string_view name, const Tensor& from,
-                            std::span<const double> factor, const Tensor& to) {
+Expected<SumArguments> checked(std::string_view where, std::string_view name, const Tensor& from,
+                               std::span<const double> factor, const Tensor& to) {
   POSENC_TRY(x, detail::viewed(where, name, from, 4));
   POSENC_TRY(out, detail::viewed(where, "out", to, 4));
   POSENC_CHECK(detail::check_shape(where, "out", out, x));
@@ -26,7 +26,7 @@ Expected<Arguments> checked(std::string_view where, std::string_view name, const
                 "factor must have a number for each of " + std::to_string(x.shape[3]) + " pairs",
                 std::to_string(factor.size()), "leave it empty for ones");
   }
-  return Arguments{x, out};
+  return SumArguments{x, out};
 }
 
 // act(b, h, r, factor) of each pair of each head.
