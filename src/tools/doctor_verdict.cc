@@ -198,6 +198,14 @@ void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine, bool
       out.verdict = "These are two models, and each may be right: " + grave->finding.code + " is " +
                     grave->finding.expected + " in the first, and " + grave->finding.found +
                     " in the second.";
+    // Of two files which one.
+    constexpr std::string_view wrong = "Wrong: ";
+    const auto models = std::ranges::count_if(
+        out.evidence, [](const Exhibit& one) { return one.model.has_value(); });
+    if (models > 1 && grave->sure == "computed" && !grave->where.empty() &&
+        grave->finding.engines.empty() && out.verdict.starts_with(wrong))
+      out.verdict = "Wrong in " + grave->where.substr(grave->where.rfind('/') + 1) + ": " +
+                    out.verdict.substr(wrong.size());
     // What was seen comes of something else than what is found besides.
     if (const Diagnosed* elsewhere = with(out, "seen_elsewhere")) {
       const std::size_t said = out.verdict.find(": ");

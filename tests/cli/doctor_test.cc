@@ -34,7 +34,7 @@ TEST_F(DoctorCommand, ExitsWithZeroWhereNothingIsWrong) {
 TEST_F(DoctorCommand, ExitsWithOneWhereSomethingIsFound) {
   const Outcome said = doctor("llama-3.1-8b " + without_scaling);
   EXPECT_EQ(said.code, 1);
-  EXPECT_TRUE(has(said.out, "Wrong: rope_scaling is none")) << said.out;
+  EXPECT_TRUE(has(said.out, "without-scaling.json: rope_scaling is none")) << said.out;
 }
 
 TEST_F(DoctorCommand, ExitsWithTwoWhereNothingCanBeUsed) {
