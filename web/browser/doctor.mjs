@@ -150,6 +150,8 @@ export async function doctor({ check, open, quiet, url }) {
   })
   await view('two files')
   await check('doctor: another engine, another length, and back by the link', async () => {
+    const folded = page.locator('.unfold [aria-expanded=false]:visible')
+    if (await folded.count()) await folded.click()
     await page.locator('.controls select').last().selectOption('transformers@4')
     await page.locator('#slide-wanted').focus()
     await page.keyboard.press('ArrowRight')
