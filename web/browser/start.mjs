@@ -103,6 +103,22 @@ export async function start({ check, open, quiet }, entries) {
     assert((await page.$eval('progress', e => e.value)) === at, 'it plays on')
     assert((await play.getAttribute('aria-pressed')) === 'false', 'the button says that it plays')
   })
+  await check('start: a word on the line and a hand on the dial are dragged', async () => {
+    for (const [nth, by, name] of [
+      [3, [80, 0], 'word'],
+      [1, [-30, 50], 'hand'],
+    ]) {
+      await show(page, '#/start?v=1&scene=rotate')
+      const box = await page.locator('.scene .held').nth(nth).boundingBox()
+      const [x, y] = [box.x + box.width / 2, box.y + box.height / 2]
+      await page.mouse.move(x, y)
+      await page.mouse.down()
+      await page.mouse.move(x + by[0], y + by[1], { steps: 4 })
+      await page.mouse.up()
+      const hash = await settled(page)
+      assert(/moved=\d+/.test(hash), `${name}: ${hash}`)
+    }
+  })
   await check('start: the doors lead to the tour, the live model, the doctor and the palette', async () => {
     for (const [i, panel] of ['tour', 'live', 'doctor'].entries()) {
       await show(page, '#/start')
