@@ -231,14 +231,35 @@ HWY_INLINE void StoreSums(const hn::Vec<Floats> (&v)[4], float factor, float* to
 #endif
 }
 
+// Asks for four keys of so many rows on, and for the values of these, at each line of memory.
+template <class Element>
+HWY_INLINE void AskAhead(const Element* const (&key)[4], std::int64_t step, std::int64_t c,
+                         const char* value, const CachedRows* values) {
+  // Bytes of a line, in numbers; of 8 bits with what stands between them, it is asked for twice.
+  constexpr std::int64_t ahead = 16, line = sizeof(Element) > 8 ? 64 : 64 / sizeof(Element);
+  if (value == nullptr || c % line != 0) return;
+  for (int i = 0; i < 4; ++i) {
+    __builtin_prefetch(Moved(key[i], ahead * step + c));
+    __builtin_prefetch(value + bytes_of(values->dtype, i * values->step + c));
+  }
+}
+
+// NaN for the dots of keys that hold one, which LoadTwo() takes for a number.
+template <class Element>
+HWY_INLINE void TellNans(const Element* const (&key)[4], std::int64_t count, std::int64_t width,
+                         int rows, float* to, std::int64_t to_step) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (!HoldsNan(key[i], width)) continue;
+    for (int r = 0; r < rows; ++r) to[r * to_step + i] = std::numeric_limits<float>::quiet_NaN();
+  }
+}
+
 // `keys` dots of `rows` rows, of four keys at a time.
 template <int rows, class Element>
 HWY_INLINE void Dots(const Element* k, std::int64_t step, std::int64_t keys, std::int64_t width,
                      const float* q, std::int64_t q_step, float* to, std::int64_t to_step,
                      const CachedRows* values) {
   const Floats d;
-  // Bytes of a line, in numbers; of 8 bits with what stands between them, it is asked for twice.
-  constexpr std::int64_t ahead = 16, line = sizeof(Element) > 8 ? 64 : 64 / sizeof(Element);
   for (std::int64_t j = 0; j < keys; j += 4, k = Moved(k, 4 * step)) {
     const std::int64_t count = std::min<std::int64_t>(keys - j, 4);
     const auto* const value =
@@ -253,13 +274,7 @@ HWY_INLINE void Dots(const Element* k, std::int64_t step, std::int64_t keys, std
     const Element* const key[4] = {k, Moved(k, std::min<std::int64_t>(1, count - 1) * step),
                                    Moved(k, std::min<std::int64_t>(2, count - 1) * step),
                                    Moved(k, (count - 1) * step)};
-    const auto ask = [&](std::int64_t c) HWY_ATTR {
-      if (value == nullptr || c % line != 0) return;
-      for (int i = 0; i < 4; ++i) {
-        __builtin_prefetch(Moved(key[i], ahead * step + c));
-        __builtin_prefetch(value + bytes_of(values->dtype, i * values->step + c));
-      }
-    };
+    const auto ask = [&](std::int64_t c) HWY_ATTR { AskAhead(key, step, c, value, values); };
     std::int64_t c = 0;
     if constexpr (comes_in_twos<Element>) {
       for (; c + 2 * lanes <= width; c += 2 * lanes) {
@@ -294,13 +309,8 @@ HWY_INLINE void Dots(const Element* k, std::int64_t step, std::int64_t keys, std
       StoreSums(sum[r], factor_of_dots<Element>, count == 4 ? to + r * to_step + j : four);
       if (count < 4) std::copy_n(four, count, to + r * to_step + j);
     }
-    if constexpr (comes_in_twos<Element> && std::is_same_v<Element, E4m3>) {
-      for (std::int64_t i = 0; i < count; ++i) {
-        if (!HoldsNan(key[i], width)) continue;
-        for (int r = 0; r < rows; ++r)
-          to[r * to_step + j + i] = std::numeric_limits<float>::quiet_NaN();
-      }
-    }
+    if constexpr (comes_in_twos<Element> && std::is_same_v<Element, E4m3>)
+      TellNans(key, count, width, rows, to + j, to_step);
   }
 }
 

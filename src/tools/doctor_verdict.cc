@@ -96,6 +96,30 @@ std::string sentence_of(const Finding& first) {
   return std::string(breaks ? "Wrong" : "Look at this") + ": " + message + ".";
 }
 
+// The same, beside what else was given: another model, another file, words about something else.
+std::string grave_sentence(const Diagnosis& out, const Diagnosed& grave) {
+  const Finding& finding = grave.finding;
+  std::string said = sentence_of(finding);
+  const Diagnosed* const two = with(out, "two_models");
+  if (two && two->where == grave.where && finding.severity == Severity::warning &&
+      !finding.expected.empty() && !finding.found.empty())
+    said = "These are two models, and each may be right: " + finding.code + " is " +
+           finding.expected + " in the first, and " + finding.found + " in the second.";
+  constexpr std::string_view wrong = "Wrong: ";
+  const auto models =
+      std::ranges::count_if(out.evidence, [](const Exhibit& one) { return one.model.has_value(); });
+  if (models > 1 && grave.sure == "computed" && !grave.where.empty() && finding.engines.empty() &&
+      said.starts_with(wrong))
+    said = "Wrong in " + grave.where.substr(grave.where.rfind('/') + 1) + ": " +
+           said.substr(wrong.size());
+  const Diagnosed* const elsewhere = with(out, "seen_elsewhere");
+  if (!elsewhere) return said;
+  const std::string& seen = elsewhere->finding.message;
+  const std::size_t colon = said.find(": ");
+  return "By your words: " + seen.substr(0, seen.find(':')) +
+         ". Apart from that: " + said.substr(colon == said.npos ? 0 : colon + 2);
+}
+
 bool speaks_of_limit(std::string_view text) {
   const std::string small = small_letters(text);
   return contains_any(small, {"limit", "max", "only", "cap"});
@@ -191,29 +215,7 @@ void give_verdict(Diagnosis& out, const Exhibit* intent, bool names_engine, bool
   } else if (grave == out.findings.end()) {
     out.verdict = nothing_wrong(out, length, reached);
   } else {
-    out.verdict = sentence_of(grave->finding);
-    if (const Diagnosed* two = with(out, "two_models");
-        two && two->where == grave->where && grave->finding.severity == Severity::warning &&
-        !grave->finding.expected.empty() && !grave->finding.found.empty())
-      out.verdict = "These are two models, and each may be right: " + grave->finding.code + " is " +
-                    grave->finding.expected + " in the first, and " + grave->finding.found +
-                    " in the second.";
-    // Of two files which one.
-    constexpr std::string_view wrong = "Wrong: ";
-    const auto models = std::ranges::count_if(
-        out.evidence, [](const Exhibit& one) { return one.model.has_value(); });
-    if (models > 1 && grave->sure == "computed" && !grave->where.empty() &&
-        grave->finding.engines.empty() && out.verdict.starts_with(wrong))
-      out.verdict = "Wrong in " + grave->where.substr(grave->where.rfind('/') + 1) + ": " +
-                    out.verdict.substr(wrong.size());
-    // What was seen comes of something else than what is found besides.
-    if (const Diagnosed* elsewhere = with(out, "seen_elsewhere")) {
-      const std::size_t said = out.verdict.find(": ");
-      out.verdict =
-          "By your words: " +
-          elsewhere->finding.message.substr(0, elsewhere->finding.message.find(':')) +
-          ". Apart from that: " + out.verdict.substr(said == out.verdict.npos ? 0 : said + 2);
-    }
+    out.verdict = grave_sentence(out, *grave);
   }
   if (explained) out.verdict += " It begins where you saw it.";
   const bool runs = std::ranges::any_of(out.evidence, [](const Exhibit& one) {

@@ -289,10 +289,7 @@ class LogReader {
       if (const auto rest = behind(marker)) assignment(*rest, llama_names);
     }
     if (const auto rest = behind("new slot, n_ctx = ")) say("n_ctx", *rest);
-    if (const auto rest = behind("n_ctx_slot = ")) {
-      say("n_ctx", *rest);
-      of_slots(line);
-    }
+    if (const auto rest = behind("n_ctx_slot = ")) of_slots(line, *rest);
     for (const std::string_view tokens : {"n_prompt_tokens = ", "task.n_tokens = "})
       if (const auto count = number_after(line, tokens)) prompt_ = *count;
     if (line.contains("llama_api_server"))  // of LlamaEdge
@@ -566,7 +563,8 @@ class LogReader {
   }
 
   // "initializing, n_slots = 2, n_ctx_slot = 172544, kv_unified = 'false'"
-  void of_slots(std::string_view line) {
+  void of_slots(std::string_view line, std::string_view rest) {
+    say("n_ctx", rest);
     const auto slots = number_after(line, "n_slots = "), each = number_after(line, "n_ctx_slot = ");
     constexpr double most = 1e12;
     if (!slots || !each || *slots <= 1 || *slots > 1024 || *each <= 0 || *each > most ||

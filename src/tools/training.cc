@@ -178,6 +178,30 @@ void of_packing(const Training& training, std::vector<Finding>& findings) {
          .cure = "ring_attn_func: varlen_llama3, or sample_packing: false"});
 }
 
+// What is put into the model's configuration, and where.
+void of_overrides(const Training& training, std::vector<Finding>& findings) {
+  const std::int64_t both = training.prompt + training.answer;
+  if (training.promised > 0 && training.promised < both)
+    findings.push_back(
+        {.code = "lengths_contradict",
+         .position = training.promised,
+         .expected = grouped(both),
+         .found = grouped(training.promised),
+         .message = "max_position_embeddings by override is less than " + training.prompt_key +
+                    " + " + training.answer_key +
+                    ", which verl refuses ('model context length "
+                    "should be greater than total sequence length')",
+         .cure = "max_position_embeddings=" + std::to_string(both) + ", or shorter texts"});
+  if (training.refuses_override)
+    findings.push_back(
+        {.code = "flag_removed",
+         .found = "rope_scaling",
+         .message = "axolotl takes rope_scaling no longer at the top of its file, and ends with "
+                    "DeprecationWarning: it is a key of overrides_of_model_config",
+         .cure = "overrides_of_model_config: and rope_scaling below it, with rope_type, factor and "
+                 "the model's own rope_theta"});
+}
+
 }  // namespace
 
 std::string Training::sum_text() const {
@@ -247,25 +271,7 @@ std::vector<Finding> contradictions(const Training& training) {
                                    training.prompt_key + " + " + training.answer_key +
                                    " are more: texts run past it",
                         .cure = training.length_key + ": " + std::to_string(both)});
-  if (training.promised > 0 && training.promised < both)
-    findings.push_back(
-        {.code = "lengths_contradict",
-         .position = training.promised,
-         .expected = grouped(both),
-         .found = grouped(training.promised),
-         .message = "max_position_embeddings by override is less than " + training.prompt_key +
-                    " + " + training.answer_key +
-                    ", which verl refuses ('model context length "
-                    "should be greater than total sequence length')",
-         .cure = "max_position_embeddings=" + std::to_string(both) + ", or shorter texts"});
-  if (training.refuses_override)
-    findings.push_back(
-        {.code = "flag_removed",
-         .found = "rope_scaling",
-         .message = "axolotl takes rope_scaling no longer at the top of its file, and ends with "
-                    "DeprecationWarning: it is a key of overrides_of_model_config",
-         .cure = "overrides_of_model_config: and rope_scaling below it, with rope_type, factor and "
-                 "the model's own rope_theta"});
+  of_overrides(training, findings);
   if (training.drops_scaling && training.override_dict)
     findings.push_back(
         {.code = "wrapper_scaling",
