@@ -379,7 +379,7 @@ func TestDoctorJudgesFilesAndALine(t *testing.T) {
 		posenc.File("config.json", bytes),
 		posenc.Words("llama-server -m m.gguf -c 65536 -np 4"),
 	}, posenc.DoctorOptions{}))
-	if !strings.HasPrefix(said.Verdict, "Wrong: rope_scaling is none") || said.Evidence[2].Kind != "command" {
+	if !strings.HasPrefix(said.Verdict, "Wrong in config.json: rope_scaling is none") || said.Evidence[2].Kind != "command" {
 		t.Errorf("%s: %+v", said.Verdict, said.Evidence)
 	}
 	found := false

@@ -131,9 +131,9 @@ export async function budgets({ check, open }, site, timed, panels) {
   const article = size(/^Article.*\.js$/)
   const webgpu = size(/^Far.*\.js$/)
   // Names of files hold hashes, by which one build differs from the next in some bytes.
-  await check('JavaScript and CSS of all panels within 246 KB gzipped, the article and WebGPU apart', () => {
+  await check('JavaScript and CSS of all panels within 247 KB gzipped, the article and WebGPU apart', () => {
     const bytes = size(/\.(js|css)$/) - article - webgpu
-    assert(bytes <= 246e3, kb(bytes))
+    assert(bytes <= 247e3, kb(bytes))
     return kb(bytes)
   })
   await check('the article within 18 KB gzipped', () => {

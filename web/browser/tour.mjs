@@ -39,6 +39,7 @@ export async function tour({ check, open, quiet }, entries) {
   })
   await check('where both positions move, the score stands still', async () => {
     await stepThatSays(/move both/)
+    await page.locator('#slide-m').waitFor({ state: 'attached' })
     const before = await page.textContent('.score output')
     await page.keyboard.press(' ')
     const [positions, scores] = await page.evaluate(async () => {

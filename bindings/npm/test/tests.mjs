@@ -115,7 +115,7 @@ export const tests = {
       line,
     ])
     assert(evidence.map(({ kind }) => kind).join() === 'model,model,command', JSON.stringify(evidence))
-    assert(verdict.startsWith('Wrong: rope_scaling is none'), verdict)
+    assert(verdict.startsWith('Wrong in config.json: rope_scaling is none'), verdict)
     assert(
       findings.some(
         ({ code, where, finding }) => code === 'rope_scaling' && where === 'config.json' && finding.layers.length,

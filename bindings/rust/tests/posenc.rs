@@ -255,7 +255,7 @@ fn the_doctor_judges_files_and_a_line() {
         Evidence::from("llama-server -m m.gguf -c 65536 -np 4"),
     ];
     let said = models.doctor(&evidence, &[], 0).unwrap();
-    assert!(said.verdict.starts_with("Wrong: rope_scaling is none"), "{}", said.verdict);
+    assert!(said.verdict.starts_with("Wrong in config.json: rope_scaling is none"), "{}", said.verdict);
     assert_eq!(said.evidence[2].kind, "command");
     assert!(said.findings.iter().any(|one| {
         one.code == "rope_scaling" && one.place == "config.json" && !one.finding.layers.is_empty()
