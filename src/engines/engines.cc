@@ -285,18 +285,20 @@ bool EngineRope::warned(std::string_view code) const {
   return std::ranges::any_of(model.warnings, [&](const Warning& one) { return one.code == code; });
 }
 
-double EngineRope::amplitude() const {
+Expected<Plan> EngineRope::plan() const {
   LayerGroup now = group_;
   now.schemes = {rope};
-  const Expected<Plan> plan = compile(now, length);
-  return plan && plan->rotate ? plan->rotate->amplitude : 1;
+  return compile(now, length);
+}
+
+double EngineRope::amplitude() const {
+  const Expected<Plan> now = plan();
+  return now && now->rotate ? now->rotate->amplitude : 1;
 }
 
 std::int64_t EngineRope::rotated_channels() const {
-  LayerGroup now = group_;
-  now.schemes = {rope};
-  const Expected<Plan> plan = compile(now, length);
-  return plan && plan->rotate ? plan->rotate->slice.rotary_dim : 0;
+  const Expected<Plan> now = plan();
+  return now && now->rotate ? now->rotate->slice.rotary_dim : 0;
 }
 
 std::optional<std::string_view> EngineRope::stated(std::string_view field) const {

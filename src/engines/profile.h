@@ -73,6 +73,7 @@ class EngineRope {
   void lose_temperature();
 
  private:
+  Expected<Plan> plan() const;                         // of the scheme as it is so far
   void note(EngineNote::Kind kind, std::string what);  // once for all groups that it holds for
 
   LayerGroup& group_;

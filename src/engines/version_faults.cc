@@ -40,9 +40,10 @@ bool any_rope(const Model& model, const Told& told) {
   });
 }
 
-bool is_yarn(const Model& model) {
+template <class Scaling>
+bool is_scaled_by(const Model& model) {
   return any_rope(model,
-                  [](const Rope& rope) { return std::holds_alternative<Yarn>(rope.scaling); });
+                  [](const Rope& rope) { return std::holds_alternative<Scaling>(rope.scaling); });
 }
 
 // told(factor, promised length over trained length) of YaRN, where the file says all three.
@@ -87,19 +88,12 @@ constexpr Row rows[] = {
       "dictionary with two fields')",
       "pip install -U transformers (4.43 or later)",
       "modeling_rope_utils.py of transformers 4.43.0"},
-     [](const Model& model) {
-       return any_rope(
-           model, [](const Rope& rope) { return std::holds_alternative<Llama3>(rope.scaling); });
-     }},
+     is_scaled_by<Llama3>},
     {{"transformers", "4.40.0", "4.43.0",
       "its class of Phi 3 takes the types su and yarn alone, and refuses longrope ('field must be "
       "one of')",
       "pip install -U transformers (4.43 or later)", "models/phi3 of transformers 4.43.0"},
-     [](const Model& model) {
-       return model.family == "phi3" && any_rope(model, [](const Rope& rope) {
-                return std::holds_alternative<LongRope>(rope.scaling);
-              });
-     }},
+     [](const Model& model) { return model.family == "phi3" && is_scaled_by<LongRope>(model); }},
     {{"transformers", "4.45.0", "4.51.0",
       "it reads no original_max_position_embeddings beside YaRN and takes max_position_embeddings "
       "for the trained length: the ramp lies at other pairs than the file means",
@@ -147,7 +141,7 @@ constexpr Row rows[] = {
      [](const Model& model) { return model.family == "glm"; }},
     {{"exllamav2", "0.0.1", "0.2.3", "it knows no YaRN, and rotates as without a scaling",
       "pip install -U exllamav2 (0.2.3 or later)", "turboderp-org/exllamav2#642"},
-     is_yarn},
+     is_scaled_by<Yarn>},
     {{"llama.cpp", "b1", "b6085", "it knows no architecture glm4moe, and loads nothing",
       "update llama.cpp (b6085 or later)", "ggml-org/llama.cpp#14939"},
      [](const Model& model) { return model.family == "glm4_moe"; }},
@@ -210,33 +204,23 @@ constexpr Row rows[] = {
       "TurboMind of 0.5 knows no YaRN (its --rope-scaling-factor is dynamic NTK): texts beyond the "
       "trained length come out as nonsense",
       "pip install -U lmdeploy, or another engine", "InternLM/lmdeploy#2235"},
-     is_yarn},
+     is_scaled_by<Yarn>},
     {{"tgi", "1.0.0", "1.0.1",
       "dynamic scaling of this version also divides positions by the factor: texts come out worse "
       "at any length (--rope-scaling dynamic and rope_scaling of the file alike)",
       "update TGI, or leave --rope-scaling and --rope-factor out",
       "huggingface/text-generation-inference#816"},
-     [](const Model& model) {
-       return any_rope(model, [](const Rope& rope) {
-         return std::holds_alternative<DynamicNtk>(rope.scaling);
-       });
-     }},
+     is_scaled_by<DynamicNtk>},
     {{"exllamav2", "0.1.6", "0.1.7",
       "this version knows su and not longrope, as the files say since July 2024: nothing is "
       "scaled, and text is nonsense",
       "pip install -U exllamav2", "turboderp-org/exllamav2#537"},
-     [](const Model& model) {
-       return any_rope(
-           model, [](const Rope& rope) { return std::holds_alternative<LongRope>(rope.scaling); });
-     }},
+     is_scaled_by<LongRope>},
     {{"llama.cpp", "b1", "b3472",
       "builds before the end of July 2024 know no factors of Llama 3.1 (rope_freqs.weight): text "
       "falls apart beyond 8,192 tokens or so",
       "a newer build, and a GGUF converted by it", "ggml-org/llama.cpp#8676"},
-     [](const Model& model) {
-       return any_rope(
-           model, [](const Rope& rope) { return std::holds_alternative<Llama3>(rope.scaling); });
-     }},
+     is_scaled_by<Llama3>},
     {{"llama.cpp", "b2700", "b3400",
       "builds before the end of July 2024 know no sliding window for Phi 3: text breaks beyond it "
       "(2,047 tokens of Phi 3 mini 4k)",
@@ -253,10 +237,7 @@ constexpr Row rows[] = {
       "keys stay by the short one: what goes on beyond it turns into nonsense",
       "pip install -U vllm (0.11.1 or later), or --max-model-len of the original length",
       "vllm-project/vllm#19489"},
-     [](const Model& model) {
-       return any_rope(
-           model, [](const Rope& rope) { return std::holds_alternative<LongRope>(rope.scaling); });
-     }},
+     is_scaled_by<LongRope>},
     {{"sglang", "0.4.4", "0.4.5",
       "this version runs Gemma 3 without its window: texts longer than that come out as nonsense",
       "pip install -U sglang (0.4.5 or later)", "sgl-project/sglang#4807"},

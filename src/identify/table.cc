@@ -214,26 +214,26 @@ std::int64_t filled_rows(const Numbers& cos, const Numbers& sin) {
 }
 
 // A table whose end nobody filled: what stands before it is looked at.
-void keep_filled(Numbers& cos, Numbers& sin, Identified& found) {
+std::optional<Finding> keep_filled(Numbers& cos, Numbers& sin) {
   const std::int64_t filled = filled_rows(cos, sin), all = cos.rows;
   constexpr std::int64_t least = 4;
-  if (filled == all || filled < least) return;
+  if (filled == all || filled < least) return std::nullopt;
   const bool of_zeros = cos.at(filled, 0) == 0;
   for (Numbers* table : {&cos, &sin}) {
     table->rows = filled;
     table->values.resize(static_cast<std::size_t>(filled * table->columns));
   }
-  found.findings.push_back(
-      {.code = "rows_unfilled",
-       .position = filled,
-       .expected = grouped(all) + " rows",
-       .found = grouped(filled),
-       .message = "the table is filled for " + grouped(filled) + " positions, and from row " +
-                  grouped(filled) + " on " +
-                  (of_zeros ? "holds 0: there every query and key becomes 0, and "
-                              "attention the mean of all values"
-                            : "is as at position 0: later positions look like one"),
-       .cure = "compute as many rows as the longest text has tokens, before the first is read"});
+  return Finding{
+      .code = "rows_unfilled",
+      .position = filled,
+      .expected = grouped(all) + " rows",
+      .found = grouped(filled),
+      .message = "the table is filled for " + grouped(filled) + " positions, and from row " +
+                 grouped(filled) + " on " +
+                 (of_zeros ? "holds 0: there every query and key becomes 0, and "
+                             "attention the mean of all values"
+                           : "is as at position 0: later positions look like one"),
+      .cure = "compute as many rows as the longest text has tokens, before the first is read"};
 }
 
 void tell_constant(Identified& found) {
@@ -282,11 +282,9 @@ Expected<IdentifiedTable> identify_table(const Tensor& cos, const Tensor& sin) {
     out.rotation.findings.push_back(*std::move(alike));
     return out;
   }
-  Identified unfilled;
-  keep_filled(*cosines, *sines, unfilled);
+  const std::optional<Finding> unfilled = keep_filled(*cosines, *sines);
   const auto tell_unfilled = [&] {
-    out.rotation.findings.insert(out.rotation.findings.begin(), unfilled.findings.begin(),
-                                 unfilled.findings.end());
+    if (unfilled) out.rotation.findings.insert(out.rotation.findings.begin(), *unfilled);
   };
   const bool once = out.columns == TableColumns::pairs;
   const std::int64_t pairs = once ? cosines->columns : cosines->columns / 2;

@@ -154,7 +154,7 @@ Expected<Model> detail::read_text_of_model(std::string_view text, std::string_vi
           {"family_remark",
            "a configuration of NeMo, which names no family: read as Megatron's layers rotate, "
            "halves of each head"});
-    if (whole.find("initial_context_length"))
+    if (is_of_openai(whole))
       model.warnings.push_back(
           {"family_remark",
            "OpenAI's own configuration, which its own code reads: engines want the config.json of "

@@ -245,14 +245,10 @@ bool is_of_deepseek(const Json& whole) {
   return gives_all(whole, deepseek_words) && !is_given(whole.find("model_type"));
 }
 
-namespace {
-
 bool is_of_openai(const Json& whole) {
   return gives_all(whole, openai_words) && is_given(whole.find("initial_context_length")) &&
          is_given(whole.find("rope_scaling_factor")) && !is_given(whole.find("model_type"));
 }
-
-}  // namespace
 
 std::optional<Json> from_other_names(const Json& whole) {
   if (is_given(whole.find("architectures"))) return std::nullopt;

@@ -17,6 +17,9 @@ std::optional<Json> from_other_names(const Json& whole);
 // the scaling is.
 bool is_of_deepseek(const Json& whole);
 
+// Whether it is the configuration of OpenAI's own inference code.
+bool is_of_openai(const Json& whole);
+
 // Whether it is one of NeMo, which names no family.
 bool is_of_nemo(const Json& whole);
 

@@ -778,8 +778,7 @@ class Judge {
                             [&](std::string_view engine) { return runs(engine); });
     if (code == "seen_in_batch" && (runs("mlx-lm") || runs("mlx_vlm") || runs("mlx-vlm")))
       return "update the server: its cache of a batch is padded on the left, and positions or "
-             "masks "
-             "of shorter rows went wrong in several; until then one request at a time";
+             "masks of shorter rows went wrong in several; until then one request at a time";
     if (code == "seen_in_batch" && serves)
       return "hand the engine prompts without padding: it batches by itself and has no mask, so "
              "that filler is text to it";
