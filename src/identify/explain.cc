@@ -126,12 +126,10 @@ class Explanation {
     // Others would turn what stands still.
     std::erase_if(fits, [&](const FrequencyFit& other) {
       if (&other == &fits.front()) return false;
-      const auto made = rope_frequencies<double>(
-          Rope{.rope_theta = other.base, .rotary_dim = out_.rotary_dim, .scaling = other.scaling},
-          {.head_dim = out_.rotary_dim});
+      const std::vector<double> made = frequencies_of(other);
       const auto still = static_cast<std::size_t>(last);
-      return other.misfit > 10 || (made && still < made->frequency.size() &&
-                                   made->frequency[still] * usual_position() > 4 * in_.spread);
+      return other.misfit > 10 ||
+             (still < made.size() && made[still] * usual_position() > 4 * in_.spread);
     });
     say("pairs " + std::to_string(last) + " to " + std::to_string(pairs - 1) +
         ": they stand still, by design (proportional RoPE, as in Gemma 4's wide layers) or since "
@@ -322,16 +320,13 @@ class Explanation {
   // How far the pair that is off most comes, of those that the dump shows.
   void tell_rounded_frequencies(bool narrow) {
     const FrequencyFit& fit = *out_.frequencies;
-    const auto made = rope_frequencies<double>(
-        Rope{.rope_theta = fit.base, .rotary_dim = out_.rotary_dim, .scaling = fit.scaling},
-        {.head_dim = out_.rotary_dim});
-    if (!made) return;
+    const std::vector<double> made = frequencies_of(fit);
     std::int64_t worst = 0;
     double by = 0;
     for (const IdentifiedPair& one : out_.pairs) {
       const std::int64_t pair = pair_index(out_, one);
-      if (pair < 0 || pair >= std::ssize(made->frequency)) continue;
-      const auto exact = static_cast<float>(made->frequency[static_cast<std::size_t>(pair)]);
+      if (pair < 0 || pair >= std::ssize(made)) continue;
+      const auto exact = static_cast<float>(made[static_cast<std::size_t>(pair)]);
       const float kept = narrow ? bfloat16_to_float(float_to_bfloat16(exact))
                                 : half_to_float(float_to_half(exact));
       const double off = std::abs(static_cast<double>(kept) - static_cast<double>(exact));
@@ -359,6 +354,13 @@ class Explanation {
     const std::string& form = out_.angles.front();
     const bool narrow = form.starts_with("bfloat16"), positions = form.ends_with("_positions");
     if (!narrow && !form.starts_with("float16")) return;
+    // Rounded angles begin at no whole number, though the positions are right.
+    if (!in_.repeated && !out_.offset) {
+      out_.offset = 0;
+      std::erase_if(out_.cannot_tell, [](const std::string& sentence) {
+        return sentence.starts_with("offset: no whole number");
+      });
+    }
     if (form.ends_with("_frequencies")) return tell_rounded_frequencies(narrow);
     const std::string type = narrow ? "bfloat16" : "float16";
     const std::int64_t whole = narrow ? 256 : 2048;  // the last of consecutive integers
@@ -437,7 +439,7 @@ class Explanation {
     }
     if (!best) return try_several_odd(measured, fits);
     fits = {*best};
-    tell_odd(measured[odd], best->base);
+    tell_odd(measured[odd], *best);
   }
 
   // A few pairs that other rules made: the base is that which most of the pairs have alone.
@@ -455,33 +457,64 @@ class Explanation {
       if (rest.size() > best.size()) best = std::move(rest);
     }
     const std::size_t odd = measured.size() - best.size();
-    if (odd < 2 || odd > most_odd) return;
     const auto base = base_of(best, out_.rotary_dim, 1);
-    if (!base) return;
+    if (odd < 2 || odd > most_odd || !base) return try_odd_beside_scaling(measured, fits);
     double sum = 0;
     for (const Measured& m : best) {
       const double off = (of_base(*base, m.pair) - m.frequency) / m.resolution;
       sum += off * off;
     }
     const double misfit = std::sqrt(sum / static_cast<double>(best.size()));
-    if (misfit > explains) return;
+    if (misfit > explains) return try_odd_beside_scaling(measured, fits);
     fits = {FrequencyFit{.base = *base, .misfit = misfit}};
     for (const Measured& m : measured)
-      if (std::ranges::find(best, m.pair, &Measured::pair) == best.end()) tell_odd(m, *base);
+      if (std::ranges::find(best, m.pair, &Measured::pair) == best.end()) tell_odd(m, fits.front());
   }
 
-  void tell_odd(const Measured& m, double base) {
-    std::vector<double> meant;
-    meant.reserve(static_cast<std::size_t>(out_.rotary_dim / 2));
-    for (std::int64_t r = 0; r < out_.rotary_dim / 2; ++r) meant.push_back(of_base(base, r));
+  // A pair or two beside a scaling: what the best scaling explains least is left out.
+  void try_odd_beside_scaling(const std::vector<Measured>& measured,
+                              std::vector<FrequencyFit>& fits) {
+    constexpr std::size_t most_odd = 2, least = 16;  // fewer are explained by chance
+    if (measured.size() < least) return;
+    std::vector<Measured> rest = measured, odd;
+    std::vector<FrequencyFit> found = fits;
+    while (odd.size() < most_odd) {
+      const std::vector<double> meant = frequencies_of(found.front());
+      if (meant.empty()) return;
+      const auto off = [&](const Measured& m) {
+        return std::abs(meant[static_cast<std::size_t>(m.pair)] - m.frequency) / m.resolution;
+      };
+      const auto worst = std::ranges::max_element(rest, {}, off);
+      odd.push_back(*worst);
+      rest.erase(worst);
+      found = fit_frequencies(rest, out_.rotary_dim);
+      if (found.empty()) return;
+      if (found.front().misfit > explains) continue;
+      fits = std::move(found);
+      for (const Measured& m : odd) tell_odd(m, fits.front());
+      return;
+    }
+  }
+
+  void tell_odd(const Measured& m, const FrequencyFit& fit) {
+    const std::vector<double> meant = frequencies_of(fit);
+    if (meant.empty()) return;
     OddPair odd = odd_pair(m.pair, m.frequency, m.resolution, meant);
     out_.findings.push_back({.code = "odd_pair",
                              .severity = odd.slower ? Severity::warning : Severity::error,
                              .pair = m.pair,
-                             .expected = shown(of_base(base, m.pair), 5),
+                             .expected = shown(meant[static_cast<std::size_t>(m.pair)], 5),
                              .found = shown(m.frequency, 5),
                              .message = std::move(odd.message),
                              .cure = std::move(odd.cure)});
+  }
+
+  // Of every pair, radians a position; none where the fit is of no rotation that can be made.
+  std::vector<double> frequencies_of(const FrequencyFit& fit) const {
+    auto made = rope_frequencies<double>(
+        Rope{.rope_theta = fit.base, .rotary_dim = out_.rotary_dim, .scaling = fit.scaling},
+        {.head_dim = out_.rotary_dim});
+    return made ? std::move(made->frequency) : std::vector<double>();
   }
 
   double of_base(double base, std::int64_t pair) const {
@@ -490,7 +523,7 @@ class Explanation {
 
   // In which arithmetic the angles were formed: of tokens evenly spread, and of pairs that turn.
   std::vector<std::string> forms(const FrequencyFit& fit) const {
-    if (out_.axis_layout != AxisLayout::one || (!in_.repeated && !out_.offset)) return {};
+    if (out_.axis_layout != AxisLayout::one) return {};
     constexpr std::int64_t most = 512;
     const std::int64_t taken = std::min(in_.dump.tokens, most);
     const auto token = [&](std::int64_t i) {

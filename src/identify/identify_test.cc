@@ -50,6 +50,16 @@ TEST(Identify, SixteenBitsAreEnough) {
   }
 }
 
+TEST(Identify, AnglesInFloat16FarFromPosition0) {
+  const Identified found =
+      Shown{.tokens = 64, .dim = 128}.fill(4).rotate_in_float16(1e6, 1500).identified(1500);
+  EXPECT_EQ(base_of(found), 1e6);
+  EXPECT_EQ(found.offset, 0);
+  ASSERT_FALSE(found.findings.empty());
+  EXPECT_EQ(found.findings.front().code, "angles_rounded");
+  EXPECT_EQ(found.findings.front().found, "float16");
+}
+
 TEST(Identify, TellsScalingsApart) {
   const Llama3 llama3{.factor = 8, .original_max_position_embeddings = 8192};
   const Yarn yarn{.factor = 4, .original_max_position_embeddings = 32768};

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -49,6 +50,24 @@ struct Shown {
     EXPECT_TRUE(plan && rotate(*plan, after, Positions::range(0, tokens), Side::key, after));
     return *this;
   }
+  // By angles of halves that were formed in float16.
+  Shown& rotate_in_float16(double base, std::int64_t first) {
+    const auto narrow = [](double x) {
+      return half_to_float(float_to_half(static_cast<float>(x)));
+    };
+    for (std::int64_t h = 0; h < heads; ++h)
+      for (std::int64_t t = 0; t < tokens; ++t)
+        for (std::int64_t r = 0; r < dim / 2; ++r) {
+          const double f = std::pow(base, -2.0 * static_cast<double>(r) / static_cast<double>(dim)),
+                       angle = static_cast<double>(narrow(static_cast<double>(
+                           narrow(static_cast<double>(first + t)) * narrow(f)))),
+                       x = before.get(before.offset(h, t, r)),
+                       y = before.get(before.offset(h, t, r + dim / 2));
+          after.set(after.offset(h, t, r), x * std::cos(angle) - y * std::sin(angle));
+          after.set(after.offset(h, t, r + dim / 2), y * std::cos(angle) + x * std::sin(angle));
+        }
+    return *this;
+  }
   // By the index of the head in place of the position.
   Shown& rotate_heads() {
     const auto swapped = [](const Tensor& x) { return x.swapped(0, 1); };
@@ -57,8 +76,8 @@ struct Shown {
                                swapped(after)));
     return *this;
   }
-  Identified identified() const {
-    return found({.after = after, .before = before, .positions = Positions::range(0, tokens)});
+  Identified identified(std::int64_t first = 0) const {
+    return found({.after = after, .before = before, .positions = Positions::range(first, tokens)});
   }
   Identified from_repeated() const {
     return found({.after = after, .positions = Positions::range(0, tokens), .repeated = true});

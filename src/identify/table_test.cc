@@ -142,6 +142,22 @@ TEST(IdentifyTable, APairThatStandsStillAloneIsOdd) {
   EXPECT_EQ(found.rotation.findings.front().pair, table_pairs - 1);
 }
 
+TEST(IdentifyTable, AnOddPairBesideAScaling) {
+  const Rope rope{.rope_theta = 5e5,
+                  .scaling = Llama3{.factor = 32, .original_max_position_embeddings = 8192}};
+  const auto made = rope_frequencies<double>(rope, {.head_dim = 2 * table_pairs});
+  ASSERT_TRUE(made);
+  const IdentifiedTable found = found_table([&](std::int64_t t, std::int64_t r) {
+    const double own = made->frequency[static_cast<std::size_t>(r)];
+    return static_cast<double>(t) * own * (r == 20 ? 2 : 1);
+  });
+  ASSERT_TRUE(found.rotation.frequencies);
+  EXPECT_TRUE(std::holds_alternative<Llama3>(found.rotation.frequencies->scaling));
+  ASSERT_FALSE(found.rotation.findings.empty());
+  EXPECT_EQ(found.rotation.findings.front().code, "odd_pair");
+  EXPECT_EQ(found.rotation.findings.front().pair, 20);
+}
+
 TEST(IdentifyTable, APairThatStandsStillAmongTurningOnesIsOdd) {
   const IdentifiedTable found = found_table([](std::int64_t t, std::int64_t r) {
     return r == table_pairs / 2 ? 0 : static_cast<double>(t) * wave(r);
