@@ -1,6 +1,7 @@
 // Released versions that are known to read some models' position wrongly, each with its report. A
 // range ends below the first version that is known to be right, or at the last that was looked at.
 #include <algorithm>
+#include <string>
 
 #include "posenc/engines.h"
 
@@ -307,6 +308,16 @@ constexpr Row rows[] = {
     {{"ollama", "0.13.3", "0.13.4", factor_of_gemma3, "update Ollama (0.13.4 or later)",
       "ollama/ollama#13444"},
      is_scaled_gemma3},
+    {{"mlx-vlm", "0.1.0", "0.6.15",
+      "its class declares the file's scaling and does not apply it: layers that see everything "
+      "rotate as if they had none, and texts of some thousand tokens repeat themselves",
+      "pip install -U mlx-vlm (0.6.15 or later), or mlx_lm.generate for text alone",
+      "Blaizzy/mlx-vlm#1710, #1927"},
+     [](const Model& model) {
+       return is_scaled_gemma3(model) ||
+              (model.family == "mllama" && is_scaled_by<Llama3>(model)) ||
+              (model.family.starts_with("phi4") && is_scaled_by<LongRope>(model));
+     }},
 };
 
 }  // namespace
@@ -315,7 +326,10 @@ std::vector<VersionFault> version_faults(const Model& model, std::string_view en
   std::vector<VersionFault> found;
   const std::size_t at = engine.find('@');
   if (at == engine.npos) return found;
-  const std::string_view name = engine.substr(0, at), version = engine.substr(at + 1);
+  // A package's name is written both ways.
+  std::string name(engine.substr(0, at));
+  std::ranges::replace(name, '_', '-');
+  const std::string_view version = engine.substr(at + 1);
   for (const Row& row : rows)
     if (row.fault.engine == name && !is_before(version, row.fault.from) &&
         is_before(version, row.fault.below) && row.concerns(model))

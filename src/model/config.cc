@@ -82,20 +82,7 @@ std::string type_of_class(std::string_view name) {
     if (name.ends_with(end)) name.remove_suffix(end.size());
   if (const std::string_view own = type_named_otherwise(name); !own.empty())
     return std::string(own);
-  const auto is_upper = [&](std::size_t at) {
-    return at < name.size() && name[at] >= 'A' && name[at] <= 'Z';
-  };
-  std::string type;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    // A capital begins a word, but within an abbreviation.
-    if (is_upper(i) && i > 0 && !is_upper(i - 1)) type += '_';
-    type += small_letter(name[i]);
-  }
-  if (find_family(type)) return type;
-  std::string whole;  // "open_elm" is "openelm"
-  for (const char c : type)
-    if (c != '_') whole += c;
-  return find_family(whole) ? whole : type;
+  return std::string(type_spelled_as(name));
 }
 
 // Of a file without model_type: the family of the class that it names, or a refusal that says what
@@ -125,7 +112,7 @@ std::string type_by_class(Reading& reading, const Section& whole) {
     return {};
   }
   std::string type = type_of_class(name);
-  if (find_family(type)) {
+  if (!type.empty()) {
     reading.warn("type_from_class", "model_type is missing; architectures says " + name +
                                         ", which is read as " + type +
                                         "; write \"model_type\": \"" + type + "\"");

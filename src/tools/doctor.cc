@@ -212,15 +212,21 @@ class Doctor {
         ++engine;
         continue;
       }
-      if (intent_)
+      if (intent_) {
+        for (Diagnosed& fault : detail::faults_of(intent(), std::span(&*engine, 1)))
+          out_.findings.push_back(std::move(fault));
         for (Finding& finding : detail::known_of_program(name, intent(), options_.length))
           add(std::move(finding), intent_->name, "", "", "by reports");
-      add({.code = "program_unknown",
-           .severity = Severity::note,
-           .found = std::string(name),
-           .message = "posenc has no profile of it: what is said here holds whatever the engine",
-           .cure = "posenc diff FILE --engines all shows those that have one"},
-          "", "", "", "read");
+      }
+      const bool is_told = std::ranges::any_of(
+          out_.findings, [](const Diagnosed& one) { return one.finding.code == "version_fault"; });
+      if (!is_told)
+        add({.code = "program_unknown",
+             .severity = Severity::note,
+             .found = std::string(name),
+             .message = "posenc has no profile of it: what is said here holds whatever the engine",
+             .cure = "posenc diff FILE --engines all shows those that have one"},
+            "", "", "", "read");
       engine = engines_.erase(engine);
     }
     return {};

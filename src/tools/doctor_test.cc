@@ -1522,6 +1522,27 @@ TEST(Diagnose, AProgramWithoutAProfileIsKnownWithEitherHyphen) {
   EXPECT_EQ(one->found, "mlx_vlm");
 }
 
+TEST(Diagnose, TheVersionOfAProgramWithoutAProfileHasKnownFaults) {
+  for (const std::string_view engine : {"mlx-vlm@0.6.3", "mlx_vlm@0.6.3"}) {
+    const Diagnosis found =
+        diagnosed({evidence_of("gemma-3-4b")}, {.engines = {std::string(engine)}});
+    EXPECT_NE(found_of(found, "version_fault"), nullptr) << engine;
+    EXPECT_EQ(found_of(found, "program_unknown"), nullptr) << engine;
+  }
+  EXPECT_EQ(found_of(diagnosed({evidence_of("gemma-3-4b")}, {.engines = {"mlx-vlm@0.7.3"}}),
+                     "version_fault"),
+            nullptr);
+}
+
+TEST(Exhibit, AConfigurationThatAScriptMakesIsAModel) {
+  const Exhibit made = text_exhibit("repro.py",
+                                    "cfg = GPTNeoXJapaneseConfig(\n    hidden_size=32,  # small\n"
+                                    "    num_attention_heads=4, num_hidden_layers=2,\n"
+                                    "    rotary_pct=0.5)\n");
+  ASSERT_TRUE(made.model);
+  EXPECT_EQ(made.model->family, "gpt_neox_japanese");
+}
+
 TEST(Diagnose, ABaseThatTheEngineRaisedHidesNoFileThatCouldNotBeRead) {
   const Diagnosis found = diagnosed({evidence_of("llama-2-7b"),
                                      text_exhibit("line", "koboldcpp m.gguf --contextsize 8192"),

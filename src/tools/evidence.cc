@@ -90,7 +90,7 @@ std::vector<std::string> versions_in(std::string_view text) {
       if (std::ranges::count(version, '.') == 3) version = version.substr(0, version.rfind('.'));
       if (name.empty() || !version.contains('.')) return;
       const std::string id = std::string(name) + "@" + std::string(version);
-      const bool known = find_engine(id) || name == "unsloth";
+      const bool known = find_engine(id) || name == "unsloth" || name == "mlx-vlm";
       if (known && std::ranges::find(found, id) == found.end()) found.push_back(id);
     };
     // RUN pip install torch "transformers==5.14.1": pins stand anywhere in a line.

@@ -248,7 +248,15 @@ std::vector<Finding> known_of_program(std::string_view word, const Model& model,
                                  : word == "gpt-fast" ? base_of_gpt_fast(model)
                                                       : std::nullopt;
   std::vector<Finding> found;
-  if (known) found.push_back(*std::move(known));
+  const auto keep = [&](std::optional<Finding> one) {
+    if (one) found.push_back(*std::move(one));
+  };
+  keep(std::move(known));
+  if (word == "mlx_vlm") {
+    keep(scaling_of_pictures(model));
+    keep(base_of_gemma3(model));
+    keep(pairs_of_deepseek_vl(model));
+  }
   return found;
 }
 
@@ -273,11 +281,6 @@ ForeignLine foreign_line(std::string_view line, const Model* model) {
   out.judged = out.judged || !roles.empty();
   for (Finding& one : judge_roles(model, roles)) keep(std::move(one));
   for (Finding& one : known_of_program(program.word, *model, 0)) keep(std::move(one));
-  if (program.word == "mlx_vlm") {
-    keep(scaling_of_pictures(*model));
-    keep(base_of_gemma3(*model));
-    keep(pairs_of_deepseek_vl(*model));
-  }
   return out;
 }
 

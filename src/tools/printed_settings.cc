@@ -28,8 +28,10 @@ class Printed {
 
  private:
   char now() const { return at_ < text_.size() ? text_[at_] : '\0'; }
+  // Python's comments too.
   void blanks() {
-    while (at_ < text_.size() && std::string_view(" \t\r\n").contains(text_[at_])) ++at_;
+    while (at_ < text_.size() && std::string_view(" \t\r\n#").contains(text_[at_]))
+      at_ = text_[at_] == '#' ? std::min(text_.find('\n', at_), text_.size()) : at_ + 1;
   }
   std::string word() {
     const std::size_t start = at_;
@@ -173,13 +175,36 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> names_of_
      {"\"n_heads\":", "\"num_attention_heads\":"},
      {"\"n_kv_heads\":", "\"num_key_value_heads\":"}}};
 
+// "Llama" of LlamaConfig, where the settings do not say whose they are.
+void name_class(std::string& json, std::string_view name) {
+  if (json.contains("\"model_type\":") || json.contains("\"architectures\":") || json == "{}")
+    return;
+  json.insert(1, "\"architectures\":[\"" + std::string(name) + "ForCausalLM\"],");
+}
+
+// LlamaConfig(hidden_size=64, …), as a script makes one: the class tells the family.
+std::optional<std::string> constructed_settings(std::string_view text) {
+  constexpr std::string_view opening = "Config(";
+  for (std::size_t at = text.find(opening); at != text.npos; at = text.find(opening, at + 1)) {
+    std::size_t start = at;
+    while (start > 0 && (is_of_name(text[start - 1]) || is_digit(text[start - 1]))) --start;
+    if (start == at) continue;
+    auto json = Printed(text, start).object();
+    if (!json || !json->contains("\"hidden_size\":") || !json->contains("\"num_attention_heads\":"))
+      continue;
+    name_class(*json, text.substr(start, at - start));
+    return json;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> printed_settings(std::string_view text) {
   if (text.size() > largest) return std::nullopt;
   const std::size_t key =
       std::min({text.find("rope_theta"), text.find("rope_scaling"), text.find("rope_parameters")});
-  if (key == text.npos) return std::nullopt;
+  if (key == text.npos) return constructed_settings(text);
   // The widest of the braces and parentheses that the key stands in.
   std::optional<std::string> widest;
   int openings = 0;
@@ -206,6 +231,17 @@ std::optional<std::string> printed_settings(std::string_view text) {
         if (const std::size_t place = json->find(theirs); place != json->npos)
           json->replace(place, theirs.size(), ours);
       json->insert(1, "\"model_type\":\"llama\",");
+    }
+    if (constexpr std::string_view end = "Config"; has("hidden_size")) {
+      std::size_t length = 0;
+      while (start + length < text.size() &&
+             (is_of_name(text[start + length]) || is_digit(text[start + length])))
+        ++length;
+      std::string_view name = text.substr(start, length);
+      if (name.ends_with(end) && name.size() > end.size()) {
+        name.remove_suffix(end.size());
+        name_class(*json, name);
+      }
     }
     widest = std::move(json);
   }

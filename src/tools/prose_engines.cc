@@ -114,7 +114,7 @@ void read_engines(Words words, Symptom& out) {
     if (name.empty()) continue;
     std::string id = name;
     if (const std::string version = version_behind(words, n);
-        known && !version.empty() && find_engine(name + "@" + version))
+        !version.empty() && (!known || find_engine(name + "@" + version)))
       id += "@" + version;
     const bool right = is_right(words, n);
     const auto same = std::ranges::find(all, name, &Named::name);

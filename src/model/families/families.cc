@@ -1,8 +1,10 @@
 // Finds a family's row, and what has no row: the generic rules for families that are not known.
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
+#include "src/core/small_letters.h"
 #include "src/model/families/rows.h"
 #include "src/model/families/vision.h"
 
@@ -26,11 +28,9 @@ constexpr Family unknown_with_axes{.read = read_diffusion,
                                    .rope = {.theta = 10000, .theta_keys = "rope_theta theta"},
                                    .picture = {.keys = axes_of_pictures}};
 
-}  // namespace
-
-const Family* find_family(std::string_view model_type) {
-  static const auto by_type = [] {
-    std::unordered_map<std::string_view, const Family*> all;
+const std::map<std::string_view, const Family*>& by_type() {
+  static const auto types = [] {
+    std::map<std::string_view, const Family*> all;
     for (const auto rows : {rows_alike(), rows_alternating(), rows_latent(), rows_added(),
                             rows_sound(), rows_diffusion(), rows_distances(), rows_remote(),
                             rows_without_attention(), rows_uncovered()})
@@ -38,8 +38,30 @@ const Family* find_family(std::string_view model_type) {
         for (const std::string_view type : split(family.types)) all.try_emplace(type, &family);
     return all;
   }();
-  if (const auto found = by_type.find(model_type); found != by_type.end()) return found->second;
+  return types;
+}
+
+std::string spelling_of(std::string_view name) {
+  std::string spelling = small_letters(name);
+  std::erase(spelling, '_');
+  return spelling;
+}
+
+}  // namespace
+
+const Family* find_family(std::string_view model_type) {
+  if (const auto found = by_type().find(model_type); found != by_type().end()) return found->second;
   return find_tower(model_type) ? &tower : nullptr;
+}
+
+std::string_view type_spelled_as(std::string_view name) {
+  static const auto by_spelling = [] {
+    std::unordered_map<std::string, std::string_view> all;
+    for (const auto& [type, family] : by_type()) all.try_emplace(spelling_of(type), type);
+    return all;
+  }();
+  const auto found = by_spelling.find(spelling_of(name));
+  return found == by_spelling.end() ? "" : found->second;
 }
 
 const Family& unknown_family() { return unknown; }

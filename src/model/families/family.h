@@ -376,6 +376,9 @@ struct Family {
 };
 
 const Family* find_family(std::string_view model_type);  // null: not known
+// The known model_type that a name has in another spelling ("GPTNeoX" of a class: "gpt_neox"): case
+// and underscores aside; "": none.
+std::string_view type_spelled_as(std::string_view name);
 
 // The family of a class whose files give the model_type of another one: Grok's say "git".
 std::string_view type_of_misnamed(std::string_view class_name);  // "": it is as the file says
