@@ -447,4 +447,14 @@ TEST(Explain, AnIndexerHasAPlanOfItsOwn) {
   EXPECT_TRUE(json_of(model_of(Rope{}))["groups"][0]["indexer"].is_null());
 }
 
+TEST(Explain, LayersThatReadTheKeysOfEarlierOnesAreCountedAtOnce) {
+  const auto model = read_model("gemma-4-e2b");
+  ASSERT_TRUE(model);
+  const auto explained = explain(*model);
+  ASSERT_TRUE(explained);
+  std::string said;
+  for (const std::string& sentence : explained->words) said += sentence + " ";
+  EXPECT_TRUE(said.contains("20 layers cache nothing")) << said;
+}
+
 }  // namespace

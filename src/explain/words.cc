@@ -877,6 +877,13 @@ std::vector<std::string> model_words(const Explanation& explanation) {
           (stack == Stack::text ? "Its layers" : "The " + std::string(name(stack)) + "'s layers") +
           " fall into " + std::to_string(groups) + " groups.");
   }
+  std::int64_t borrowing = 0;
+  for (const LayerGroup& group : model.groups)
+    if (group.cache_note.starts_with("an earlier layer's keys"))
+      borrowing += std::ssize(group.layers);
+  if (borrowing > 0)
+    out.push_back(s(borrowing, "layer") +
+                  " cache nothing: they read the keys and values of an earlier layer.");
   if (of_stack[static_cast<std::size_t>(Stack::encoder)] > 0 &&
       of_stack[static_cast<std::size_t>(Stack::decoder)] > 0)
     out.push_back("Encoder and decoder have positions of their own.");
