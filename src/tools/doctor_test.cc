@@ -1534,6 +1534,20 @@ TEST(Diagnose, TheVersionOfAProgramWithoutAProfileHasKnownFaults) {
             nullptr);
 }
 
+TEST(Exhibit, VersionsBesideALineAreTaken) {
+  for (const auto& [text, version] :
+       {std::pair("vllm 0.15.1: vllm serve M --trust-remote-code", "vllm==0.15.1"),
+        {"pip install vllm==0.15.1 && vllm serve M", "vllm==0.15.1"},
+        {"vLLM version 0.17.1\nvllm serve M", "vllm==0.17.1"},
+        {"lmdeploy 0.10.2, lmdeploy serve api_server M", "lmdeploy==0.10.2"},
+        {"llama.cpp b4567: llama-server -m x.gguf -c 8192", "llama.cpp==b4567"},
+        {"vllm serve M (transformers 4.57.6)", "transformers==4.57.6"}}) {
+    const Exhibit line = text_exhibit("line", text);
+    EXPECT_EQ(line.kind, ExhibitKind::command) << text;
+    EXPECT_EQ(line.rest, std::string(version) + "\n") << text;
+  }
+}
+
 TEST(Exhibit, AConfigurationThatAScriptMakesIsAModel) {
   const Exhibit made = text_exhibit("repro.py",
                                     "cfg = GPTNeoXJapaneseConfig(\n    hidden_size=32,  # small\n"

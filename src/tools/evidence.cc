@@ -20,6 +20,7 @@
 #include "src/tools/ollama_show.h"
 #include "src/tools/printed_settings.h"
 #include "src/tools/programs.h"
+#include "src/tools/prose.h"
 #include "src/tools/roles.h"
 #include "src/tools/serving_settings.h"
 #include "src/tools/symptom.h"
@@ -88,7 +89,10 @@ std::vector<std::string> versions_in(std::string_view text) {
           rest.substr(0, std::min(rest.find_first_not_of("0123456789."), rest.size()));
       if (version.ends_with('.')) version.remove_suffix(1);  // 0.8.5.post1
       if (std::ranges::count(version, '.') == 3) version = version.substr(0, version.rfind('.'));
-      if (name.empty() || !version.contains('.')) return;
+      const std::string build =
+          detail::prose::version_of_word(rest.substr(0, rest.find(' ')), false);
+      if (build.starts_with('b')) version = build;
+      if (name.empty() || !(version.contains('.') || version.starts_with('b'))) return;
       const std::string id = std::string(name) + "@" + std::string(version);
       const bool known = find_engine(id) || name == "unsloth" || name == "mlx-vlm";
       if (known && std::ranges::find(found, id) == found.end()) found.push_back(id);
@@ -400,6 +404,21 @@ Lines lines_of(std::string_view text) {
   return out;
 }
 
+// "vllm 0.15.1: vllm serve …", "pip install vllm==0.15.1 && vllm serve …": the versions that stand
+// in the same text as a line, as pip prints them.
+std::string versions_beside(const Lines& lines, std::string_view text) {
+  std::vector<std::string> all = lines.versions;
+  const std::string small = detail::small_letters(text);
+  for (const std::string& engine : detail::prose::read_versions(detail::prose::words_of(small)))
+    if (std::ranges::find(all, engine) == all.end()) all.push_back(engine);
+  std::string out;
+  for (const std::string& one : all) {
+    const std::size_t at = one.find('@');
+    out += one.substr(0, at) + "==" + one.substr(at + 1) + "\n";
+  }
+  return out;
+}
+
 // A text on its way to be an exhibit.
 struct Text {
   std::string name, whole;
@@ -540,7 +559,9 @@ std::optional<Exhibit> what_somebody_saw(Text& text) {
       (lines.tells && !starts_nothing && !quotes_nothing(*lines.log, lines.limits)))
     return std::nullopt;
   const auto symptom = detail::symptom_alone(text.trimmed());
-  if (!symptom) return std::nullopt;
+  const bool tells_nothing = symptom && symptom->seen == detail::Seen::nothing;
+  if (!symptom || (tells_nothing && lines.command && !detail::narrates(text.trimmed())))
+    return std::nullopt;
   return symptom_exhibit(std::move(text.name), std::move(text.whole), *symptom);
 }
 
@@ -605,7 +626,10 @@ std::optional<Exhibit> command_line(Text& text) {
       return command;
     }
   }
-  return text.as(ExhibitKind::command, std::move(as));
+  std::string versions = versions_beside(lines, all);
+  Exhibit command = text.as(ExhibitKind::command, std::move(as));
+  command.rest = std::move(versions);
+  return command;
 }
 
 // A program that nobody knows, whose settings say by their names what they are.

@@ -53,6 +53,9 @@ void read_makers(Words words, Symptom& out);
 // Models whose positions are rows of a learned table, by name.
 void read_tables(Words words, Symptom& out);
 
+// Engines with their versions: "vllm@0.15.1" of "vllm 0.15.1".
+std::vector<std::string> read_versions(Words words);
+
 // Causes that the words name themselves: a program, what it is asked for, and what it does.
 void read_named_causes(Words words, std::string_view text, Symptom& out);
 

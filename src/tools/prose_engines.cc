@@ -133,4 +133,15 @@ void read_engines(Words words, Symptom& out) {
   for (Named& one : all) out.engines.push_back(std::move(one.id));
 }
 
+std::vector<std::string> read_versions(Words words) {
+  std::vector<std::string> all;
+  for (std::size_t n = 0; n < words.size(); ++n) {
+    const std::string version = version_behind(words, n);
+    if (version.empty()) continue;
+    const std::string id = engine_of_word(words, n) + "@" + version;
+    if (id.size() > version.size() + 3 && find_engine(id)) all.push_back(id);
+  }
+  return all;
+}
+
 }  // namespace posenc::detail::prose
