@@ -78,6 +78,16 @@ constexpr std::string_view rounds_yarn =
     "truncate false is not read: the ends of YaRN's ramp are rounded to whole pairs, so that some "
     "pairs rotate a little otherwise (log-probabilities differ, text hardly)";
 
+// transformers 5 writes rope_parameters, and nothing at the top.
+bool is_of_transformers5(const Model& model) {
+  return says(model, "rope_theta", "rope_parameters.");
+}
+
+constexpr std::string_view theta_at_the_top =
+    "it reads rope_theta and rope_scaling at the top alone, and transformers 5 has written them "
+    "into rope_parameters: it rotates by base 10000 and without a scaling, and text falls apart "
+    "after some hundred tokens";
+
 struct Row {
   VersionFault fault;
   bool (*concerns)(const Model& model);
@@ -308,6 +318,52 @@ constexpr Row rows[] = {
     {{"ollama", "0.13.3", "0.13.4", factor_of_gemma3, "update Ollama (0.13.4 or later)",
       "ollama/ollama#13444"},
      is_scaled_gemma3},
+    {{"ollama", "0.13.0", "0.13.3",
+      "its Ministral 3 rotates by the scaling's factor alone (linear) and knows no YaRN: fast "
+      "pairs, "
+      "which tell neighbours apart, are slowed too, and text rambles",
+      "update Ollama (0.13.3 or later)", "ollama/ollama#13432"},
+     [](const Model& model) {
+       const bool is_its = model.family == "mistral3" || model.family == "ministral3";
+       return is_its && is_scaled_by<Yarn>(model);
+     }},
+    {{"exllamav3", "0.0.1", "0.0.17", theta_at_the_top,
+      "pip install -U exllamav3 (0.0.17 or later), or write rope_theta and rope_scaling at the top",
+      "exllamav3 1fa6071"},
+     is_of_transformers5},
+    {{"lmdeploy", "0.1.0", "0.12.2", theta_at_the_top,
+      "pip install -U lmdeploy (0.12.2 or later), or write rope_theta and rope_scaling at the top",
+      "InternLM/lmdeploy#4303, #4304"},
+     is_of_transformers5},
+    {{"lmdeploy", "0.6.0", "0.10.1",
+      "its PyTorch backend takes LongRoPE's long factors for the short ones, and another trained "
+      "length: texts within the trained length rotate wrongly",
+      "pip install -U lmdeploy (0.10.1 or later)", "InternLM/lmdeploy#3968"},
+     is_scaled_by<LongRope>},
+    {{"mlx-lm", "0.1.0", "0.29.0",
+      "it rotates by LongRoPE's long factors whatever the length: texts within the trained length "
+      "lose by it",
+      "pip install -U mlx-lm (0.29 or later)", "ml-explore/mlx-lm#660"},
+     is_scaled_by<LongRope>},
+    {{"mlx-lm", "0.1.0", "0.32.0",
+      "its classes of InternLM 2 and 3 double every position where the file's scaling is not "
+      "linear: pair 0 turns by 2 radians a token",
+      "pip install -U mlx-lm (0.32 or later)", "ml-explore/mlx-lm#1606"},
+     [](const Model& model) {
+       const bool is_its = model.family == "internlm2" || model.family == "internlm3";
+       return is_its && !is_scaled_by<Linear>(model);
+     }},
+    {{"mlx-lm", "0.27.0", "0.30.4", "its class of LongCat knows no YaRN: long texts fall apart",
+      "pip install -U mlx-lm (0.30.4 or later)", "ml-explore/mlx-lm#768"},
+     [](const Model& model) {
+       return model.family.starts_with("longcat") && is_scaled_by<Yarn>(model);
+     }},
+    {{"mlx-lm", "0.30.7", "0.32.0",
+      "the indexer of DeepSeek V3.2 rotates neighbours in place of halves: it picks other keys, "
+      "and "
+      "long texts lose what stands far back",
+      "pip install -U mlx-lm (0.32 or later)", "ml-explore/mlx-lm#1431"},
+     [](const Model& model) { return model.family == "deepseek_v32"; }},
     {{"mlx-vlm", "0.1.0", "0.6.15",
       "its class declares the file's scaling and does not apply it: layers that see everything "
       "rotate as if they had none, and texts of some thousand tokens repeat themselves",

@@ -180,5 +180,29 @@ TEST(VersionFaults, LlamaCppOfJuly2024KnowsNoFactorsOfLlama31) {
   EXPECT_TRUE(version_faults(model, "llama.cpp@b4000").empty());
 }
 
+// A version that has it, the one that mends it, and a file that it concerns.
+TEST(VersionFaults, BeginAndEndWhereTheEnginesCodeDoes) {
+  constexpr const char* rest = R"("hidden_size": 512, "num_attention_heads": 8, "head_dim": 64,
+      "num_hidden_layers": 2, "max_position_embeddings": 32768, )";
+  constexpr const char* of_5 = R"("rope_parameters": {"rope_type": "default", "rope_theta": 5e6})";
+  struct Case {
+    const char *type, *keys, *has, *mended;
+  };
+  for (const Case& one :
+       {Case{"qwen3", of_5, "exllamav3@0.0.16", "exllamav3@0.0.17"},
+        {"qwen3", of_5, "lmdeploy@0.12.0", "lmdeploy@0.12.2"},
+        {"internlm3", R"("rope_theta": 5e7)", "mlx-lm@0.31.3", "mlx-lm@0.32.0"}}) {
+    const auto model =
+        read_config("{\"model_type\": \"" + std::string(one.type) + "\", " + rest + one.keys + "}");
+    ASSERT_TRUE(model) << one.type;
+    EXPECT_EQ(version_faults(*model, one.has).size(), 1u) << one.has;
+    EXPECT_TRUE(version_faults(*model, one.mended).empty()) << one.mended;
+  }
+  const auto at_the_top =
+      read_config("{\"model_type\": \"qwen3\", " + std::string(rest) + "\"rope_theta\": 5e6}");
+  ASSERT_TRUE(at_the_top);
+  EXPECT_TRUE(version_faults(*at_the_top, "exllamav3@0.0.16").empty());
+}
+
 }  // namespace
 }  // namespace posenc

@@ -93,6 +93,13 @@ std::vector<Diagnosed> told_by_versions(const Model& model, std::span<const Exhi
   const auto has_fault = [&](const std::string& engine) {
     return engine.contains('@') && !version_faults(model, engine).empty();
   };
+  // pip lists transformers beside whatever runs the model.
+  const auto is_beside = [&](const std::string& engine) {
+    return engine.starts_with("transformers@") &&
+           std::ranges::any_of(engines, [](const std::string& other) {
+             return !other.starts_with("transformers");
+           });
+  };
   // A version that nobody read is judged by another's profile, and it is said where nothing worse
   // is known of it.
   for (const std::string& engine : engines) {
@@ -102,7 +109,7 @@ std::vector<Diagnosed> told_by_versions(const Model& model, std::span<const Exhi
       if (!note.what.starts_with("no profile of ")) continue;
       if (auto beneath = transformers_beneath(model, engines, engine, length))
         all.push_back(*std::move(beneath));
-      if (has_fault(engine)) continue;
+      if (has_fault(engine) || is_beside(engine)) continue;
       Diagnosed out{.engine = std::string(reading->engine.name),
                     .version = std::string(reading->engine.version),
                     .sure = "by the version"};
@@ -120,11 +127,14 @@ std::vector<Diagnosed> told_by_versions(const Model& model, std::span<const Exhi
 
 Finding finding_of(const VersionFault& fault, const std::string& version) {
   const std::string mended = version_that_mends(fault);
+  // "It" is told apart where the sentence stands alone, as a verdict.
+  const bool of_it = fault.what.starts_with("it ") || fault.what.starts_with("its ");
+  const std::string subject = of_it ? std::string(fault.engine) + " " + version + ": " : "";
   return {.code = "version_fault",
           .severity = fault.slight ? Severity::warning : Severity::error,
           .expected = mended,
           .found = mended.empty() ? "" : version,
-          .message = std::string(fault.what) + " (" + std::string(fault.report) + ")",
+          .message = subject + std::string(fault.what) + " (" + std::string(fault.report) + ")",
           .cure = std::string(fault.cure)};
 }
 

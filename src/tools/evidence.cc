@@ -92,7 +92,8 @@ std::vector<std::string> versions_in(std::string_view text) {
       const std::string build =
           detail::prose::version_of_word(rest.substr(0, rest.find(' ')), false);
       if (build.starts_with('b')) version = build;
-      if (name.empty() || !(version.contains('.') || version.starts_with('b'))) return;
+      const bool of_arrays = name == "mlx";  // beneath mlx-lm, with numbers of its own
+      if (name.empty() || of_arrays || !(version.contains('.') || version.starts_with('b'))) return;
       const std::string id = std::string(name) + "@" + std::string(version);
       const bool known = find_engine(id) || name == "unsloth" || name == "mlx-vlm";
       if (known && std::ranges::find(found, id) == found.end()) found.push_back(id);
@@ -112,6 +113,7 @@ std::vector<std::string> versions_in(std::string_view text) {
     if (rest.starts_with("version")) {
       rest.remove_prefix(7);
       rest.remove_prefix(std::min(rest.find_first_not_of(" =:\t"), rest.size()));
+      if (rest.starts_with("is ")) rest.remove_prefix(3);  // "ollama version is 0.13.2"
     }
     take(name, rest);
   }
