@@ -374,11 +374,12 @@ bool is_named_ntk(EngineRope& rope) {
          rope.format() == FileFormat::config;
 }
 
-void refuse_named_ntk(EngineRope& rope) {
-  if (is_named_ntk(rope))
-    rope.refuse(
-        "no scaling is called ntk there (KeyError: 'ntk'): NTK-aware scaling is a larger "
-        "rope_theta, or type dynamic");
+void refuse_named_ntk(EngineRope& rope, std::string_view error) {
+  if (!is_named_ntk(rope)) return;
+  const std::string type(*rope.stated("rope_type"));
+  rope.refuse("no scaling is called " + type + " there (" + std::string(error) +
+              (error == "KeyError" ? ": '" + type + "'" : "") +
+              "): NTK-aware scaling is a larger rope_theta");
 }
 
 void fix_dynamic(EngineRope& rope) {

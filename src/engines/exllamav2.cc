@@ -48,6 +48,7 @@ void read_exllamav2_longrope(EngineRope& rope, LongRope& longrope) {
 }
 
 void exllamav2_reads(EngineRope& rope) {
+  if (is_named_ntk(rope)) lose_scaling(rope, "no such type is known there");
   if (rope.states("unused_type"))
     rope.refuse("type and rope_type together are an error there: keep one");
   lose_rope_parameters(rope, rope.model_is("gemma3 gemma3_text") ? 1e6 : 10000);

@@ -39,6 +39,7 @@ void read_exllama_yarn(EngineRope& rope, Yarn& yarn) {
 }
 
 void exllamav3_reads(EngineRope& rope) {
+  refuse_named_ntk(rope, "ValueError: Unknown rope_type");
   if (rope.scaling<DynamicNtk>()) rope.refuse("it knows no dynamic scaling, and raises ValueError");
   if (rope.is_by_layer_type("rope_type") && !rope.scaling<Unscaled>() &&
       !rope.model_is("gemma4 gemma4_text"))

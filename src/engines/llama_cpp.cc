@@ -58,6 +58,9 @@ void read_converted_longrope(EngineRope& rope, LongRope& longrope) {
 }
 
 void llama_cpp_reads(EngineRope& rope) {
+  if (is_named_ntk(rope))
+    lose_scaling(rope, "the converter knows no type " + std::string(*rope.stated("rope_type")) +
+                           ", warns of it and writes none");
   if (rope.format() == FileFormat::gguf) {
     if (rope.warned("sections_count"))
       rope.refuse(

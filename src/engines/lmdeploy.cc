@@ -15,6 +15,7 @@ constexpr std::string_view lmdeploy_families =
     "qwen3_vl_moe sdar sdar_moe starcoder2";
 
 void lmdeploy_reads(EngineRope& rope) {
+  refuse_named_ntk(rope, "RuntimeError: Unsupported rope type");
   refuse_with_transformers(rope);
   take_ratio_for_base(rope);
   if (rope.scaling<Proportional>()) rope.refuse("it knows no proportional scaling: a KeyError");

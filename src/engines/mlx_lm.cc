@@ -73,6 +73,7 @@ void need_theta(EngineRope& rope) {
 }
 
 void mlx_lm_reads(EngineRope& rope) {
+  refuse_named_ntk(rope, "ValueError: Unsupported RoPE type");
   need_theta(rope);
   if (rope.warned("factor_missing"))
     rope.refuse("a scaling without its factor is a KeyError there");

@@ -125,7 +125,8 @@ void refuse_with_transformers(EngineRope& rope);
 // A config.json whose scaling is called ntk, which transformers does not know and vLLM takes for
 // GTE's.
 bool is_named_ntk(EngineRope& rope);
-void refuse_named_ntk(EngineRope& rope);
+// `error`: what the engine raises.
+void refuse_named_ntk(EngineRope& rope, std::string_view error);
 // A scaling that depends on the length of each text, as one that is made for the longest: dynamic
 // NTK's base grown for s·M positions; longrope's long list, where it serves more than the trained
 // length, or its short one.

@@ -35,6 +35,7 @@ void sglang_reads(EngineRope& rope) {
   // to its layers, whose own module, of the base alone, runs on processors with AMX.
   if (rope.scaling<Linear>() && rope.model_is("gemma3 gemma3_text"))
     rope.approximated("on processors with AMX (and no GPU) Gemma 3 has the base alone, unscaled");
+  refuse_named_ntk(rope, "ValueError: Unknown RoPE scaling type");
   lose_factor_of_nomic(rope);
   fix_dynamic(rope);
   round_tables(rope);

@@ -18,6 +18,7 @@ constexpr std::string_view tensorrt_llm_families =
     "qwen3_vl qwen3_vl_moe seed_oss starcoder2 step3p5 step3p7 t5 whisper";
 
 void tensorrt_llm_reads(EngineRope& rope) {
+  refuse_named_ntk(rope, "ValueError: Unsupported rotary scaling type");
   refuse_with_transformers(rope);
   if (rope.stated("rope_type") == "su")
     rope.refuse("it knows no scaling su: write rope_type longrope");

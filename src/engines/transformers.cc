@@ -35,7 +35,7 @@ void read_gguf(EngineRope& rope) {
 void transformers_reads(EngineRope& rope) {
   read_gguf(rope);
   refuse_with_transformers(rope);
-  refuse_named_ntk(rope);
+  refuse_named_ntk(rope, "KeyError");
   lose_factor_of_nomic(rope);
   if (rope.warned("partial_disputed")) lose_partial(rope);
   if (rope.warned("sections_disputed"))
@@ -76,7 +76,7 @@ void transformers4_reads(EngineRope& rope) {
     return round_tables(rope);
   }
   share_base_of_full_layers(rope);
-  refuse_named_ntk(rope);
+  refuse_named_ntk(rope, "KeyError");
   if (rope.warned("factor_missing"))
     rope.refuse("a scaling without its factor is a KeyError there: write it");
   if (rope.warned("partial_disputed"))

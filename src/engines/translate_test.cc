@@ -91,6 +91,13 @@ TEST(NamedNtk, IsUnknownToTransformers) {
     EXPECT_TRUE(of_named_ntk(engine).refused.contains("KeyError: 'ntk'")) << engine;
 }
 
+TEST(NamedNtk, IsRefusedByEnginesThatKnowNoSuchType) {
+  for (const char* engine : {"mlx-lm", "sglang", "exllamav3", "lmdeploy", "tensorrt-llm"})
+    EXPECT_TRUE(of_named_ntk(engine).refused.contains("called ntk there")) << engine;
+  for (const char* engine : {"llama.cpp", "exllamav2"})
+    EXPECT_FALSE(of_named_ntk(engine).notes.empty()) << engine;
+}
+
 TEST(NamedNtk, IsThatOfGteInVllm) {
   const Model model = of_named_ntk("vllm").model;
   const auto& rope = std::get<Rope>(model.groups.front().schemes.front());

@@ -182,7 +182,8 @@ TEST(VersionFaults, LlamaCppOfJuly2024KnowsNoFactorsOfLlama31) {
 
 // A version that has it, the one that mends it, and a file that it concerns.
 TEST(VersionFaults, BeginAndEndWhereTheEnginesCodeDoes) {
-  constexpr const char* rest = R"("hidden_size": 512, "num_attention_heads": 8, "head_dim": 64,
+  constexpr const char* rest = R"("hidden_size": 512, "num_attention_heads": 8,
+      "num_key_value_heads": 8, "head_dim": 64,
       "num_hidden_layers": 2, "max_position_embeddings": 32768, )";
   constexpr const char* of_5 = R"("rope_parameters": {"rope_type": "default", "rope_theta": 5e6})";
   struct Case {
@@ -194,7 +195,7 @@ TEST(VersionFaults, BeginAndEndWhereTheEnginesCodeDoes) {
         {"internlm3", R"("rope_theta": 5e7)", "mlx-lm@0.31.3", "mlx-lm@0.32.0"}}) {
     const auto model =
         read_config("{\"model_type\": \"" + std::string(one.type) + "\", " + rest + one.keys + "}");
-    ASSERT_TRUE(model) << one.type;
+    ASSERT_TRUE(model) << model.error().message();
     EXPECT_EQ(version_faults(*model, one.has).size(), 1u) << one.has;
     EXPECT_TRUE(version_faults(*model, one.mended).empty()) << one.mended;
   }
