@@ -115,7 +115,8 @@ class Overrides {
     return put_in(dict, false, "rope_scaling.");
   }
 
-  // TurboMind's --rope-scaling-factor: dynamic NTK, whatever scaling the file has; 0 is none.
+  // TurboMind's --rope-scaling-factor, up to 0.13: dynamic NTK, whatever scaling the file has; 0 is
+  // none.
   Expected<void> apply_lmdeploy() {
     constexpr double small_share = 0.05;
     if (const CommandFlag* share = line_.find("--cache-max-entry-count"))
@@ -132,11 +133,14 @@ class Overrides {
     if (factor < 1)
       return fail("command", "--rope-scaling-factor must be 1 or more", flag->value,
                   "write 2.0 for twice the context, 4.0 for four times");
-    if (const CommandFlag* backend = line_.find("--backend");
-        backend && backend->value == "pytorch") {
+    const CommandFlag* backend = line_.find("--backend");
+    const bool of_pytorch = backend && backend->value == "pytorch";
+    if (of_pytorch || !is_before(version_, "0.14")) {
       findings_.push_back(line_finding(
           "flag_unread", Severity::error, "--rope-scaling-factor " + number_text(factor),
-          "TurboMind alone reads it: with --backend pytorch nothing is scaled",
+          of_pytorch ? "the PyTorch backend does not read it: nothing is scaled"
+                     : "LMDeploy takes it, and 0.14 and later read it nowhere "
+                       "(InternLM/lmdeploy#4557): nothing is scaled",
           "write the scaling into the config.json (posenc extend MODEL --to LENGTH writes it), and "
           "drop the flag"));
       return {};
@@ -146,8 +150,8 @@ class Overrides {
                                   "--rope-scaling-factor"));
     findings_.push_back(line_finding(
         "approximated", Severity::note, "--rope-scaling-factor " + number_text(factor),
-        "TurboMind alone reads it, as dynamic NTK by the length of each text, and the scaling of "
-        "the file is lost",
+        "TurboMind of 0.13 and before reads it as dynamic NTK by the length of each text, and the "
+        "scaling of the file is lost",
         "where the model's card publishes YaRN: write it into the config.json, and drop the "
         "flag"));
     return put_in(dict, false, "rope_scaling.");
@@ -671,6 +675,7 @@ Expected<CommandReading> read_command(const Model& model, std::string_view comma
   if (line.engine == "megatron-core") {
     POSENC_TRY(engine, find_engine(line.engine));
     out.reading.engine = engine;
+    line.version = version;
     POSENC_CHECK(detail::apply_megatron_flags(told, line, out.findings));
     out.reading.model = std::move(told);
     return finish();

@@ -140,14 +140,19 @@ class MegatronFlags {
   Expected<double> divisor() const {
     POSENC_TRY(factor, number("--rotary-seq-len-interpolation-factor", 1, 0));
     if (factor == 1 || line_.program != "pretrain_gpt.py") return factor;
+    const bool drops = is_before(line_.version, "0.19");
+    if (!drops && !line_.version.empty()) return factor;
     findings_.push_back(line_finding(
-        "flag_dropped", Severity::error,
+        drops ? "flag_dropped" : "version_needed", drops ? Severity::error : Severity::note,
         "--rotary-seq-len-interpolation-factor " + number_text(factor),
-        "gpt_builders.py of 0.16 does not hand the flag on (Megatron-LM#2902): positions are not "
-        "divided, and the model trains without a scaling",
-        "pass seq_len_interpolation_factor=" + number_text(factor) +
-            " to GPTModel in gpt_builders.py, or a Megatron-LM that does"));
-    return 1;
+        drops ? "pretrain_gpt.py of Megatron-core 0.18 and before does not hand the flag on "
+                "(Megatron-LM#2902): positions are not divided, and the model trains without a "
+                "scaling"
+              : "Megatron-core 0.18 and before (until June 2026) does not hand the flag on, and "
+                "trains without a scaling (Megatron-LM#2902)",
+        "Megatron-core 0.19 or later, or seq_len_interpolation_factor=" + number_text(factor) +
+            " for GPTModel in gpt_builders.py"));
+    return drops ? 1 : factor;
   }
 
   Expected<Scaling> scaling_of() const {

@@ -426,9 +426,10 @@ TEST(EngineCommand, AScalingThatIsAskedForHasNoCureThatUndoesIt) {
   EXPECT_TRUE(findings->at(0).message.contains("1.13863")) << findings->at(0).message;
 }
 
-const Finding* found_by(const char* model, const std::string& command, std::string_view code) {
+const Finding* found_by(const char* model, const std::string& command, std::string_view code,
+                        std::string_view version = {}) {
   static std::vector<Finding> kept;
-  auto found = command_differences(bundled(model), command);
+  auto found = command_differences(bundled(model), command, 0, version);
   EXPECT_TRUE(found) << found.error().message();
   kept = found.value_or(std::vector<Finding>{});
   const auto at = std::ranges::find(kept, code, &Finding::code);
@@ -476,7 +477,7 @@ TEST(EngineCommand, AFactorForItsInverseIsAnError) {
 
 TEST(EngineCommand, ADynamicScalingReachesAsFarAsItGrows) {
   const char* line = "lmdeploy serve api_server m --rope-scaling-factor 2.5 --session-len 80000";
-  EXPECT_EQ(found_by("internlm2.5-7b", line, "beyond_context"), nullptr);
+  EXPECT_EQ(found_by("internlm2.5-7b", line, "beyond_context", "0.13.0"), nullptr);
 }
 
 TEST(EngineCommand, TgiKeepsTheBaseBesideItsScaling) {
@@ -488,8 +489,15 @@ TEST(EngineCommand, TgiKeepsTheBaseBesideItsScaling) {
 
 TEST(EngineCommand, LmdeploysPytorchBackendScalesNothing) {
   const char* line = "lmdeploy serve api_server M --backend pytorch --rope-scaling-factor 4.0";
+  EXPECT_NE(found_by("qwen3-8b", line, "flag_unread", "0.10.2"), nullptr);
+  EXPECT_EQ(found_by("qwen3-8b", line, "rope_scaling", "0.10.2"), nullptr);
+}
+
+TEST(EngineCommand, LmdeployReadsItsFactorNoMore) {
+  const char* line = "lmdeploy serve api_server M --rope-scaling-factor 2.0";
   EXPECT_NE(found_by("qwen3-8b", line, "flag_unread"), nullptr);
-  EXPECT_EQ(found_by("qwen3-8b", line, "rope_scaling"), nullptr);
+  EXPECT_NE(found_by("qwen3-8b", line, "flag_unread", "0.14.0"), nullptr);
+  EXPECT_EQ(found_by("qwen3-8b", line, "flag_unread", "0.13.0"), nullptr);
 }
 
 TEST(EngineCommand, OldLlamaServersCapYarnToo) {
@@ -650,12 +658,21 @@ TEST(EngineCommand, TheServersImageIsTheServerAndItsTagTheBuild) {
   EXPECT_EQ(line->version, "b6200");
 }
 
-TEST(EngineCommand, MegatronsScriptKeepsTheDivisorForItself) {
-  const auto read = by("llama-2-7b",
-                       "torchrun pretrain_gpt.py --position-embedding-type rope --seq-length 16384 "
-                       "--max-position-embeddings 16384 --rotary-seq-len-interpolation-factor 4");
-  EXPECT_TRUE(finds(read, "flag_dropped"));
-  EXPECT_FALSE(finds(read, "rope_scaling"));
+TEST(EngineCommand, MegatronsOldScriptKeepsTheDivisorForItself) {
+  constexpr const char* line =
+      "torchrun pretrain_gpt.py --position-embedding-type rope --seq-length 16384 "
+      "--max-position-embeddings 16384 --rotary-seq-len-interpolation-factor 4";
+  const auto of_version = [&](const char* version) {
+    return *command_differences(*read_model("llama-2-7b"), line, 0, version);
+  };
+  const auto has = [](const std::vector<Finding>& found, std::string_view code) {
+    return std::ranges::find(found, code, &Finding::code) != found.end();
+  };
+  EXPECT_TRUE(has(of_version("0.16.1"), "flag_dropped"));
+  EXPECT_FALSE(has(of_version("0.16.1"), "rope_scaling"));
+  EXPECT_FALSE(has(of_version("0.19.0"), "flag_dropped"));
+  EXPECT_TRUE(has(of_version("0.19.0"), "rope_scaling"));
+  EXPECT_TRUE(has(of_version(""), "version_needed"));
 }
 
 TEST(EngineCommand, MegatronStopsWhereTextsAreLongerThanTheModel) {
@@ -986,7 +1003,7 @@ TEST(EngineCommand, TurboMindsFactorIsDynamic) {
   const auto* found = found_by("llama-2-7b",
                                "lmdeploy serve api_server M --session-len 8192 "
                                "--rope-scaling-factor 2.0",
-                               "rope_scaling");
+                               "rope_scaling", "0.13.0");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->found, "dynamic factor 2");
 }

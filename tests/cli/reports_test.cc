@@ -480,8 +480,9 @@ const Report reports[] = {
      "32,768 → 34,144"},
     {"wileewang/TransPixeler#8", "", "doctor @doctor/rgba.log", 1, "half of them, are rotated"},
     {"InternLM/lmdeploy#3013", "",
-     "doctor @doctor/qwen2.5-yarn.json 'lmdeploy serve api_server Q --rope-scaling-factor 4.0'", 1,
-     "yarn factor 4 original_max_position_embeddings 32768 → dynamic factor 4"},
+     "doctor @doctor/qwen2.5-yarn.json 'lmdeploy serve api_server Q --rope-scaling-factor 4.0' "
+     "--engine lmdeploy@0.6.5",
+     1, "yarn factor 4 original_max_position_embeddings 32768 → dynamic factor 4"},
     {"microsoft/onnxruntime-genai#1932", "",
      "doctor phi-3.5-mini --engine onnxruntime-genai --at 10096", 1, "stale_keys"},
     {"ollama/ollama#17427", "", "doctor @doctor/ollama-half.log", 1, "just half of num_ctx 65,536"},
