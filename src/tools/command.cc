@@ -255,8 +255,11 @@ class Overrides {
   Expected<void> apply_theta(const CommandFlag& flag) {
     say_removed(flag);
     POSENC_TRY(theta, number_of_flag(flag));
-    if (theta <= 1)
-      return fail("command", "--rope-theta must be above 1", flag.value, "write the base");
+    return put_base(theta, flag.value);
+  }
+
+  Expected<void> put_base(double theta, const std::string& said) {
+    if (theta <= 1) return fail("command", "rope_theta must be above 1", said, "write the base");
     for (LayerGroup& group : model_.groups)
       if (Rope* rope = mutable_rope(group); rope && !is_tower(group.stack))
         rope->rope_theta = theta;
@@ -327,6 +330,11 @@ class Overrides {
     return {};
   }
 
+  // rope_theta and rope_scaling are keys of their own under transformers 4.
+  bool keys_apart() const {
+    return line_.engine == "vllm" && !version_.empty() && is_before(version_, "0.12");
+  }
+
   // Of the configuration's own keys those that are nearly ours.
   Expected<void> check_keys(const Json& config, const CommandFlag& flag) {
     for (const JsonMember& member : *config.get<Json::Object>()) {
@@ -340,6 +348,10 @@ class Overrides {
         continue;
       }
       if (std::ranges::find(scaling_keys, member.key) != std::end(scaling_keys)) continue;
+      if (member.key == "rope_theta" && keys_apart()) {
+        POSENC_CHECK(put_base(detail::real_number(member.value).value_or(0), member.value.text()));
+        continue;
+      }
       if (member.key == "rope_theta" || member.key == "partial_rotary_factor") {
         findings_.push_back(
             line_finding("override_unread", Severity::error, member.key,
@@ -396,10 +408,7 @@ class Overrides {
     std::optional<Rope> told =
         detail::told_rope(rope, dict, {.context = model_.context, .replaces = replaces}, remarks);
     for (Finding& remark : remarks) {
-      // Under transformers 4 the two are keys of their own.
-      const bool keys_apart = line_.engine == "vllm" && where.contains("rope_scaling") &&
-                              !version_.empty() && is_before(version_, "0.12");
-      if (remark.code == "theta_missing" && keys_apart) {
+      if (remark.code == "theta_missing" && keys_apart() && where.contains("rope_scaling")) {
         if (told) told->rope_theta = rope.rope_theta;
         continue;
       }

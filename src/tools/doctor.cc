@@ -1154,6 +1154,23 @@ class Doctor {
   }
 
   // Errors first, then what shows soonest; what shows beyond the length asked for comes last.
+  // What an engine makes of the file is not what it runs where the line puts another in its place.
+  void leave_out_overridden() {
+    const auto is_overridden = [&](const Diagnosed& one) {
+      constexpr std::string_view by_file = "engine_";
+      const std::string& code = one.finding.code;
+      if (!code.starts_with(by_file)) return false;
+      return std::ranges::any_of(out_.findings, [&](const Diagnosed& other) {
+        return other.where == "command" && other.engine == one.engine &&
+               other.finding.code == code.substr(by_file.size());
+      });
+    };
+    std::vector<bool> overridden;
+    for (const Diagnosed& one : out_.findings) overridden.push_back(is_overridden(one));
+    std::size_t at = 0;
+    std::erase_if(out_.findings, [&](const Diagnosed&) { return overridden[at++]; });
+  }
+
   void order() {
     for (Finding& one : detail::join_evidence(out_)) {
       const std::string_view engine = one.code == "context_fitted"    ? "llama.cpp"
@@ -1175,6 +1192,7 @@ class Doctor {
     const auto late = [&](const Diagnosed& one) {
       return out_.length > 0 && one.finding.position && *one.finding.position >= out_.length;
     };
+    leave_out_overridden();
     if (symptom_)
       judge_words();
     else if (asks_)
