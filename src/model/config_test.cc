@@ -398,6 +398,13 @@ TEST(Config, OfADraftOfSpeculatorsIsThatOfItsLayers) {
   EXPECT_EQ(model->context, 40960);
 }
 
+TEST(Config, ASlipOfThePenIsToldWithTheKeyThatWasMeant) {
+  for (const char* key : {R"("rope_scalling": {"type": "yarn", "factor": 4.0})",
+                          R"("rope_teta": 500000)", R"("rope-scaling": {"factor": 2})"})
+    EXPECT_TRUE(warns(small(key), "misspelt_key")) << key;
+  EXPECT_FALSE(warns(small(R"("rope_scaling": null)"), "misspelt_key"));
+}
+
 TEST(Config, ABaseByAnotherProgramsNameIsToldWithTheKeyThatIsRead) {
   const std::string model = small(R"("rotary_base": 1000000)");
   EXPECT_TRUE(warns(model, "foreign_name"));

@@ -169,8 +169,15 @@ class Doctor {
       std::erase_if(out_.findings, [](const Diagnosed& one) {
         return one.finding.code == "positions_printed" && one.finding.message.ends_with("→ 0");
       });
+    // Whoever wrote a scaling under a wrong name needs no other.
+    const bool is_misspelt = std::ranges::any_of(
+        out_.findings, [](const Diagnosed& one) { return one.finding.code == "misspelt_key"; });
     for (std::size_t n = 0; n < out_.findings.size(); ++n) {
       Finding& one = out_.findings[n].finding;
+      if (is_misspelt && one.code == "beyond_context") {
+        one.severity = Severity::note;
+        continue;
+      }
       // A server that answers, however badly, did not refuse the length: it is an older one.
       if (one.code == "context_refused" && symptom_->seen != detail::Seen::nothing) continue;
       if (!detail::begins_where_seen(one, *symptom_, options_.length)) continue;
@@ -1266,6 +1273,25 @@ void add_named_model(std::vector<Exhibit>& evidence) {
 
 }  // namespace
 
+namespace {
+
+// The flags of a line that starts llama-server with presets hold for each of them, before theirs.
+void join_presets(std::vector<Exhibit>& evidence) {
+  const auto preset = std::ranges::find_if(evidence, [](const Exhibit& one) {
+    return one.kind == ExhibitKind::command && one.as.ends_with("presets");
+  });
+  const auto line = std::ranges::find_if(evidence, [](const Exhibit& one) {
+    return one.kind == ExhibitKind::command && one.text.contains("--models-preset");
+  });
+  if (preset == evidence.end() || line == evidence.end()) return;
+  const std::size_t flags = line->text.find(" -");
+  preset->text += line->text.substr(std::min(flags, line->text.size()));
+  preset->as += ", and the line that starts it";
+  evidence.erase(line);
+}
+
+}  // namespace
+
 Expected<Diagnosis> diagnose(std::vector<Exhibit> evidence, const DoctorOptions& options) {
   if (evidence.empty())
     return fail("doctor", "needs evidence", "none",
@@ -1281,6 +1307,7 @@ Expected<Diagnosis> diagnose(std::vector<Exhibit> evidence, const DoctorOptions&
       if (beside.kind != ExhibitKind::unusable) evidence.push_back(std::move(beside));
     }
   }
+  join_presets(evidence);
   add_named_model(evidence);
   return Doctor(std::move(evidence), options).run();
 }

@@ -662,6 +662,17 @@ TEST(Doctor, KoboldcppStretchesByItself) {
   EXPECT_EQ(found_of(found, "beyond_context")->severity, Severity::note);
 }
 
+TEST(Doctor, ALinesFlagsHoldForThePresetsThatItStarts) {
+  const Diagnosis found = diagnosed(
+      {evidence_of("qwen3-8b"),
+       text_exhibit("presets.ini", "[*]\ncache-type-k = q8_0\n[Qwen/Q]\nctx-size = 163840\n"),
+       text_exhibit("line", "llama-server --host 0.0.0.0 -np 4 --models-preset presets.ini")});
+  EXPECT_EQ(found_of(found, "beyond_context"), nullptr);
+  ASSERT_NE(found_of(found, "slots"), nullptr);
+  EXPECT_EQ(found_of(found, "slots")->severity, Severity::note);
+  EXPECT_EQ(found.length, 40960);
+}
+
 TEST(Doctor, ARouterDoesNotHandItsFlagsOn) {
   const char* const child =
       "[61060] "

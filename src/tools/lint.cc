@@ -80,6 +80,7 @@ constexpr LintRule lint_rules[] = {
     {"unknown_key", warning, "correct its spelling, or drop the key"},
     {"unread_key", warning, "drop the key, or correct model_type"},
     {"foreign_name", warning, "write the key that is read"},
+    {"misspelt_key", error, "rename it"},
     {"foreign_key", warning, "drop the key, or correct model_type"},
     {"ignored_key", warning, "check with the model's own code"},
     {"layer_list_unread", warning, "read the model's own code: what the entries mean is there"},

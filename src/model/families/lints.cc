@@ -15,6 +15,7 @@
 #include <initializer_list>
 #include <vector>
 
+#include "src/core/edit_distance.h"
 #include "src/core/small_letters.h"
 #include "src/model/families/rope.h"
 
@@ -258,6 +259,23 @@ std::string_view name_here(std::string_view key) {
   return at == std::end(names) ? std::string_view() : at->second;
 }
 
+// The key that somebody meant who wrote this one: a letter or two apart; "": none is near.
+std::string_view meant_by(std::string_view key) {
+  constexpr std::string_view keys[] = {"rope_theta",
+                                       "rope_scaling",
+                                       "rope_parameters",
+                                       "rope_local_base_freq",
+                                       "partial_rotary_factor",
+                                       "max_position_embeddings",
+                                       "original_max_position_embeddings"};
+  std::string spelling = small_letters(key);
+  std::ranges::replace(spelling, '-', '_');
+  const std::string_view near = nearest(spelling, keys);
+  const std::size_t most = near.size() > 10 ? 2 : 1;
+  const bool is_other = near != key;
+  return is_other && !near.empty() && edit_distance(spelling, near) <= most ? near : "";
+}
+
 // Where the family's published files have no code beside them, one that names some has another
 // class.
 void warn_of_own_class(const Section& config, const Family& family) {
@@ -307,7 +325,15 @@ void lint_unasked(const Section& config, bool own_code) {
   int left = 8;  // of more somebody has made a game
   for (const auto& [key, value] : config.members()) {
     if (left == 0) return;
-    if (reading.asked.contains(key) || !speaks_of_rotation(key)) continue;
+    if (reading.asked.contains(key)) continue;
+    if (const std::string_view meant = meant_by(key); !meant.empty() && !member(meant)) {
+      --left;
+      reading.warn("misspelt_key", config.where(key) + " is " + printable(value.text(), 80) +
+                                       ", which no code reads: " + std::string(meant) +
+                                       " is what it is called; rename it");
+      continue;
+    }
+    if (!speaks_of_rotation(key)) continue;
     if (!asks_for_something(key, value, held)) continue;
     // Said already, or of a family whose rule has no rotation to change.
     const bool told = std::ranges::any_of(
