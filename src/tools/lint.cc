@@ -190,6 +190,37 @@ void lint_lost_division(const Model& model, std::vector<Finding>& findings) {
   }
 }
 
+// Every published Gemma 3 rotates the layers that slide by 10,000 and the others by 1,000,000:
+// whoever has one base for all lost the other.
+void lint_gemma3_bases(const Model& model, bool gguf, std::vector<Finding>& findings) {
+  constexpr double slides = 1e4, sees_all = 1e6;
+  if (!model.family.starts_with("gemma3")) return;
+  for (const LayerGroup& group : model.groups) {
+    const Rope* rope = detail::rope_of(group);
+    if (!rope || is_tower(group.stack)) continue;
+    const double own = group.window ? slides : sees_all, other = group.window ? sees_all : slides;
+    if (rope->rope_theta != other) continue;
+    const std::string architecture = model.family.starts_with("gemma3n") ? "gemma3n" : "gemma3",
+                      key = gguf ? architecture + ".rope.freq_base" + (group.window ? "_swa" : "")
+                            : group.window ? "rope_local_base_freq"
+                                           : "rope_theta";
+    findings.push_back(
+        {.code = "base_of_other_layers",
+         .severity = Severity::error,
+         .stack = group.stack,
+         .layers = group.layers,
+         .position = 1,
+         .expected = detail::grouped(std::llround(own)),
+         .found = detail::grouped(std::llround(other)),
+         .message = std::string(group.window ? "layers that slide" : "layers that see everything") +
+                    " rotate by base " + number_text(own) +
+                    " in every published Gemma 3, and here by that of the others: text falls apart "
+                    "within some hundred tokens",
+         .cure = gguf ? "convert again, or --override-kv " + key + "=float:" + number_text(own)
+                      : "write " + key + " " + number_text(own)});
+  }
+}
+
 // A conversion that lost Llama 3.1's scaling.
 void lint_llama3(const Model& model, bool gguf, std::vector<Finding>& findings) {
   const bool not_told = std::ranges::find(model.warnings, "tensors_not_listed", &Warning::code) !=
@@ -371,6 +402,7 @@ Expected<std::vector<Finding>> lint(const Model& model, const LintOptions& optio
   if (gguf) lint_gguf(model, findings);
   if (gguf) lint_lost_division(model, findings);
   lint_llama3(model, gguf, findings);
+  lint_gemma3_bases(model, gguf, findings);
   lint_llama3_base(model, findings);
   lint_claimed_context(model, findings);
   lint_recipe(model, options, findings);

@@ -117,6 +117,18 @@ TEST(Lint, AnEngineThatReadsNoSuchFileIsNotAskedUnlessItIsNamed) {
   EXPECT_EQ(finding_of(*named, "engine_refused").code, "engine_refused");
 }
 
+TEST(Lint, Gemma3sLayersHaveBasesOfTheirOwn) {
+  const auto of_local = [](const char* base) {
+    return linted(std::string(R"({"model_type": "gemma3_text", "hidden_size": 1152,
+        "num_attention_heads": 4, "num_key_value_heads": 1, "head_dim": 256,
+        "num_hidden_layers": 26, "sliding_window": 512, "max_position_embeddings": 32768,
+        "rope_theta": 1000000, "rope_local_base_freq": )") +
+                  base + "}");
+  };
+  EXPECT_EQ(finding_of(of_local("1000000"), "base_of_other_layers").severity, Severity::error);
+  EXPECT_TRUE(finding_of(of_local("10000"), "base_of_other_layers").code.empty());
+}
+
 TEST(Lint, Llama3sScalingBesideTheDefaultBaseIsNamed) {
   const auto of_base = [](const char* base) {
     return linted(std::string(R"({"model_type": "llama", "hidden_size": 4096,
