@@ -38,7 +38,9 @@ void read_deepseek_yarn(EngineRope& rope, Yarn& yarn) {
 // Nomic's base is grown once, for what is served; below what was trained that is no growth.
 void read_nomic_dynamic(EngineRope& rope, const DynamicNtk& dynamic) {
   const double s = dynamic.factor;
-  const std::int64_t served = rope.length, trained = dynamic.max_position_embeddings;
+  const auto stated = rope.stated_number("trained_length");
+  const std::int64_t served = rope.length,
+                     trained = stated ? std::llround(*stated) : dynamic.max_position_embeddings;
   const double growth = s * static_cast<double>(served) / static_cast<double>(trained) - s + 1;
   if (served <= 0) return;
   if (growth <= 0)

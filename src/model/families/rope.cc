@@ -140,6 +140,7 @@ class RopeReader {
     }
     if (ntk) type = "ntk";
     if (type == "default" && read_stretch()) return;
+    if (type != "default") note_trained_length();
     if (unscaled_layer()) {
       note(notes_, "rope_type", "default", ask_.unscaled ? Origin::file : Origin::family,
            ask_.unscaled ? "yarn_only_types" : reading_.family + ": sliding layers are unscaled");
@@ -183,14 +184,19 @@ class RopeReader {
     }
   }
 
+  void note_trained_length() {
+    if (family_.rope.stretch.empty()) return;
+    if (const auto trained = config_.integer("max_trained_positions", Range{.least = 1}))
+      note(notes_, "trained_length", std::to_string(trained->value), Origin::file, trained->key);
+  }
+
   // Nomic's first files: dynamic NTK, whose M is max_trained_positions.
   bool read_stretch() {
     if (family_.rope.stretch.empty()) return false;
     const auto factor = config_.number(family_.rope.stretch, positive);
     const auto trained = config_.integer("max_trained_positions", Range{.least = 1});
     if (!factor) {
-      if (trained)
-        note(notes_, "trained_length", std::to_string(trained->value), Origin::file, trained->key);
+      note_trained_length();
       return false;
     }
     const std::int64_t most = trained ? trained->value : family_.context;
