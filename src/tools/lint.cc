@@ -298,6 +298,14 @@ bool lost_factors(const Model& model) {
          model.warnings.end();
 }
 
+// DeepSeek-R1-Distill-Qwen-1.5B and 7B.
+bool is_qwen_of_deepseek_r1(const Model& model, const LayerGroup& group) {
+  constexpr std::int64_t promised = 131072, layers = 28, of_small = 1536, of_large = 3584;
+  return model.family == "qwen2" && model.context == promised &&
+         detail::layers_of(model, Stack::text) == layers &&
+         (group.geometry.width == of_small || group.geometry.width == of_large);
+}
+
 // A file may claim any length. Without a scaling the usual base of 10,000 carries what models were
 // trained on with it, up to 32,768 tokens; those that reach further leave a part of each head still
 // (GLM-4), or slide a window.
@@ -317,18 +325,22 @@ void lint_claimed_context(const Model& model, std::vector<Finding>& findings) {
       continue;
     const auto plan = compile(group);
     if (!plan || !plan->rotate || 2 * plan->rotate->pairs() < group.geometry.head_dim) continue;
+    const bool of_deepseek = is_qwen_of_deepseek_r1(model, group);
     findings.push_back(
         {.code = "claimed_context",
-         .severity = Severity::warning,
+         .severity = of_deepseek ? Severity::note : Severity::warning,
          .stack = group.stack,
          .layers = group.layers,
          .expected = "a larger base, or a scaling",
          .found = "base " + number_text(rope->rope_theta) + ", none",
          .message = "the file claims " + detail::grouped(model.context) +
-                    " tokens, and neither its base nor a scaling is made for them: a merge or an "
-                    "edit may have raised the number alone",
-         .cure =
-             "compare it with the file of the model that it was made of: posenc diff BASE FILE"});
+                    " tokens, and neither its base nor a scaling is made for them: " +
+                    (of_deepseek ? "so DeepSeek publishes R1's copies of Qwen2.5-Math, which were "
+                                   "taught with answers of up to 32,768"
+                                 : "a merge or an edit may have raised the number alone"),
+         .cure = of_deepseek ? ""
+                             : "compare it with the file of the model that it was made of: "
+                               "posenc diff BASE FILE"});
   }
 }
 

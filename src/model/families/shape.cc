@@ -214,7 +214,7 @@ std::optional<Found<std::int64_t>> said_context(const Section& config, const Fam
       config.reading.warn("lengths_differ",
                           config.where(first) + " is " + config.raw(first)->text() + " and " +
                               config.where(other) + " is " + config.raw(other)->text() +
-                              ": the first is taken for the context");
+                              ": the first is taken for the context; vLLM takes the smallest");
   return config.integer(first, lengths);
 }
 
