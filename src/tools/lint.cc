@@ -441,7 +441,11 @@ Expected<std::vector<Finding>> lint(const Model& model, const LintOptions& optio
       if (finding.severity == Severity::note && (any || !of_named)) continue;
       // A file is not wrong because one engine of many reads it otherwise, unless that is the one
       // it is for; one that stops at it harms no text.
-      if (any) finding.severity = finding.code == "refused" ? Severity::note : Severity::warning;
+      // Nor is a GGUF for those that convert it back.
+      const bool converts = gguf && differs.reading.engine.name == "transformers";
+      if (any)
+        finding.severity =
+            finding.code == "refused" || converts ? Severity::note : Severity::warning;
       if (const std::string why = reasons(differs.reading);
           !why.empty() && finding.code != "refused")
         finding.message += ". " + why;
