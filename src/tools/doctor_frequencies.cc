@@ -18,9 +18,49 @@ namespace {
 
 constexpr const char* compute_anew = "compute inv_freq anew when the weights have been loaded";
 
+std::string of_three_digits(double number) {
+  const double unit = std::pow(10, std::floor(std::log10(number)) - 2);
+  return grouped(std::llround(std::round(number / unit) * unit));
+}
+
+// base^(2r/d) in place of base^(−2r/d).
+std::optional<Finding> reciprocal(const std::vector<double>& printed,
+                                  const std::vector<double>& resolution) {
+  constexpr std::size_t few = 4;
+  if (printed.size() < few || printed.front() != 1 || printed[1] <= 1) return std::nullopt;
+  const auto count = static_cast<double>(printed.size());
+  const double slope = std::log(printed.back()) / (count - 1);
+  for (std::size_t r = 0; r < printed.size(); ++r) {
+    const double meant = std::exp(slope * static_cast<double>(r));
+    if (!(std::abs(printed[r] - meant) <= 2 * resolution[r] + 1e-3 * meant)) return std::nullopt;
+  }
+  return Finding{.code = "frequencies_reciprocal",
+                 .position = 1,
+                 .expected = "numbers from 1 down",
+                 .found = "numbers from 1 up to " + shown(printed.back(), 4),
+                 .message = "these are the reciprocals of the frequencies of base " +
+                            of_three_digits(std::exp(slope * count)) +
+                            ": the sign of the exponent, or the division 1 / x, was forgotten",
+                 .cure = "inv_freq = 1 / base^(2r/d)"};
+}
+
 // What no base and no scaling makes.
 std::optional<Finding> without_a_base(const std::vector<double>& printed,
                                       const std::vector<double>& resolution) {
+  const auto is_none = [](double number) { return !std::isfinite(number); };
+  if (const auto none = std::ranges::count_if(printed, is_none); none > 0)
+    return Finding{.code = "not_finite",
+                   .position = 1,
+                   .expected = "numbers from 1 down, each above 0",
+                   .found = std::to_string(none) + " of " + std::to_string(printed.size()) +
+                            " are NaN or infinite",
+                   .message =
+                       "the frequencies were never computed: inv_freq is saved with no "
+                       "weights, and a model that is built without its initialisation "
+                       "(meta device, low_cpu_mem_usage, FSDP's other ranks) holds memory "
+                       "that nobody filled; every logit becomes NaN",
+                   .cure = compute_anew};
+  if (auto reversed = reciprocal(printed, resolution)) return reversed;
   if (std::ranges::count(printed, printed.front()) == std::ssize(printed))
     return Finding{.code = "frequencies_alike",
                    .position = 1,

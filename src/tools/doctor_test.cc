@@ -1559,6 +1559,28 @@ TEST(Exhibit, VersionsBesideALineAreTaken) {
   }
 }
 
+// What a print of inv_freq is called beside TinyLlama's kind, whose base is 10,000.
+std::string told_of_printed(const std::string& numbers) {
+  const Diagnosis found =
+      diagnosed({evidence_of("llama-2-7b"), text_exhibit("print", "inv_freq tensor([" + numbers)});
+  return found.findings.empty() ? "" : found.findings.front().finding.code;
+}
+
+TEST(Diagnose, PrintedFrequenciesThatWereNeverComputed) {
+  std::string nans, one, rising, negative;
+  for (int r = 0; r < 64; ++r) {
+    const std::string f = std::to_string(std::pow(10000, -r / 64.0));
+    nans += "nan, ";
+    one += (r == 5 ? "nan" : f) + ", ";
+    rising += std::to_string(std::pow(10000, r / 64.0)) + ", ";
+    negative += "-" + f + ", ";
+  }
+  EXPECT_EQ(told_of_printed(nans + "])"), "not_finite");
+  EXPECT_EQ(told_of_printed(one + "])"), "not_finite");
+  EXPECT_EQ(told_of_printed(rising + "])"), "frequencies_reciprocal");
+  EXPECT_EQ(told_of_printed(negative + "])"), "frequencies_unordered");
+}
+
 TEST(Exhibit, AConfigurationThatAScriptMakesIsAModel) {
   const Exhibit made = text_exhibit("repro.py",
                                     "cfg = GPTNeoXJapaneseConfig(\n    hidden_size=32,  # small\n"

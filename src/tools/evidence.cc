@@ -54,8 +54,11 @@ bool is_of_numbers(std::string_view text) {
                                      "eigen", "loss", "logit"}))
     return false;
   const bool named = text.contains("freq"), listed = text.contains('[') || text.contains("tensor(");
+  const auto none =
+      std::ranges::count_if(*numbers, [](double number) { return !std::isfinite(number); });
+  const auto words = letters - 3 * none;  // nan, inf
   // tensor(…, device='cuda:0', dtype=torch.float32), inv_freq = …
-  return (named || listed || letters < 10) && letters < 80 + std::ssize(*numbers);
+  return (named || listed || words < 10) && words < 80 + std::ssize(*numbers);
 }
 
 // "vllm==0.19.1", "transformers  5.3.0", "- `transformers` version: 4.57.1", "vLLM Version: 0.9",

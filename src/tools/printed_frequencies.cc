@@ -1,6 +1,7 @@
 // Frequencies as something prints them: which numbers of a text they are, and how exact each is.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -114,7 +115,9 @@ std::string lines_of_numbers(std::string_view text) {
     }
     const std::string_view list = text.substr(open, end - open);
     const bool plain = std::ranges::count(list, ',') >= few || std::ranges::count(list, ' ') >= few;
-    const std::size_t first = list.find_first_of("0123456789");
+    const std::size_t digit = list.find_first_of("0123456789"),
+                      none = std::min(list.find("nan"), list.find("inf")),
+                      first = std::min(digit, none == 1 ? none : list.npos);
     const bool of_letters = first != list.npos && first > 0 && is_letter(list[first - 1]);
     if (plain && first != list.npos && !of_letters) return std::string(list);
   }
@@ -129,6 +132,25 @@ std::string lines_of_numbers(std::string_view text) {
     if (!heading) out += std::string(line) + "\n";
   }
   return out;
+}
+
+// "nan" and "inf" as programs print them in a list; nothing where another word stands.
+std::optional<PrintedNumber> printed_no_number(std::string_view text, std::size_t at) {
+  constexpr std::size_t length = 3;
+  const std::string word = detail::small_letters(text.substr(at, length));
+  const auto is_of_word = [&](std::size_t i) { return i < text.size() && is_letter(text[i]); };
+  if ((word != "nan" && word != "inf") || (at > 0 && is_of_word(at - 1)) || is_of_word(at + length))
+    return std::nullopt;
+  return PrintedNumber{at + length,
+                       word == "nan" ? std::numeric_limits<double>::quiet_NaN()
+                                     : std::numeric_limits<double>::infinity(),
+                       0};
+}
+
+// Whether a minus stands before the number at `at` and behind no other: "-1.0000e+00".
+bool is_negative(std::string_view text, std::size_t at) {
+  return at > 0 && text[at - 1] == '-' &&
+         (at == 1 || std::string_view(" ,[(\n\t").contains(text[at - 2]));
 }
 
 // The numbers of a text, and half of the last digit of each.
@@ -149,16 +171,18 @@ Expected<void> read_numbers(std::string_view text, std::vector<double>& numbers,
         is_digit(text[i]) &&
         (i == 0 || !(is_letter(text[i - 1]) || is_digit(text[i - 1]) || text[i - 1] == '_' ||
                      text[i - 1] == ':' || text[i - 1] == '.'));
-    if (!begins) {
+    const auto none = text.starts_with('[') ? printed_no_number(text, i) : std::nullopt;
+    if (!begins && !none) {
       ++i;
       continue;
     }
-    const PrintedNumber number = printed_number(text, i);
+    const bool negative = is_negative(text, i);
+    const PrintedNumber number = none ? *none : printed_number(text, i);
     i = number.end;
     if (!number.value) continue;
     if (numbers.size() == most)
       return fail("inv_freq", "at most 65,536 numbers are read", "more", "give one layer's");
-    numbers.push_back(*number.value);
+    numbers.push_back(negative ? -*number.value : *number.value);
     if (resolution) resolution->push_back(number.resolution);
   }
   return {};
@@ -170,7 +194,7 @@ Expected<std::vector<double>> read_printed_frequencies(std::string_view text,
                                                        std::vector<double>* resolution) {
   std::vector<double> numbers;
   if (resolution) resolution->clear();
-  const bool named = text.contains("inv_freq");
+  const bool named = text.contains("freq");
   const std::string alone = lines_of_numbers(text);
   text = alone;
   POSENC_CHECK(read_numbers(text, numbers, resolution));
@@ -178,8 +202,9 @@ Expected<std::vector<double>> read_printed_frequencies(std::string_view text,
   const auto fractions = std::ranges::count_if(numbers, [](double x) { return x < 1; });
   // A buffer that was never filled holds one number throughout.
   constexpr std::size_t many = 8;
-  const bool unfilled = numbers.size() >= many && named &&
-                        std::ranges::count(numbers, numbers.front()) == std::ssize(numbers);
+  const bool rises = std::ranges::is_sorted(numbers),  // 1/inv_freq, or one number throughout
+      holds_none = !std::ranges::all_of(numbers, [](double x) { return std::isfinite(x); });
+  const bool unfilled = numbers.size() >= many && named && (rises || holds_none);
   if (numbers.size() < 4 || (2 * fractions < std::ssize(numbers) && !unfilled))
     return fail("inv_freq", "must be four frequencies or more, most of them below 1",
                 std::to_string(numbers.size()) + " numbers",
