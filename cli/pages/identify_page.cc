@@ -41,7 +41,8 @@ std::string forms_text(const std::vector<std::string>& forms) {
       {"bfloat16_products", "products of position and frequency in bfloat16"},
       {"float16_products", "products of position and frequency in float16"},
       {"bfloat16", "all of it in bfloat16"},
-      {"float16", "all of it in float16"}};
+      {"float16", "all of it in float16"},
+      {"tf32", "a product in TF32: beyond 2,048 some positions are one"}};
   std::string text;
   for (const auto& [form, word] : words)
     if (std::ranges::find(forms, form) != forms.end())
@@ -78,11 +79,7 @@ class Lines {
   // What made the angles, whatever kind of dump shows them.
   void frequencies(const Identified& found) {
     if (found.frequencies) line("frequencies", fit_text(*found.frequencies));
-    if (found.runner_up)
-      line("next best",
-           fmt::format("{}; off by {:.2g} times what the dump resolves, the first by {:.2g}",
-                       fit_text(*found.runner_up), found.runner_up->misfit,
-                       found.frequencies->misfit));
+    if (found.runner_up) next_best(*found.runner_up, found.frequencies->misfit);
     if (!found.angles.empty()) line("angles", forms_text(found.angles));
     if (found.amplitude) line("amplitude", fmt::format("×{:.6g}", *found.amplitude));
     if (found.sign < 0) line("sign", "rotated backwards");
@@ -91,6 +88,17 @@ class Lines {
   std::string text;
 
  private:
+  void next_best(const FrequencyFit& fit, double first) {
+    constexpr double possible = 3;  // times the rounding
+    line("next best",
+         fit_text(fit) +
+             (fit.misfit > possible
+                  ? fmt::format("; ruled out: {:.2g} times the dump's rounding off", fit.misfit)
+                  : fmt::format("; possible too: {:.2g} times the dump's rounding off, "
+                                "the first {:.2g}",
+                                fit.misfit, first)));
+  }
+
   const Terminal& term_;
 };
 

@@ -348,10 +348,28 @@ class Explanation {
          .cure = "keep inv_freq in float32: compute it anew when the model has been converted"});
   }
 
+  void tell_tf32() {
+    constexpr std::int64_t whole = 2048;  // the last of consecutive integers
+    out_.findings.push_back(
+        {.code = "angles_rounded",
+         .severity = Severity::warning,
+         .position = whole / 8,
+         .expected = "float32 or double",
+         .found = "TF32",
+         .message = "positions and frequencies were rounded to 11 binary digits, as a matrix "
+                    "product in TF32 reads them: a fast pair is off by up to 0.12 rad beyond "
+                    "position " +
+                    grouped(whole / 8) + ", and beyond " + grouped(whole) +
+                    " neighbours have one angle",
+         .cure = "multiply element by element (positions[:, None] * inv_freq), or let no TF32 into "
+                 "that product: torch.backends.cuda.matmul.allow_tf32 = False"});
+  }
+
   // Angles that 16 bits cannot hold, where nothing else explains them.
   void tell_rounded() {
     if (out_.angles.size() != 1) return;
     const std::string& form = out_.angles.front();
+    if (form == "tf32") return tell_tf32();
     const bool narrow = form.starts_with("bfloat16"), positions = form.ends_with("_positions");
     if (!narrow && !form.starts_with("float16")) return;
     // Rounded angles begin at no whole number, though the positions are right.
@@ -408,7 +426,8 @@ class Explanation {
         const FrequencyFit exact{.base = candidate, .scaling = scaling, .misfit = 1};
         const bool of_all = forms(all) == std::vector<std::string>{form};
         const std::vector<std::string> seen = of_all ? std::vector<std::string>() : forms(exact);
-        const bool of_parts = seen == std::vector{std::string(form) + "_positions"} ||
+        const bool of_parts = seen == std::vector<std::string>{"tf32"} ||
+                              seen == std::vector{std::string(form) + "_positions"} ||
                               seen == std::vector{std::string(form) + "_products"};
         if (!of_all && !of_parts) continue;
         fits = {of_all ? all : exact};

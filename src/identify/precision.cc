@@ -3,7 +3,9 @@
 #include "src/identify/precision.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -45,6 +47,24 @@ AngleRows of_rounded(const std::vector<double>& frequency, DType kept, RoundedPa
     for (const double f : frequency)
       rows.push_back(rounded(position * rounded(f, parts.frequency), parts.product));
   }
+  return rows;
+}
+
+// A float's first 11 digits, which a matrix product in TF32 reads: rounded, of two the larger
+// (cvt.rna.tf32), or cut off.
+float as_tf32(float number, bool rounds) {
+  constexpr std::uint32_t lost = 0x1FFF, half = 0x1000;
+  auto bits = std::bit_cast<std::uint32_t>(number);
+  if (rounds) bits += half;
+  return std::bit_cast<float>(bits & ~lost);
+}
+
+AngleRows of_tf32(const std::vector<double>& frequency, bool rounds, const Positions& positions) {
+  AngleRows rows;
+  for (std::int64_t t = 0; t < positions.size(); ++t)
+    for (const double f : frequency)
+      rows.push_back(as_tf32(static_cast<float>(positions.at(t)), rounds) *
+                     as_tf32(static_cast<float>(f), rounds));
   return rows;
 }
 
@@ -116,6 +136,8 @@ std::vector<std::string> forms_of(const FrequencyFit& fit, std::int64_t rotary_d
       add(name, of_rounded(made->frequency, kept, of_frequency, *rounded));
       add(name, of_floats(made->frequency, *rounded));
     }
+    add("tf32", of_tf32(made->frequency, true, *at));
+    add("tf32", of_tf32(made->frequency, false, *at));
     add("bfloat16_products", of_rounded(made->frequency, DType::bf16, of_product, *at));
     add("float16_products", of_rounded(made->frequency, DType::f16, of_product, *at));
   }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <string>
@@ -116,6 +117,19 @@ TEST(IdentifyTable, PositionsInBfloat16) {
   ASSERT_TRUE(found.rotation.frequencies);
   EXPECT_EQ(found.rotation.frequencies->base, 5e5);
   EXPECT_EQ(found.rotation.angles, std::vector<std::string>{"bfloat16_positions"});
+}
+
+TEST(IdentifyTable, AnglesOfATf32Product) {
+  const auto cut = [](double x) {
+    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(static_cast<float>(x)) & ~0x1FFFU);
+  };
+  const IdentifiedTable found = found_table(
+      [&](std::int64_t t, std::int64_t r) {
+        return static_cast<double>(cut(static_cast<double>(t)) * cut(wave(r)));
+      },
+      DType::f32);
+  ASSERT_FALSE(found.rotation.findings.empty());
+  EXPECT_EQ(found.rotation.findings.front().found, "TF32");
 }
 
 TEST(IdentifyTable, PositionsInBfloat16TimesFrequenciesOfFewerDigits) {
