@@ -118,7 +118,7 @@ class Explanation {
     constexpr std::int64_t few = 2;
     if (pairs - last <= few) {
       for (std::int64_t pair = last; pair < pairs; ++pair)
-        if (holds_numbers(pair)) tell_pair_still(pair, fit.base);
+        if (holds_numbers(pair)) tell_pair_still(pair, fit);
       return last;
     }
     fit.scaling = Proportional{.partial_rotary_factor =
@@ -145,7 +145,7 @@ class Explanation {
     // The dump would show it turn, as try_proportional() asks; channels of zeros show nothing.
     if (of_base(fit.base, pair) * usual_position() < 16 * in_.spread) return false;
     if (!holds_numbers(pair)) return false;
-    tell_pair_still(pair, fit.base);
+    tell_pair_still(pair, fit);
     return true;
   }
   // Channels of zeros show no rotation.
@@ -169,31 +169,44 @@ class Explanation {
         }
     return largest_;
   }
-  void tell_pair_still(std::int64_t pair, double base) {
+  void tell_pair_still(std::int64_t pair, const FrequencyFit& fit) {
+    const std::vector<double> meant = frequencies_of(fit);
+    if (pair >= std::ssize(meant)) return;
+    const double own = meant[static_cast<std::size_t>(pair)];
+    const std::string rule = rule_of(fit);
     for (const IdentifiedPair& one : out_.pairs) {
       const double f = static_cast<double>(out_.sign) * one.frequency;
       if (pair_index(out_, one) == pair && f < -4 * one.resolution)
-        return tell_pair_backwards(pair, base, f);
+        return tell_pair_backwards(pair, own, f, rule);
     }
     out_.findings.push_back(
         {.code = "odd_pair",
          .pair = pair,
-         .expected = shown(of_base(base, pair), 5),
+         .expected = shown(own, 5),
          .found = "0",
          .message = "pair " + std::to_string(pair) + " of " + std::to_string(out_.rotary_dim / 2) +
-                    " stands still, and all others rotate by base " + shown(base, 6),
+                    " stands still, and all others rotate by " + rule,
          .cure = "see that the table has rotary_dim / 2 frequencies, and that none is "
                  "overwritten"});
   }
 
-  void tell_pair_backwards(std::int64_t pair, double base, double frequency) {
+  // "base 500,000", "base 500,000 and llama3 scaling".
+  static std::string rule_of(const FrequencyFit& fit) {
+    const bool plain = std::holds_alternative<Unscaled>(fit.scaling) ||
+                       std::holds_alternative<Proportional>(fit.scaling);
+    return "base " + shown(fit.base, 6) +
+           (plain ? "" : " and " + std::string(info(fit.scaling).name) + " scaling");
+  }
+
+  void tell_pair_backwards(std::int64_t pair, double own, double frequency,
+                           const std::string& rule) {
     out_.findings.push_back(
         {.code = "odd_pair",
          .pair = pair,
-         .expected = shown(of_base(base, pair), 5),
+         .expected = shown(own, 5),
          .found = shown(frequency, 5),
          .message = "pair " + std::to_string(pair) + " of " + std::to_string(out_.rotary_dim / 2) +
-                    " turns backwards, and all others forwards by base " + shown(base, 6) +
+                    " turns backwards, and all others forwards by " + rule +
                     ": its sine has the other sign",
          .cure = "see which sign its sine is multiplied by, and that no row of its weights was "
                  "negated"});
@@ -519,6 +532,10 @@ class Explanation {
     const std::vector<double> meant = frequencies_of(fit);
     if (meant.empty()) return;
     OddPair odd = odd_pair(m.pair, m.frequency, m.resolution, meant);
+    const bool scaled = !std::holds_alternative<Unscaled>(fit.scaling);
+    if (scaled && std::abs(of_base(fit.base, m.pair) - m.frequency) <= 4 * m.resolution)
+      odd.message = "pair " + std::to_string(m.pair) +
+                    " has the frequency of the base alone, and all others are scaled";
     out_.findings.push_back({.code = "odd_pair",
                              .severity = odd.slower ? Severity::warning : Severity::error,
                              .pair = m.pair,
