@@ -151,6 +151,27 @@ std::optional<Finding> that_stand_still(const std::vector<Run>& runs) {
   return finding;
 }
 
+// How often the start of each chunk was added to its positions; 1: not more than once.
+std::int64_t starts_counted(const std::vector<Run>& runs) {
+  if (runs.size() < 2 || runs[0].token != 0 || runs[0].position != 0) return 1;
+  const std::int64_t times = runs[1].position / runs[1].token;
+  const bool all =
+      std::ranges::all_of(runs, [&](const Run& run) { return run.position == times * run.token; });
+  return all ? times : 1;
+}
+
+void tell_starts(const std::vector<Run>& runs, std::int64_t times, Finding& finding) {
+  const std::string often = times == 2 ? "twice" : grouped(times) + " times";
+  finding.code = "chunk_starts";
+  finding.message = "each chunk begins at " + often + " its place (token " +
+                    grouped(runs[1].token) + " at " + grouped(runs[1].position) + ", token " +
+                    grouped(runs[2].token) + " at " + grouped(runs[2].position) +
+                    "): its start was added " + often +
+                    ", as where ids count from the text's beginning and the cache's length is "
+                    "added once more";
+  finding.cure = "add the offset once: ids that count from the beginning of the text need none";
+}
+
 // `alone`: no other jump follows.
 void tell_gap(std::int64_t jump, const std::string& at, bool alone, Finding& finding) {
   const bool by_one = jump == 1 && alone;
@@ -242,6 +263,8 @@ Finding slip(const std::vector<Run>& runs, std::int64_t tokens) {
                                : "");
     finding.cure = "rotate token " + grouped(back->token) + " for position " + grouped(next) +
                    (counted ? ": an evicting cache must count its tokens apart from its keys" : "");
+  } else if (const std::int64_t times = starts_counted(runs); times > 1 && runs.size() > 2) {
+    tell_starts(runs, times, finding);
   } else if (jump > 0) {
     tell_gap(jump, at, runs.size() == 2, finding);
   } else {

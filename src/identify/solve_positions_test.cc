@@ -163,6 +163,10 @@ TEST(SolvePositions, TokensThatWereDropped) {
   EXPECT_EQ(slip(joined(from(0, 12), from(300, 12))), "positions_gap");
 }
 
+TEST(SolvePositions, ChunksWhoseStartWasAddedTwice) {
+  EXPECT_EQ(slip(joined(joined(from(0, 16), from(32, 16)), from(64, 16))), "chunk_starts");
+}
+
 TEST(SolvePositions, AnotherRotationIsNotSolvedFor) {
   Shown shown{.heads = 2, .tokens = 40, .dim = 64};
   shown.fill(3).rotate_by({.rope_theta = 500});
