@@ -309,6 +309,9 @@ bool LayerDraft::any_has_window() const {
 bool LayerDraft::covers_layers(std::string_view key, std::int64_t entries,
                                std::string_view unit) const {
   if (entries == count()) return true;
+  // Layers that guess further tokens (MTP) have their entries behind those of the model.
+  const auto guessing = config.integer("num_nextn_predict_layers", not_negative);
+  if (guessing && entries == count() + guessing->value) return true;
   config.reading.refuse(
       key,
       "must have one " + std::string(unit) + " for each of " + std::to_string(count()) + " layers",

@@ -177,6 +177,8 @@ constexpr Family latent[] = {
     {.types = "minicpm3", .context = 32 * K, .sizes = {2560, 62, 40, 40},
      .rope = {.pairing = halves, .theta = 10000},
      .attention = {.mla = {64, 32, 256}, .scale_logits = true}},
+    {.types = "plm", .context = 4096, .sizes = {2048, 32, 16}, .own_code = true,
+     .rope = {.pairing = interleaved, .theta = 100000}, .attention = {.mla = {128, 64, 512}}},
     {.types = "glm_moe_dsa", .context = 202752, .sizes = {6144, 78, 64, 64},
      .rope = {.pairing = interleaved, .theta = 10000}, .layers = {.types = true},
      .attention = {.mla = {192, 64, 512}, .indexer = indexed_by_some, .scale_logits = true}},

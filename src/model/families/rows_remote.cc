@@ -109,6 +109,8 @@ constexpr Family remote[] = {
      .rope = {.theta = 10000}},
     {.types = "plamo", .context = 2048, .sizes = {4096, 32, 32}, .own_code = true,
      .rope = {.theta = 10000}, .heads = {.sharers = "n_shared_head"}},
+    {.types = "PanguEmbedded", .context = 32 * K, .sizes = {4096, 34, 32, 8}, .own_code = true,
+     .rope = {.theta = 1.6e7}},
     {.types = "skywork", .context = 4096, .sizes = {4096, 32, 32}, .own_code = true,
      .rope = {.theta = 10000}},
     {.types = "minicpmv minicpmo", .context = 32 * K, .own_code = true, .rope = {.theta = 10000}},

@@ -463,6 +463,15 @@ TEST(FamilyRows, StepsRotateAsTheirKindOfLayerDoes) {
   EXPECT_DOUBLE_EQ(model.groups[0].logits.multiplier, std::sqrt(2));
 }
 
+TEST(FamilyRows, ListsMayGoOnForLayersThatGuess) {
+  const Model model =
+      small_model("step3p5", R"("layer_types": ["full_attention", "sliding_attention",
+      "full_attention", "sliding_attention", "full_attention", "sliding_attention",
+      "full_attention", "sliding_attention", "full_attention", "full_attention"],
+      "sliding_window": 512, "head_dim": 128, "num_nextn_predict_layers": 2)");
+  EXPECT_EQ(where_windowed(model), ".w.w.w.w");
+}
+
 TEST(FamilyRows, StepsPublishedFilesHaveLists) {
   const Model model =
       small_model("step3p5", R"("layer_types": ["full_attention", "sliding_attention",
