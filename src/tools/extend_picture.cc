@@ -52,6 +52,7 @@ constexpr PictureFamily picture_families[] = {
      .by = "what ComfyUI-DyPE takes for it",
      .dype = "qwen"},
     {.classes = "ZImageTransformer2DModel", .dype = "zimage"},
+    {.classes = "CogView4Transformer2DModel", .fits = true},
     {.classes = "HunyuanImageTransformer2DModel", .pixels = 32, .trained = {1, 2048, 2048}},
     {.classes = "HunyuanVideoTransformer3DModel",
      .frames = 4,

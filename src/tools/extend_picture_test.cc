@@ -104,6 +104,14 @@ TEST(ExtendPicture, OfCogVideoXTimeAloneGrows) {
   EXPECT_EQ(std::get<Riflex>(option(plan, "riflex").scaling).pair, 2);
 }
 
+TEST(ExtendPicture, OfCogView4NothingGrows) {
+  const auto model = read_config(R"({"_class_name": "CogView4Transformer2DModel",
+      "num_attention_heads": 32, "attention_head_dim": 128, "num_layers": 28})");
+  const auto plan = extend_picture(model.value(), {.to = {1, 2048, 2048}}).value();
+  EXPECT_EQ(plan.axes[0].wanted, plan.axes[0].trained);
+  EXPECT_EQ(plan.recommended, "as_is");
+}
+
 // 1.5: 41 frames of the latents in pairs, and rows and columns counted as they are.
 TEST(ExtendPicture, OfCogVideoX15ATokenIsOfTwoFrames) {
   const auto model =
