@@ -305,11 +305,13 @@ class Overrides {
     if (unread && scaling_in(*unread))
       findings_.push_back(line_finding(
           "override_unread", Severity::error, flag.name,
-          inside ? "the text's layers read their own part, and the override stands beside it"
-                 : "the override stands in text_config, which this configuration does not have",
+          inside ? "the override stands at the top, and the text's layers read their own part: it "
+                   "does nothing"
+                 : "the override stands in text_config, which this configuration does not have: it "
+                   "does nothing",
           inside && is_sglang && !merges_parts
               ? "write it into text_config of the config.json itself"
-          : inside ? "put rope_parameters into " + detail::within_parts(parts, "…")
+          : inside ? flag.name + " '" + detail::within_parts(parts, with_context(flag.value)) + "'"
                    : "put rope_parameters at the top"));
     if (!read) return {};
     POSENC_CHECK(check_keys(*read, flag));
@@ -328,6 +330,16 @@ class Overrides {
       if (const auto* tokens = context->get<std::int64_t>(); tokens && *tokens > 0)
         model_.context = *tokens;
     return {};
+  }
+
+  // The same keys, and from vLLM 0.30 on the length besides, without which it does not start.
+  std::string with_context(std::string json) const {
+    const auto asked = asked_length(line_);
+    const std::size_t end = json.rfind('}');
+    if (asked && *asked > model_.context && !json.contains("\"max_position_embeddings\"") &&
+        end != json.npos)
+      json.insert(end, ",\"max_position_embeddings\":" + std::to_string(*asked));
+    return json;
   }
 
   // rope_theta and rope_scaling are keys of their own under transformers 4.
@@ -744,6 +756,10 @@ Expected<std::vector<Finding>> command_differences(const Model& model, std::stri
       findings.push_back(
           {.code = std::string(name(note.kind)), .severity = Severity::note, .message = note.what});
   }
+  // An override that does nothing is why the text is too long.
+  if (std::ranges::find(findings, "override_unread", &Finding::code) != findings.end())
+    for (Finding& one : findings)
+      if (one.code == "beyond_context") one.severity = Severity::note;
   // What other builds do stands behind what this one does.
   std::ranges::stable_sort(findings, {}, [](const Finding& one) {
     const bool by_version = one.code == "version_needed" ||
