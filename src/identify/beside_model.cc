@@ -87,8 +87,11 @@ class BesideModel {
       return std::to_string(dim) + " channels from " + std::to_string(first) + " on";
     };
     add("rotary_dim", words(rotate_.slice.rotary_dim, rotate_.slice.first_dim),
-        words(found_.rotary_dim, found_.first_dim), "other channels rotate than the model's",
-        "rotate the slice that the file tells");
+        words(found_.rotary_dim, found_.first_dim),
+        "other channels rotate than the model's" +
+            std::string(indexer_ ? " indexer has for it, which is not what its heads have" : ""),
+        "rotate " + words(rotate_.slice.rotary_dim, rotate_.slice.first_dim) +
+            (indexer_ ? " of the indexer's queries and keys" : ", as the file tells"));
   }
 
   // Whether the measured frequencies are those that `slip` makes, each as well as it is known.

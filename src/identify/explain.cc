@@ -246,7 +246,7 @@ class Explanation {
         {.code = "rotated_twice",
          .pair = 0,
          .expected = "1",
-         .found = number_text(measured.front().frequency),
+         .found = shown(measured.front().frequency, 6),
          .message = "every pair turns by twice the angle of this base: rotated once more, or by "
                     "positions that are doubled",
          .cure = "rotate once: a cache of rotated keys is not rotated again when it is read"});
@@ -501,6 +501,21 @@ class Explanation {
     fits = {FrequencyFit{.base = *base, .misfit = misfit}};
     for (const Measured& m : measured)
       if (std::ranges::find(best, m.pair, &Measured::pair) == best.end()) tell_odd(m, fits.front());
+    join_exchanged();
+  }
+
+  // Two pairs of which each has the other's frequency are one slip.
+  void join_exchanged() {
+    if (out_.findings.size() != 2) return;
+    Finding &first = out_.findings.front(), &second = out_.findings.back();
+    if (first.code != "odd_pair" || second.code != "odd_pair" || first.expected != second.found ||
+        first.found != second.expected)
+      return;
+    first.message = "pairs " + std::to_string(first.pair.value_or(0)) + " and " +
+                    std::to_string(second.pair.value_or(0)) +
+                    " are exchanged: each rotates by the other's frequency";
+    first.cure = "see in which order the frequencies are written";
+    out_.findings.pop_back();
   }
 
   // A pair or two beside a scaling: what the best scaling explains least is left out.

@@ -156,6 +156,14 @@ TEST(IdentifyTable, APairThatStandsStillAloneIsOdd) {
   EXPECT_EQ(found.rotation.findings.front().pair, table_pairs - 1);
 }
 
+TEST(IdentifyTable, TwoPairsThatAreExchangedAreOneSlip) {
+  const IdentifiedTable found = found_table([](std::int64_t t, std::int64_t r) {
+    return static_cast<double>(t) * wave(r == 10 ? 11 : r == 11 ? 10 : r);
+  });
+  ASSERT_EQ(found.rotation.findings.size(), 1u);
+  EXPECT_TRUE(found.rotation.findings.front().message.contains("10 and 11 are exchanged"));
+}
+
 TEST(IdentifyTable, AnOddPairBesideAScaling) {
   const Rope rope{.rope_theta = 5e5,
                   .scaling = Llama3{.factor = 32, .original_max_position_embeddings = 8192}};

@@ -17,7 +17,8 @@ struct Alibi {
       name = "alibi",
       aliases = "", title = "attention with linear biases (ALiBi)",
       formula =
-          "−m_h·(i−j), m_h = 2^(−8h/H); H not a power of two: every other slope of 2P follows",
+          "−m_h·(i−j), m_h = 2^(−max·h/H), max 8 (alibi_bias_max); H not a power of two: every "
+          "other slope of 2P follows",
       paper = "2108.12409";
   static constexpr auto fields() {
     return std::tuple{
