@@ -70,6 +70,17 @@ void share_base_of_full_layers(EngineRope& rope) {
         rope.rope.rope_theta = full->rope_theta;
 }
 
+// It looks for partial_rotary_factor at the top alone.
+void lose_part_of_rope_parameters(EngineRope& rope) {
+  if (rope.is_latent() || !rope.is_new_spelling("partial_rotary_factor")) return;
+  const double part = part_by_default(rope.model.family);
+  if (rope.stated_number("partial_rotary_factor").value_or(part) == part) return;
+  rope.lost(rope.key("partial_rotary_factor") + " is not read there, and " + number_text(part) +
+            " of a head rotates: write it at the top too");
+  rope.rope.partial_rotary_factor = part;
+  rope.rope.rotary_dim.reset();
+}
+
 void transformers4_reads(EngineRope& rope) {
   if (rope.format() == FileFormat::gguf) {  // since 4.41
     read_gguf(rope);
@@ -87,6 +98,7 @@ void transformers4_reads(EngineRope& rope) {
         "the class reads mrope_section of rope_scaling, and there is none (AttributeError): write "
         "rope_scaling, and rope_theta beside it");
   lose_rope_parameters(rope, theta_of_transformers4(rope.model.family));
+  lose_part_of_rope_parameters(rope);
   const std::string_view original = "original_max_position_embeddings";
   const bool inside = rope.states(original) && rope.key(original).contains('.');
   if (rope.scaling<Llama3>() && !inside)

@@ -13,4 +13,9 @@ double theta_of_transformers4(std::string_view family) {
   return theta > 0 ? theta : 10000;
 }
 
+double part_by_default(std::string_view family) {
+  const Family* found = find_family(family);
+  return found ? found->slice.partial : 1;
+}
+
 }  // namespace posenc::detail
