@@ -88,15 +88,13 @@ class Lines {
   std::string text;
 
  private:
+  // What is ruled out says nothing to whoever asks what an engine did.
   void next_best(const FrequencyFit& fit, double first) {
     constexpr double possible = 3;  // times the rounding
-    line("next best",
-         fit_text(fit) +
-             (fit.misfit > possible
-                  ? fmt::format("; ruled out: {:.2g} times the dump's rounding off", fit.misfit)
-                  : fmt::format("; possible too: {:.2g} times the dump's rounding off, "
-                                "the first {:.2g}",
-                                fit.misfit, first)));
+    if (fit.misfit <= possible)
+      line("next best",
+           fmt::format("{}; possible too: {:.2g} times the dump's rounding off, the first {:.2g}",
+                       fit_text(fit), fit.misfit, first));
   }
 
   const Terminal& term_;

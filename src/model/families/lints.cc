@@ -93,8 +93,22 @@ std::string cure_in_gguf(std::string_view where, double trained) {
 
 }  // namespace
 
-void lint_scaling(Reading& reading, const Family& family, const Scaling& scaling,
+// The key of a length of the file that is so many tokens; "": none is.
+std::string_view length_of(const Section& config, double tokens) {
+  constexpr std::string_view keys[] = {"max_sequence_length", "model_max_length",
+                                       "max_seq_len",         "seq_length",
+                                       "n_positions",         "max_context_length"};
+  for (const auto& [key, value] : config.members()) {
+    const auto* const known = std::ranges::find(keys, key);
+    const auto* whole = value.get<std::int64_t>();
+    if (known != std::end(keys) && whole && static_cast<double>(*whole) == tokens) return *known;
+  }
+  return "";
+}
+
+void lint_scaling(const Section& config, const Family& family, const Scaling& scaling,
                   std::int64_t context, std::string_view where, bool stated) {
+  Reading& reading = config.reading;
   const auto value = [&](std::string_view field) { return number_of(scaling, field); };
   const auto warn = [&](std::string_view code, const std::string& message) {
     reading.warn(code, std::string(where) + ": " + message);
@@ -137,12 +151,22 @@ void lint_scaling(Reading& reading, const Family& family, const Scaling& scaling
              longest / *original != *factor) {
     const double meant = *factor * *original;
     const bool is_length = meant == std::floor(meant) && meant <= static_cast<double>(most_length);
-    warn("factor_vs_lengths",
-         "factor is " + number_text(*factor) + ", but max_position_embeddings/trained length is " +
-             number_text(longest) + "/" + number_text(*original) + " = " +
-             number_text(longest / *original) + "; the factor is used; " +
-             (is_length ? "write max_position_embeddings " + number_text(meant) + " or " : "") +
-             "correct the factor");
+    // A third length decides: it is the one that the factor reaches.
+    if (const std::string_view third = length_of(config, meant); !third.empty())
+      warn("context_below_reach",
+           "max_position_embeddings " + number_text(longest) + " is below the " +
+               number_text(meant) + " that factor " + number_text(*factor) + " of " +
+               number_text(*original) + " reaches and " + std::string(third) +
+               " promises: the factor is right, and engines that go by max_position_embeddings "
+               "serve less");
+    else
+      warn("factor_vs_lengths",
+           "factor is " + number_text(*factor) +
+               ", but max_position_embeddings/trained length is " + number_text(longest) + "/" +
+               number_text(*original) + " = " + number_text(longest / *original) +
+               "; the factor is used; " +
+               (is_length ? "write max_position_embeddings " + number_text(meant) + " or " : "") +
+               "correct the factor");
   }
   if (original && *original >= longest && context > 0 && factor.value_or(1) != 1) {
     warn("original_is_max", "the trained length " + number_text(*original) +
@@ -279,7 +303,9 @@ std::string_view meant_by(std::string_view key) {
 // Where the family's published files have no code beside them, one that names some has another
 // class.
 void warn_of_own_class(const Section& config, const Family& family) {
-  if (!family.plain_files) return;
+  const auto& told = config.reading.model.warnings;
+  const bool known = std::ranges::find(told, "own_code", &Warning::code) != told.end();
+  if (!family.plain_files || known) return;
   const Section map = config.section("auto_map");
   if (!map) return;
   for (const char* key : {"AutoModelForCausalLM", "AutoModel"}) {

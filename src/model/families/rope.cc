@@ -73,7 +73,7 @@ class RopeReader {
             return value.field == "original_max_position_embeddings" &&
                    value.origin == Origin::file;
           });
-      lint_scaling(reading_, family_, rope_.scaling, ask_.context, parameters_.section.path(),
+      lint_scaling(config_, family_, rope_.scaling, ask_.context, parameters_.section.path(),
                    stated);
       warn_of_lost_base();
     }

@@ -42,7 +42,7 @@ void lint_unasked(const Section& config, bool own_code);
 // Warns where numbers of a resolved scaling contradict each other or have no effect. `where` is the
 // scaling's path in the file, `context` the model's length, `stated` whether the file has the
 // trained length.
-void lint_scaling(Reading& reading, const Family& family, const Scaling& scaling,
+void lint_scaling(const Section& config, const Family& family, const Scaling& scaling,
                   std::int64_t context, std::string_view where, bool stated);
 
 }  // namespace posenc::detail
