@@ -364,6 +364,40 @@ constexpr Row rows[] = {
       "long texts lose what stands far back",
       "pip install -U mlx-lm (0.32 or later)", "ml-explore/mlx-lm#1431"},
      [](const Model& model) { return model.family == "deepseek_v32"; }},
+    {{"mlx-lm", "0.24.0", "0.32.0",
+      "its class of Qwen 3 wants rope_theta at the top, where transformers 5 does not write it, "
+      "and "
+      "ends with a TypeError (missing argument 'rope_theta')",
+      "pip install -U mlx-lm (0.32 or later), or write rope_theta at the top of the config.json",
+      "ml-explore/mlx-lm#1563"},
+     [](const Model& model) { return model.family == "qwen3" && is_of_transformers5(model); }},
+    {{"vllm", "0.2.0", "0.22.0",
+      "dynamic: it grows the base once, by factor² − factor + 1 whatever the length, so that short "
+      "texts rotate otherwise too",
+      "pip install -U vllm (0.22 or later, which leaves the base alone, but of Nomic's), or no "
+      "rope_scaling of type dynamic for texts within the trained length",
+      "vllm-project/vllm#41236"},
+     is_scaled_by<DynamicNtk>},
+    {{"sglang", "0.3.0", "0.4.5",
+      "its class of Phi 3 rotates whole heads and does not read partial_rotary_factor: garbage",
+      "pip install -U sglang (0.4.5 or later)", "sgl-project/sglang#3935"},
+     [](const Model& model) {
+       return model.family == "phi3" &&
+              any_rope(model, [](const Rope& rope) { return rope.partial_rotary_factor != 1; });
+     }},
+    {{"sglang", "0.5.0", "0.5.13",
+      "its class of LFM2 MoE hands rope_scaling on and not rope_parameters: the scaling is dropped "
+      "without a word",
+      "pip install -U sglang (0.5.13 or later), or write rope_scaling beside rope_parameters",
+      "sgl-project/sglang#26187"},
+     [](const Model& model) {
+       return model.family == "lfm2_moe" && is_scaled_by<Yarn>(model) && is_of_transformers5(model);
+     }},
+    {{"transformers", "5.0.0", "5.13.0",
+      "its indexer of GLM-5 rotates halves, and the weights pair neighbours "
+      "(indexer_rope_interleave): beyond index_topk tokens it picks the wrong keys",
+      "pip install -U transformers (5.13 or later)", "huggingface/transformers#46842"},
+     [](const Model& model) { return model.family == "glm_moe_dsa"; }},
     {{"mlx-vlm", "0.1.0", "0.6.15",
       "its class declares the file's scaling and does not apply it: layers that see everything "
       "rotate as if they had none, and texts of some thousand tokens repeat themselves",

@@ -1581,6 +1581,17 @@ TEST(Diagnose, PrintedFrequenciesThatWereNeverComputed) {
   EXPECT_EQ(told_of_printed(negative + "])"), "frequencies_unordered");
 }
 
+TEST(Diagnose, AnEngineThatIsOlderThanTheFamilyHasNoClass) {
+  const auto of = [](const char* engine) {
+    const Diagnosis found = diagnosed({evidence_of("gpt-oss-20b")}, {.engines = {engine}});
+    const Finding* one = found_of(found, "class_missing");
+    return one ? one->expected : "";
+  };
+  EXPECT_EQ(of("vllm@0.9.2"), "0.10.1 or later");
+  EXPECT_EQ(of("vllm@0.11.0"), "");
+  EXPECT_EQ(of("sglang@0.4.6"), "0.5.1 or later");
+}
+
 TEST(Exhibit, AConfigurationThatAScriptMakesIsAModel) {
   const Exhibit made = text_exhibit("repro.py",
                                     "cfg = GPTNeoXJapaneseConfig(\n    hidden_size=32,  # small\n"

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/engines/first_versions.h"
 #include "src/tools/command_line.h"
 #include "src/tools/doctor_parts.h"
 #include "src/tools/log_lines.h"
@@ -76,6 +77,47 @@ std::optional<Diagnosed> transformers_beneath(const Model& model,
   return std::nullopt;
 }
 
+// Since when the engine of a version that is older has a class for the model; "": it has one, or
+// that is not known.
+std::string_view class_since(const Model& model, const std::string& engine) {
+  const std::size_t at = engine.find('@');
+  const bool of_gguf = !model.files.empty() && model.files.front().format == FileFormat::gguf;
+  if (at == engine.npos || of_gguf) return "";
+  const std::string_view name = std::string_view(engine).substr(0, at);
+  std::string_view type = model.family, since = first_version(name, type);
+  constexpr std::string_view of_text = "_text";
+  if (since.empty() && type.ends_with(of_text)) {
+    type.remove_suffix(of_text.size());
+    since = first_version(name, type);
+  }
+  return is_before(version_of(engine), since) ? since : "";
+}
+
+// A class that came later: the engine ends with an error, or other code runs the model.
+Diagnosed without_a_class(const Model& model, const std::string& engine, std::string_view since) {
+  const std::string name = engine.substr(0, engine.find('@')), version = version_of(engine);
+  const bool of_transformers = name == "transformers";
+  // vLLM and SGLang run transformers' class where there is one.
+  constexpr std::string_view of_five = "5";
+  const std::string_view beneath = first_version("transformers", model.family);
+  const bool has_other = !of_transformers && !beneath.empty() && beneath < of_five;
+  Diagnosed out{.engine = name, .version = version, .sure = "by the version"};
+  out.finding = {
+      .code = "class_missing",
+      .severity = has_other ? Severity::warning : Severity::error,
+      .expected = std::string(since) + " or later",
+      .found = version,
+      .message = name + " " + version + " has no class for " + model.family + ": " +
+                 (of_transformers
+                      ? "it ends with 'model type … is not recognized', unless the code beside the "
+                        "weights runs (trust_remote_code)"
+                  : has_other ? "it ends with 'model architectures … are not supported', or runs "
+                                "transformers' class, where that is new enough"
+                              : "it ends with 'model architectures … are not supported'"),
+      .cure = "pip install -U " + name + " (" + std::string(since) + " or later)"};
+  return out;
+}
+
 // "0.22 or later"; "": nobody has looked behind the range, or a version is no cure.
 std::string version_that_mends(const VersionFault& fault) {
   std::string_view below = fault.below;
@@ -109,7 +151,7 @@ std::vector<Diagnosed> told_by_versions(const Model& model, std::span<const Exhi
       if (!note.what.starts_with("no profile of ")) continue;
       if (auto beneath = transformers_beneath(model, engines, engine, length))
         all.push_back(*std::move(beneath));
-      if (has_fault(engine) || is_beside(engine)) continue;
+      if (has_fault(engine) || is_beside(engine) || !class_since(model, engine).empty()) continue;
       Diagnosed out{.engine = std::string(reading->engine.name),
                     .version = std::string(reading->engine.version),
                     .sure = "by the version"};
@@ -122,6 +164,13 @@ std::vector<Diagnosed> told_by_versions(const Model& model, std::span<const Exhi
     }
   }
   std::ranges::move(faults_of(model, versions_in(evidence, engines)), std::back_inserter(all));
+  const bool is_told = !all.empty() && std::ranges::any_of(all, [](const Diagnosed& one) {
+    return one.finding.code == "version_fault";
+  });
+  if (!is_told)
+    for (const std::string& engine : versions_in(evidence, engines))
+      if (const std::string_view since = class_since(model, engine); !since.empty())
+        all.push_back(without_a_class(model, engine, since));
   return all;
 }
 
