@@ -17,6 +17,7 @@
 #include "src/tools/doctor_parts.h"
 #include "src/tools/engine_readings.h"
 #include "src/tools/plan_diff.h"
+#include "src/tools/recipes.h"
 
 namespace posenc {
 namespace {
@@ -564,6 +565,11 @@ class Differences {
       finding.found = list_at(*other, *file, length);
     }
     finding.cure = cure_of_scaling(*rope, *theirs);
+    if (detail::promises_what_it_stretches(a_, b_)) {
+      finding.severity = Severity::warning;
+      finding.cure = "right where the context was meant to grow, as " + grouped(b_.context) +
+                     " tokens in place of " + grouped(a_.context) + " say";
+    }
     if (differ_by_rounding(*rope, *theirs)) {
       finding.severity = Severity::warning;
       finding.expected = rounding_text(*rope);

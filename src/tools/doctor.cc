@@ -275,7 +275,34 @@ class Doctor {
         plain_ = std::exchange(intent_, &one);
         return;
       }
+      if (!could_be || !(detail::promises_what_it_stretches(intent(), *one.model) ||
+                         (detail::stretches(intent(), *one.model) && is_started(one))))
+        continue;
+      add({.code = "scaling_published",
+           .severity = Severity::note,
+           .found = one.name,
+           .message = "it scales " + intent_->name + " for longer texts (" +
+                      detail::scaling_text(detail::rope_of_text(*one.model)->scaling) +
+                      "): it is judged, and not " + intent_->name},
+          one.name, "", "", "computed");
+      plain_ = std::exchange(intent_, &one);
+      return;
     }
+  }
+
+  // Whether a line names the folder or the file.
+  bool is_started(const Exhibit& model) const {
+    std::string_view name = model.name;
+    if (name.ends_with("/config.json")) name.remove_suffix(std::string_view("/config.json").size());
+    while (name.ends_with('/')) name.remove_suffix(1);
+    name = name.substr(name.find_last_of('/') + 1);
+    return name.size() > 3 && std::ranges::any_of(commands_, [&](const Exhibit* command) {
+             const std::size_t at = command->text.find(name);
+             const std::size_t end = at == command->text.npos ? at : at + name.size();
+             return at != command->text.npos &&
+                    (end == command->text.size() ||
+                     std::string_view(" /'\"\n").contains(command->text[end]));
+           });
   }
 
   std::int64_t reached() const { return std::max(intent().context, detail::reach(intent())); }

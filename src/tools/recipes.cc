@@ -52,6 +52,24 @@ const Recipe* recipe_between(const Model& plain, const Model& extended) {
   return scales ? recipe : nullptr;
 }
 
+bool stretches(const Model& plain, const Model& extended) {
+  const Rope *own = rope_of_text(plain), *other = rope_of_text(extended);
+  if (!own || !other || plain.family != extended.family || own->rope_theta != other->rope_theta ||
+      !std::holds_alternative<Unscaled>(own->scaling))
+    return false;
+  const auto factor = number_of(other->scaling, "factor"),
+             original = number_of(other->scaling, "original_max_position_embeddings");
+  return factor && *factor > 1 && plain.context > 0 &&
+         original.value_or(static_cast<double>(plain.context)) ==
+             static_cast<double>(plain.context);
+}
+
+bool promises_what_it_stretches(const Model& plain, const Model& extended) {
+  const Rope* rope = stretches(plain, extended) ? rope_of_text(extended) : nullptr;
+  return rope && static_cast<double>(extended.context) ==
+                     *number_of(rope->scaling, "factor") * static_cast<double>(plain.context);
+}
+
 const Recipe* recipe_followed_by(const Model& model) {
   const Rope* rope = rope_of_text(model);
   if (!rope) return nullptr;

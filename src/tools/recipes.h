@@ -25,6 +25,11 @@ const Recipe* recipe_of(const Model& model);
 // The recipe of `plain` by which layers of `extended` scale; null: by none.
 const Recipe* recipe_between(const Model& plain, const Model& extended);
 
+// Whether the second is the first with a scaling of the first's own length, and whether its length
+// is that times the factor.
+bool stretches(const Model& plain, const Model& extended);
+bool promises_what_it_stretches(const Model& plain, const Model& extended);
+
 // The recipe by which a file was extended, whatever it was before; null: by none.
 const Recipe* recipe_followed_by(const Model& model);
 
