@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numbers>
 #include <string>
 #include <utility>
 
@@ -44,6 +45,45 @@ std::optional<Finding> reciprocal(const std::vector<double>& printed,
                  .cure = "inv_freq = 1 / base^(2r/d)"};
 }
 
+// Numbers that rise in steps of one size, or by one factor: a rule made them, and not a text's.
+std::optional<Finding> rising(const std::vector<double>& printed,
+                              const std::vector<double>& resolution) {
+  constexpr std::size_t few = 4;
+  constexpr double alike = 1e-3;
+  if (printed.size() < few || !(printed.front() > 0) || printed.back() <= printed.front())
+    return std::nullopt;
+  const auto steps = static_cast<double>(printed.size() - 1);
+  const double step = (printed.back() - printed.front()) / steps,
+               factor = std::pow(printed.back() / printed.front(), 1 / steps);
+  bool even = true, by_factor = true;
+  for (std::size_t r = 0; r < printed.size(); ++r) {
+    const auto k = static_cast<double>(r);
+    const auto is_near = [&](double meant) {
+      return std::abs(printed[r] - meant) <= 2 * resolution[r] + alike * meant;
+    };
+    even = even && is_near(printed.front() + k * step);
+    by_factor = by_factor && is_near(printed.front() * std::pow(factor, k));
+  }
+  if (!even && !by_factor) return std::nullopt;
+  const bool of_pixels =
+      std::abs(printed.front() - std::numbers::pi) < 2 * resolution.front() + alike;
+  return Finding{
+      .code = "frequencies_rising",
+      .severity = Severity::warning,
+      .position = 1,
+      .expected = "numbers from 1 down",
+      .found = shown(printed.front(), 5) + " to " + shown(printed.back(), 5),
+      .message = even
+                     ? "these rise evenly, by " + shown(step, 4) +
+                           (of_pixels ? ": so freqs_for='pixel' makes them (linspace(1, max_freq / "
+                                        "2) · π), for coordinates of pictures between −1 and 1"
+                                      : ": a rule for coordinates, and none for positions of a "
+                                        "text")
+                     : "each is " + shown(factor, 4) +
+                           " times the one before: so NeRF's features of coordinates have them",
+      .cure = "right for coordinates; positions of a text want 1 / base^(2r/d)"};
+}
+
 // What no base and no scaling makes.
 std::optional<Finding> without_a_base(const std::vector<double>& printed,
                                       const std::vector<double>& resolution) {
@@ -61,6 +101,7 @@ std::optional<Finding> without_a_base(const std::vector<double>& printed,
                        "that nobody filled; every logit becomes NaN",
                    .cure = compute_anew};
   if (auto reversed = reciprocal(printed, resolution)) return reversed;
+  if (auto ordered = rising(printed, resolution)) return ordered;
   if (std::ranges::count(printed, printed.front()) == std::ssize(printed))
     return Finding{.code = "frequencies_alike",
                    .position = 1,
@@ -227,6 +268,54 @@ std::optional<Finding> of_the_other_list(const LayerGroup& group,
           upto};
 }
 
+// Dynamic NTK's frequencies of a longer text: for how many tokens they were made; 0: for none.
+std::int64_t length_of_dynamic(const LayerGroup& group, const std::vector<double>& printed,
+                               const std::vector<double>& resolution) {
+  const Rope* rope = rope_of(group);
+  const auto* dynamic = rope ? std::get_if<DynamicNtk>(&rope->scaling) : nullptr;
+  if (!dynamic || printed.size() < 2 || !(printed.back() > 0)) return 0;
+  const auto pairs = static_cast<double>(printed.size());
+  const double base = std::pow(printed.back(), -pairs / (pairs - 1)),
+               growth = std::pow(base / rope->rope_theta, (pairs - 1) / pairs),
+               tokens = static_cast<double>(dynamic->max_position_embeddings) *
+                        (growth + dynamic->factor - 1) / dynamic->factor;
+  if (!(tokens > 0 && tokens < 0x1p40)) return 0;
+  const Expected<Plan> plan = compile(group, std::llround(tokens));
+  const bool fits = plan && plan->rotate && plan->rotate->pairs() == std::ssize(printed) &&
+                    pairs_off(printed, resolution, frequencies_of(*plan->rotate)).empty();
+  return fits ? std::llround(tokens) : 0;
+}
+
+// Pairs that were printed as 0, where smaller numbers than theirs could be printed.
+std::optional<Finding> that_stand_still(const LayerGroup& group, const std::vector<double>& printed,
+                                        const std::vector<double>& resolution,
+                                        const std::vector<double>& meant) {
+  double finest = 0;  // half of the last digit of the smallest number
+  for (std::size_t r = 0; r < printed.size(); ++r)
+    if (printed[r] > 0) finest = resolution[r];
+  std::vector<std::int64_t> still;
+  for (std::size_t r = 0; r < printed.size(); ++r)
+    if (printed[r] == 0 && meant[r] > 4 * finest) still.push_back(static_cast<std::int64_t>(r));
+  const Rope* rope = rope_of(group);
+  if (still.empty() || finest == 0 || !rope) return std::nullopt;
+  constexpr double largest_half = 65504;
+  const double power = std::pow(
+      rope->rope_theta, static_cast<double>(still.front()) / static_cast<double>(printed.size()));
+  const bool overflows =
+      power > largest_half && still.back() - still.front() + 1 == std::ssize(still);
+  return Finding{
+      .code = "frequencies_zero",
+      .position = 1,
+      .expected = "each above 0",
+      .found = "0",
+      .message = "pairs " + layer_list(still) + " of " + std::to_string(printed.size()) +
+                 " do not turn: " +
+                 (overflows ? "base^(2r/d) was formed in float16, which ends at 65,504, so that "
+                              "1 / x is 0"
+                            : "something has overwritten them, or rounded them to 0"),
+      .cure = "compute inv_freq in float32"};
+}
+
 // People print the first of them, which are so few.
 constexpr std::ptrdiff_t few_frequencies = 16;
 
@@ -281,7 +370,20 @@ Finding against(const LayerGroup& group, const Rotate& rotate, const std::vector
             .found = std::to_string(printed.size()),
             .message = "another part of a head rotates than the file says"};
   const std::vector<double> all = frequencies_of(rotate);
+  if (auto still = that_stand_still(group, printed, resolution, all)) {
+    still->layers = group.layers;
+    return *std::move(still);
+  }
   const std::vector<std::int64_t> pairs = pairs_off(printed, resolution, all);
+  if (const std::int64_t tokens = pairs.empty() ? 0 : length_of_dynamic(group, printed, resolution);
+      tokens > 0)
+    return {.code = "inv_freq_agrees",
+            .severity = Severity::note,
+            .layers = group.layers,
+            .message = "the printed frequencies are those of the file for a text of " +
+                       grouped(tokens) +
+                       " tokens: its dynamic scaling grows the base with the "
+                       "length"};
   if (pairs.empty())
     return {.code = "inv_freq_agrees",
             .severity = Severity::note,

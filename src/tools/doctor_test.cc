@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -1564,6 +1565,42 @@ std::string told_of_printed(const std::string& numbers) {
   const Diagnosis found =
       diagnosed({evidence_of("llama-2-7b"), text_exhibit("print", "inv_freq tensor([" + numbers)});
   return found.findings.empty() ? "" : found.findings.front().finding.code;
+}
+
+// "1.0000e+00, …" of 64 frequencies, as torch prints them.
+std::string sixty_four(const std::function<double(int)>& frequency) {
+  std::string numbers;
+  for (int r = 0; r < 64; ++r) {
+    char number[32];
+    std::snprintf(number, sizeof number, "%.4e, ", frequency(r));
+    numbers += number;
+  }
+  return numbers + "])";
+}
+
+TEST(Diagnose, PrintedFrequenciesThatRiseByARule) {
+  EXPECT_EQ(told_of_printed(sixty_four([](int r) { return 3.14159265 + 6.4 * r; })),
+            "frequencies_rising");
+}
+
+TEST(Diagnose, PrintedFrequenciesThatFloat16EndedAre0) {
+  EXPECT_EQ(
+      told_of_printed(sixty_four([](int r) { return r > 55 ? 0 : std::pow(10000, -r / 64.0); })),
+      "frequencies_zero");
+}
+
+TEST(Diagnose, PrintedFrequenciesOfADynamicScalingTellTheirLength) {
+  const Exhibit dynamic = text_exhibit("config.json", R"({"model_type": "llama",
+      "hidden_size": 512, "num_attention_heads": 4, "num_key_value_heads": 4,
+      "num_hidden_layers": 2, "max_position_embeddings": 8192, "rope_theta": 10000.0,
+      "rope_scaling": {"type": "dynamic", "factor": 4.0}})");
+  const std::string numbers =
+      sixty_four([](int r) { return std::pow(10000 * std::pow(5, 128 / 126.0), -r / 64.0); });
+  const Diagnosis found =
+      diagnosed({dynamic, text_exhibit("print", "inv_freq tensor([" + numbers)});
+  const Finding* agrees = found_of(found, "inv_freq_agrees");
+  ASSERT_TRUE(agrees);
+  EXPECT_TRUE(agrees->message.contains("16,384")) << agrees->message;
 }
 
 TEST(Diagnose, PrintedFrequenciesThatWereNeverComputed) {

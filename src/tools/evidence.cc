@@ -41,12 +41,27 @@ bool is_modelfile(std::string_view text) {
   return has_line_with(text, "FROM ") && !has_line_with(text, "RUN ") && !text.starts_with('{');
 }
 
+// A session of Python without what somebody typed.
+std::string without_prompts(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const bool typed = line.starts_with(">>>") || line.starts_with("... ") ||
+                       line.starts_with("In [") || line.starts_with('#');
+    if (!typed) out.append(line).append("\n");
+  }
+  return out;
+}
+
 // Frequencies as something prints them: in brackets, under their name, or alone.
 bool is_of_numbers(std::string_view text) {
   const auto numbers = read_printed_frequencies(text);
   if (!numbers) return false;
+  const std::string answers = without_prompts(text);
   const auto letters = std::ranges::count_if(
-      text, [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); });
+      answers, [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); });
   // Numbers under another name are of something else.
   const std::string heading = detail::small_letters(text.substr(0, text.find_first_of("[(")));
   if (!heading.contains("freq") &&
