@@ -180,6 +180,19 @@ Expected<Model> read_folder(const std::string& path) {
 
 namespace posenc {
 
+namespace {
+
+// Whether somebody meant a place on the disk: OWNER/NAME means one where that folder is there.
+bool is_path(const std::string& text) {
+  for (const std::string_view start : {"./", "../", "/", "~", ".\\"})
+    if (text.starts_with(start)) return true;
+  const std::size_t slash = text.find('/');
+  const bool deep = std::ranges::count(text, '/') > 1 && !text.contains("://");
+  return slash != text.npos && (deep || detail::is_folder(text.substr(0, slash)));
+}
+
+}  // namespace
+
 Expected<Model> read_model(std::string_view path_or_name) {
   if (path_or_name.empty() || path_or_name.contains('\0')) {
     return fail("read_model", "needs a file, a folder or a bundled name",
@@ -189,6 +202,9 @@ Expected<Model> read_model(std::string_view path_or_name) {
   if (detail::is_folder(path)) return detail::read_folder(path);
   if (detail::exists(path)) return detail::read_file(path);
   if (const auto folder = detail::hub_snapshot(path)) return detail::read_folder(*folder);
+  if (is_path(path))
+    return fail("read_model", "there is no such file or folder", "'" + path.substr(0, 200) + "'",
+                "see that it is spelt as on the disk; a name alone means a model that posenc knows");
   auto model = detail::read_bundled(path_or_name);
   if (model) return model;
   return fail("read_model",

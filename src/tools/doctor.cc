@@ -821,12 +821,15 @@ class Doctor {
     } else if (auto lost = detail::scaling_draft_lacks(intent(), *one.model)) {
       add(*std::move(lost), one.name, line.engine, "", "computed");
     } else {
+      const bool has_positions = detail::rope_of_text(*one.model) != nullptr || draft > 0;
       add({.code = "draft_agrees",
            .severity = Severity::note,
-           .expected = grouped(target),
-           .found = grouped(draft),
-           .message = "the draft reaches as far as its target runs; a draft rotates as it was "
-                      "trained, so that a base of its own is no fault"},
+           .expected = has_positions ? grouped(target) : "",
+           .found = has_positions ? grouped(draft) : "",
+           .message = has_positions
+                          ? "the draft reaches as far as its target runs; a draft rotates as it "
+                            "was trained, so that a base of its own is no fault"
+                          : "the draft has no attention, and so no positions that could differ"},
           one.name, line.engine, "", "computed");
     }
   }

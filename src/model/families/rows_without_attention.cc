@@ -24,6 +24,8 @@ constexpr Family without_attention[] = {
     {.types = "wavtokenizer apertus1p5_vision_tokenizer janus_vqgan chameleon_vqgan emu3_vqgan",
      .read = read_convolutions,
      .remark = "the attention that stands among its convolutions has no positions: they carry the place"},
+    {.types = "mlp_speculator medusa", .read = read_perceptrons, .own_code = true,
+     .remark = "a draft of perceptrons on the target's last hidden state: the target's positions are all there are"},
     {.types = "patchtsmixer vibevoice_diffusion", .read = read_perceptrons,
      .remark = "perceptrons mix what other models mix by attention"},
 };
