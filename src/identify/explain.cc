@@ -440,6 +440,7 @@ class Explanation {
         const bool of_all = forms(all) == std::vector<std::string>{form};
         const std::vector<std::string> seen = of_all ? std::vector<std::string>() : forms(exact);
         const bool of_parts = seen == std::vector<std::string>{"tf32"} ||
+                              seen == std::vector<std::string>{form} ||
                               seen == std::vector{std::string(form) + "_positions"} ||
                               seen == std::vector{std::string(form) + "_products"};
         if (!of_all && !of_parts) continue;

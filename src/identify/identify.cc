@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -171,24 +172,48 @@ class Identification {
     out_.amplitude = std::abs(amplitude - 1) < 2 * dump_.noise ? 1 : amplitude;
   }
 
+  // Radians, root mean square, by which the pairs begin elsewhere than at this position.
+  double begins_off(std::int64_t offset) const {
+    double sum = 0;
+    for (std::size_t i = 0; i < out_.pairs.size(); ++i) {
+      const double angle = out_.pairs[i].frequency * static_cast<double>(offset);
+      const double off = std::remainder(at_zero_[i] - angle, 6.283185307179586);
+      sum += off * off;
+    }
+    return std::sqrt(sum / static_cast<double>(std::max<std::size_t>(out_.pairs.size(), 1)));
+  }
+
+  // The slowest pair says about where the angles begin, and each faster one says it better.
+  std::int64_t far_offset() const {
+    std::vector<std::size_t> order(out_.pairs.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::erase_if(order, [&](std::size_t i) {
+      return std::abs(out_.pairs[i].frequency) <= 4 * out_.pairs[i].resolution;
+    });
+    std::ranges::sort(order, {}, [&](std::size_t i) { return std::abs(out_.pairs[i].frequency); });
+    double offset = 0;
+    for (const std::size_t i : order) {
+      const double f = out_.pairs[i].frequency;
+      offset += std::remainder(at_zero_[i] - f * offset, 6.283185307179586) / f;
+    }
+    return std::abs(offset) < 0x1p40 ? std::llround(offset) : 0;
+  }
+
   // The whole number that was added to the positions.
   void place() {
     constexpr std::int64_t most = 64;
     double best = 0.2;  // radians, root mean square
     for (std::int64_t n = 0; n <= 2 * most; ++n) {
       const std::int64_t offset = n % 2 == 0 ? n / 2 : -(n + 1) / 2;  // 0, −1, 1, −2, …
-      double sum = 0;
-      for (std::size_t i = 0; i < out_.pairs.size(); ++i) {
-        const double angle = out_.pairs[i].frequency * static_cast<double>(offset);
-        const double off = std::remainder(at_zero_[i] - angle, 6.283185307179586);
-        sum += off * off;
-      }
-      const double misfit =
-          std::sqrt(sum / static_cast<double>(std::max<std::size_t>(out_.pairs.size(), 1)));
+      const double misfit = begins_off(offset);
       if (misfit < 0.5 * best) best = misfit, out_.offset = offset;
     }
+    constexpr std::size_t few = 8;
+    constexpr double near = 0.05;
+    if (!out_.offset && out_.pairs.size() >= few)
+      if (const std::int64_t offset = far_offset(); begins_off(offset) < near) out_.offset = offset;
     if (!out_.offset && !out_.pairs.empty())
-      say("offset: no whole number within 64 explains where the angles begin");
+      say("offset: no whole number explains where the angles begin");
   }
 
   Dump dump_;

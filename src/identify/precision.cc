@@ -35,15 +35,17 @@ struct RoundedParts {
   bool position = false, frequency = false, product = false;
 };
 
-// Products in float.
+// Products in float, of positions that were divided before.
 AngleRows of_rounded(const std::vector<double>& frequency, DType kept, RoundedParts parts,
-                     const Positions& positions) {
+                     const Positions& positions, double divisor = 1) {
   const auto rounded = [&](double x, bool does) {
     return static_cast<float>(does ? kept_as(kept, x) : x);
   };
   AngleRows rows;
   for (std::int64_t t = 0; t < positions.size(); ++t) {
-    const float position = rounded(static_cast<double>(positions.at(t)), parts.position);
+    const double whole =
+        kept_as(parts.position ? kept : DType::f64, static_cast<double>(positions.at(t)));
+    const float position = rounded(whole / divisor, parts.position);
     for (const double f : frequency)
       rows.push_back(rounded(position * rounded(f, parts.frequency), parts.product));
   }
@@ -148,6 +150,13 @@ std::vector<std::string> forms_of(const FrequencyFit& fit, std::int64_t rotary_d
   if (fit.kept != DType::bf16) {
     add("float16", of_rounded(made->frequency, DType::f16, all, *at));
     add("float16_frequencies", of_rounded(made->frequency, DType::f16, of_frequency, *at));
+  }
+  // Linear scaling divides positions, and some do it before the product.
+  if (const auto* linear = std::get_if<Linear>(&fit.scaling); linear && fit.kept == DType::f64) {
+    std::vector<double> whole = made->frequency;
+    for (double& f : whole) f *= linear->factor;
+    add("bfloat16", of_rounded(whole, DType::bf16, all, *at, linear->factor));
+    add("float16", of_rounded(whole, DType::f16, all, *at, linear->factor));
   }
   if (ways.empty()) return {};
   const double least =

@@ -119,6 +119,27 @@ TEST(IdentifyTable, PositionsInBfloat16) {
   EXPECT_EQ(found.rotation.angles, std::vector<std::string>{"bfloat16_positions"});
 }
 
+TEST(IdentifyTable, PositionsThatWereDividedInFloat16) {
+  const auto narrow = [](double x) { return half_to_float(float_to_half(static_cast<float>(x))); };
+  const IdentifiedTable found = found_table(
+      [&](std::int64_t t, std::int64_t r) {
+        const double position = narrow(static_cast<double>(t) / 8);
+        return static_cast<double>(narrow(position * static_cast<double>(narrow(wave(r)))));
+      },
+      DType::f32);
+  ASSERT_TRUE(found.rotation.frequencies);
+  EXPECT_EQ(found.rotation.frequencies->base, 5e5);
+  ASSERT_FALSE(found.rotation.findings.empty());
+  EXPECT_EQ(found.rotation.findings.front().found, "float16");
+}
+
+TEST(IdentifyTable, ATableMayBeginFarFromPosition0) {
+  const IdentifiedTable found = found_table([](std::int64_t t, std::int64_t r) {
+    return static_cast<double>(t + 130048) * wave(r);
+  });
+  EXPECT_EQ(found.rotation.offset, 130048);
+}
+
 TEST(IdentifyTable, AnglesOfATf32Product) {
   const auto cut = [](double x) {
     return std::bit_cast<float>(std::bit_cast<std::uint32_t>(static_cast<float>(x)) & ~0x1FFFU);
