@@ -394,12 +394,15 @@ class Doctor {
     if (!detail::contains_word("vllm sglang llama.cpp", name) || tokens == 0 ||
         recipe.factor * static_cast<double>(recipe.trained) < static_cast<double>(tokens))
       return "";
+    // No larger than the length needs: the cards say so of typical texts.
+    const double factor = std::min(recipe.factor, std::ceil(static_cast<double>(tokens) /
+                                                            static_cast<double>(recipe.trained)));
     Model scaled = intent();
     for (LayerGroup& group : scaled.groups)
       for (Scheme& scheme : group.schemes)
         if (auto* rope = std::get_if<Rope>(&scheme); rope && !is_tower(group.stack))
           rope->scaling =
-              Yarn{.factor = recipe.factor, .original_max_position_embeddings = recipe.trained};
+              Yarn{.factor = factor, .original_max_position_embeddings = recipe.trained};
     const auto said = translate(scaled, engine, tokens);
     if (!said) return "";
     const bool of_lm_studio = std::ranges::any_of(commands_, [](const Exhibit* one) {
@@ -409,9 +412,12 @@ class Doctor {
     return (of_lm_studio ? "LM Studio has no field for YaRN: load a GGUF whose own keys say it "
                            "(publishers call it 128K), or run llama-server "
                          : "") +
-           said->target + ": YaRN by " + number_text(recipe.factor) + " of " +
-           grouped(recipe.trained) + ", as " + std::string(recipe.source) +
-           " publish it; short texts are a little worse with it";
+           said->target + ": YaRN by " + number_text(factor) + " of " + grouped(recipe.trained) +
+           (factor == recipe.factor
+                ? ", as " + std::string(recipe.source) + " publish it"
+                : ", which does for this length (" + std::string(recipe.source) +
+                      " publish it by " + number_text(recipe.factor) + ")") +
+           "; short texts are a little worse with it";
   }
 
   // The file has what transformers misses.

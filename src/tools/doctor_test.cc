@@ -1435,7 +1435,9 @@ TEST(Doctor, CuresAreTheRecipeInTheEnginesWords) {
   };
   EXPECT_TRUE(cure({}).starts_with("--hf-overrides '{\"rope_parameters\":{\"rope_type\":\"yarn\""))
       << cure({});
-  EXPECT_TRUE(cure({}).contains("as the model cards of Qwen 3 publish it"));
+  // No larger factor than 72,000 tokens need.
+  EXPECT_TRUE(cure({}).contains("YaRN by 3 of 32,768")) << cure({});
+  EXPECT_TRUE(cure({}).contains("the model cards of Qwen 3 publish it by 4")) << cure({});
   EXPECT_TRUE(cure({"vllm@0.8.5"}).starts_with("--rope-scaling '{\"rope_type\":\"yarn\""))
       << cure({"vllm@0.8.5"});
 }
@@ -1627,6 +1629,21 @@ TEST(Diagnose, AnEngineThatIsOlderThanTheFamilyHasNoClass) {
   EXPECT_EQ(of("vllm@0.9.2"), "0.10.1 or later");
   EXPECT_EQ(of("vllm@0.11.0"), "");
   EXPECT_EQ(of("sglang@0.4.6"), "0.5.1 or later");
+}
+
+TEST(Exhibit, ServersThatStartVllmAreReadAsItsLine) {
+  const Exhibit ray = text_exhibit("serve.yaml",
+                                   "applications:\n- name: llms\n  args:\n    llm_configs:\n"
+                                   "      - model_loading_config:\n          model_id: q\n"
+                                   "        engine_kwargs:\n          max_model_len: 65536\n"
+                                   "          hf_overrides: {\"rope_theta\": 1000000}\n"
+                                   "        accelerator_type: A10G\n");
+  EXPECT_EQ(ray.kind, ExhibitKind::command);
+  EXPECT_EQ(ray.text,
+            "vllm serve M --max-model-len 65536 --hf-overrides '{\"rope_theta\": 1000000}'");
+  const Exhibit swift = text_exhibit(
+      "line", "swift deploy --model Q --infer_backend vllm --vllm_max_model_len 131072");
+  EXPECT_EQ(swift.text, "vllm serve M --max-model-len 131072");
 }
 
 TEST(Exhibit, AConfigurationThatAScriptMakesIsAModel) {

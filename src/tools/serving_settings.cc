@@ -254,17 +254,47 @@ std::optional<ServingSettings> of_unit(std::string_view text) {
              : std::optional(ServingSettings{"a service of systemd", variables + started});
 }
 
-// `vllm serve --config FILE`, and the values of vLLM's chart: flags as keys.
+// What stands further in below a key of YAML, moved to the left edge.
+std::string block_below(std::string_view text, std::string_view key) {
+  const std::size_t at = text.find(key);
+  const std::size_t line = at == text.npos ? at : text.find('\n', at);
+  if (line == text.npos) return {};
+  const std::size_t edge = at - (text.rfind('\n', at) + 1);
+  std::string out;
+  std::size_t inner = 0;
+  for (std::string_view rest = text.substr(line + 1); !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view one = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    const std::size_t indent = one.find_first_not_of(' ');
+    if (indent == one.npos) continue;
+    if (indent <= edge) break;
+    if (inner == 0) inner = indent;
+    out.append(one.substr(std::min(inner, indent))).append("\n");
+  }
+  return out;
+}
+
+// `vllm serve --config FILE`, and the values of vLLM's chart: flags as keys; Ray Serve LLM has them
+// below engine_kwargs.
 std::optional<ServingSettings> of_vllm(std::string_view text) {
   const bool is_chart = text.contains("vllmConfig:");
+  const bool is_ray = text.contains("engine_kwargs:") &&
+                      (text.contains("llm_configs") || text.contains("model_loading_config"));
   const bool is_file = (text.starts_with("model:") || text.contains("\nmodel:")) &&
                        (text.starts_with("max-model-len:") || text.contains("\nmax-model-len:"));
-  if (!is_chart && !is_file) return std::nullopt;
+  if (!is_chart && !is_file && !is_ray) return std::nullopt;
   std::string line = "vllm serve M";
   constexpr std::pair<std::string_view, std::string_view> names[] = {
-      {"max-model-len", "--max-model-len"}, {"max_model_len", "--max-model-len"},
-      {"maxModelLen", "--max-model-len"},   {"hf-overrides", "--hf-overrides"},
-      {"rope-scaling", "--rope-scaling"},   {"speculative-config", "--speculative-config"}};
+      {"max-model-len", "--max-model-len"},
+      {"max_model_len", "--max-model-len"},
+      {"maxModelLen", "--max-model-len"},
+      {"hf-overrides", "--hf-overrides"},
+      {"hf_overrides", "--hf-overrides"},
+      {"rope_scaling", "--rope-scaling"},
+      {"rope_theta", "--rope-theta"},
+      {"rope-scaling", "--rope-scaling"},
+      {"speculative-config", "--speculative-config"}};
   const auto take = [&](std::string_view key, std::string_view value) {
     if (value.starts_with('"') && value.ends_with('"') && value.size() > 1)
       value = value.substr(1, value.size() - 2);  // JSON within quotes of YAML, too
@@ -276,6 +306,11 @@ std::optional<ServingSettings> of_vllm(std::string_view text) {
            value.find_first_of("{ '") == value.npos ? std::string(value) : shell_word(value));
     }
   };
+  if (is_ray) {
+    const std::string block = block_below(text, "engine_kwargs:");
+    for (const auto& [key, value] : settings_of_yaml(block)) take(key, value);
+    return ServingSettings{"Ray Serve LLM, whose engine is vLLM", std::move(line)};
+  }
   if (is_chart)
     each_setting(text, ':',
                  [&](const std::string&, const std::string& key, const std::string& value) {
@@ -285,6 +320,22 @@ std::optional<ServingSettings> of_vllm(std::string_view text) {
     for (const auto& [key, value] : settings_of_yaml(text)) take(key, value);
   return line == "vllm serve M" ? std::nullopt
                                 : std::optional(ServingSettings{"vLLM", std::move(line)});
+}
+
+// ms-swift as a server, where it starts vLLM: the length that it hands on.
+std::optional<ServingSettings> of_swift(std::string_view text) {
+  const auto words = shell_words(text);
+  if (!words || words->size() < 2 || words->front() != "swift" ||
+      !((*words)[1] == "deploy" || (*words)[1] == "infer") || text.contains("--rope_scaling"))
+    return std::nullopt;
+  std::string line = "vllm serve M";
+  bool by_vllm = false;
+  for (std::size_t i = 2; i + 1 < words->size(); ++i) {
+    by_vllm = by_vllm || ((*words)[i] == "--infer_backend" && (*words)[i + 1] == "vllm");
+    if ((*words)[i] == "--vllm_max_model_len") flag(line, "--max-model-len", (*words)[i + 1]);
+  }
+  if (!by_vllm) return std::nullopt;
+  return ServingSettings{"ms-swift, which starts vLLM", std::move(line)};
 }
 
 // RamaLama's ramalama.conf.
@@ -444,6 +495,7 @@ std::optional<ServingSettings> serving_settings(std::string_view text) {
   if (auto docker = of_docker_models(text)) return docker;
   if (auto line = line_of_containers(text)) return ServingSettings{"a container", *std::move(line)};
   if (auto vllm = of_vllm(text)) return vllm;
+  if (auto swift = of_swift(text)) return swift;
   if (auto localai = of_localai(text)) return localai;
   return of_presets(text);
 }
