@@ -621,12 +621,18 @@ void tell_as_asked(const Model& model, const Model& told, std::int64_t length, b
     const bool of_rounding = !asks && one.expected.starts_with("truncate ");
     one.severity =
         needed || of_rounding || (as_published && !unneeded) ? Severity::note : Severity::warning;
-    one.message =
-        (asks ? "as the line asks: " : "no flag asks for it, the engine reads the file so: ") +
-        one.message + consequences;
+    one.message = (asks                  ? "as the line asks: "
+                   : one.found == "none" ? "the engine does not read the file's scaling: "
+                                         : "no flag asks for it, the engine reads the file so: ") +
+                  one.message + consequences;
     one.cure.clear();
     if (one.severity == Severity::warning && unneeded)
       one.cure = "drop it: the file itself reaches " + detail::grouped(model.context);
+    if (!asks && one.found == "none" && model.trained_context > 0 &&
+        model.trained_context < model.context)
+      one.cure = "texts of up to " + detail::grouped(model.trained_context) +
+                 " tokens need no scaling; longer ones an engine that reads it (posenc diff FILE "
+                 "--engines all)";
     if (loses_before)
       one.cure = "leave it out where no text is longer than " + detail::grouped(unscaled) +
                  (detail::reach(told) > 2 * recipe->trained

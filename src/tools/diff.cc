@@ -353,6 +353,8 @@ class Differences {
 
   void uncompiled(const Expected<Plan>& plan, const Expected<Plan>& theirs, std::int64_t length) {
     if (!plan && !theirs) return;
+    // Which of two learned tables is longer is told where they are compared.
+    if (!plan && plan.error().where == "learned" && length > a_.context && a_.context > 0) return;
     const std::string why = (plan ? theirs : plan).error().message();
     const std::string for_length =
         length == 0 ? "as constructed" : "for " + grouped(length) + " positions";
@@ -437,7 +439,9 @@ class Differences {
     const std::string texts = "texts of up to " + grouped(length) + " tokens";
     if (finding.severity == Severity::error) finding.severity = Severity::warning;
     if (finding.code != "frequency") {
-      finding.message = texts + " differ: " + finding.message;
+      // A longer table has the rows of the shorter one too.
+      if (!finding.message.starts_with("rows from"))
+        finding.message = texts + " differ: " + finding.message;
       return differ(std::move(finding));
     }
     const Rope *rope = detail::rope_of(a), *theirs = detail::rope_of(b);
@@ -598,6 +602,9 @@ class Differences {
     if (lost && format_of(b_) == FileFormat::gguf)
       return "the conversion lost the scaling: convert again, so that the file has "
              "rope_freqs.weight or the rope.scaling keys";
+    if (lost && format_of(b_) == FileFormat::params)
+      return "\"use_scaled_rope\": true in params.json, where these are the weights of Llama 3.1 "
+             "or later; those of Llama 3 have none, and are made for 8,192 tokens";
     if (lost) return "the scaling was lost: write rope_scaling as the first model has it";
     if (std::holds_alternative<Unscaled>(rope.scaling))
       return "right where the context was meant to grow; else drop rope_scaling";

@@ -1197,6 +1197,21 @@ class Doctor {
   }
 
   // Errors first, then what shows soonest; what shows beyond the length asked for comes last.
+  // A longer context is no cure where the model is made for less than the prompt has.
+  void beyond_the_model() {
+    if (!intent_ || reached() <= 0) return;
+    for (Diagnosed& one : out_.findings) {
+      std::string digits = one.finding.found;
+      std::erase(digits, ',');
+      const std::int64_t tokens = detail::whole_number(digits).value_or(0);
+      if (one.finding.code != "context_fitted" || tokens <= reached()) continue;
+      one.finding.cure = "a shorter prompt: the model is made for " + grouped(reached()) +
+                         ", and a longer context alone breaks its text; posenc extend " +
+                         intent_->name + " --to " + std::to_string(tokens) +
+                         " says which scaling would do";
+    }
+  }
+
   // What an engine makes of the file is not what it runs where the line puts another in its place.
   void leave_out_overridden() {
     const auto is_overridden = [&](const Diagnosed& one) {
@@ -1236,6 +1251,7 @@ class Doctor {
       return out_.length > 0 && one.finding.position && *one.finding.position >= out_.length;
     };
     leave_out_overridden();
+    beyond_the_model();
     if (symptom_)
       judge_words();
     else if (asks_)

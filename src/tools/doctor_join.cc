@@ -18,6 +18,10 @@
 namespace posenc::detail {
 namespace {
 
+constexpr std::string_view more_room =
+    "more GPUs, a smaller cache type (fp8), a larger share of memory for it "
+    "(--mem-fraction-static, --gpu-memory-utilization), or shorter requests";
+
 class Joined {
  public:
   explicit Joined(Diagnosis& out) : out_(out) {}
@@ -51,6 +55,7 @@ class Joined {
     if (!with("request_too_long")) return std::move(found_);
     for (const Exhibit& one : out_.evidence) {
       if (one.kind == ExhibitKind::command) limit_of_line(one);
+      if (one.kind == ExhibitKind::log) limit_of_pool(one);
       if (one.kind == ExhibitKind::training) limit_of_settings(one);
     }
     lift_by_the_line();
@@ -768,6 +773,25 @@ class Joined {
     return 0;
   }
 
+  // SGLang says at its start for how many tokens it has room.
+  void limit_of_pool(const Exhibit& log) {
+    constexpr double reserved = 64;
+    const auto pool = number_after(log.text, "max_total_num_tokens="),
+               context = number_after(log.text, "context_len=");
+    if (!pool || !context || *pool >= *context) return;
+    for (Diagnosed& one : out_.findings) {
+      const auto limit = number_after(one.finding.expected, "");
+      if (one.finding.code != "request_too_long" || !limit || std::abs(*limit - *pool) > reserved)
+        continue;
+      one.finding.code = "cache_memory";
+      one.finding.message = "the context is " + told(*context) +
+                            " tokens, and the cache has room for " + told(*pool) +
+                            " (max_total_num_tokens): memory for keys and values, and not the "
+                            "context, is what limits it";
+      one.finding.cure = std::string(more_room);
+    }
+  }
+
   // A limit below what the line asks for is none of the context: memory for keys is.
   void limit_of_line(const Exhibit& command) {
     const auto line = read_command_line(command.text);
@@ -818,9 +842,7 @@ class Joined {
       finding.message = "the line asks for " + told(asked) +
                         " tokens, and the server has room for " + finding.expected +
                         ": memory for keys and values, and not the context, is what limits it";
-      finding.cure =
-          "more GPUs, a smaller cache type (fp8), a larger share of memory for it "
-          "(--mem-fraction-static, --gpu-memory-utilization), or shorter requests";
+      finding.cure = std::string(more_room);
     }
   }
 

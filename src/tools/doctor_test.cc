@@ -526,6 +526,28 @@ TEST(Doctor, ALimitBelowWhatTheLineAsksForIsMemory) {
   EXPECT_EQ(found_of(found, "request_too_long"), nullptr);
 }
 
+TEST(Doctor, ALimitThatIsThePoolOfSglangIsMemory) {
+  const Diagnosis found = diagnosed(
+      {evidence_of("deepseek-v3"),
+       text_exhibit("error.log",
+                    "[TP0] max_total_num_tokens=59868, chunked_prefill_size=8192, "
+                    "context_len=163840\nInput length (160062 tokens) exceeds the maximum allowed "
+                    "length (59862 tokens).")});
+  EXPECT_NE(found_of(found, "cache_memory"), nullptr);
+  EXPECT_EQ(found_of(found, "request_too_long"), nullptr);
+}
+
+TEST(Doctor, ALongerContextIsNoCureBeyondTheModel) {
+  const Diagnosis found = diagnosed(
+      {evidence_of("qwen2.5-7b-instruct"),
+       text_exhibit("lms.log",
+                    "Trying to keep the first 111490 tokens when context the overflows. However, "
+                    "the model is loaded with context length of only 32768 tokens")});
+  const Finding* fitted = found_of(found, "context_fitted");
+  ASSERT_NE(fitted, nullptr);
+  EXPECT_TRUE(fitted->cure.starts_with("a shorter prompt")) << fitted->cure;
+}
+
 TEST(Doctor, WhatASlotHasIsComparedWithTheLine) {
   const auto beside = [](const char* line, const char* log) {
     return diagnosed({text_exhibit("line", line), text_exhibit("log", log)});
