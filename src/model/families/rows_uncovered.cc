@@ -93,7 +93,8 @@ constexpr Family uncovered[] = {
      .remark = "sinusoids by axis (the scheme sinusoidal) are added once, to patches alone"},
     {.types = "SanaTransformer2DModel", .read = read_not_covered,
      .remark = "its attention is linear and has no position but that of the convolutions between, "
-               "unless interpolation_scale asks for sinusoids by axis"},
+               "unless interpolation_scale asks for sinusoids by axis: where that is null, no size of "
+               "a picture needs a setting"},
     {.types = "AuraFlowTransformer2DModel", .read = read_not_covered,
      .remark = "a learned table of pos_embed_max_size rows (the scheme learned), a square, is "
                "cropped around its middle and added once"},
@@ -124,7 +125,8 @@ constexpr Family uncovered[] = {
                "fractions of 20 seconds and of 2,048 pixels"},
     {.types = "MochiTransformer3DModel", .read = read_not_covered,
      .remark = "frequencies are learned for each head and axis, a tensor of the weights "
-               "(pos_frequencies)"},
+               "(pos_frequencies); rows and columns are stretched to an area of 192 × 192, so that no "
+               "size meets new ones, and frames (6 of them make one position) count on"},
 
     // --- attention of a kind of its own ----------------------------------------------------------
     {.types = "dots3_note dots3_note_text", .read = read_not_covered,
