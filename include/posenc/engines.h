@@ -44,6 +44,9 @@ struct VersionFault {
 };
 // The faults of a version ("vllm@0.19.1") that concern a model; none where no version is named.
 std::vector<VersionFault> version_faults(const Model& model, std::string_view engine);
+// The first release ("4.51.0") of transformers, vLLM or SGLang that has a class for a type of model;
+// "": not known, or all that were looked at (transformers 4.38, vLLM 0.4, SGLang 0.3 and later).
+std::string_view first_version(std::string_view engine, std::string_view type);
 // Whether a version is before another: "0.9.1" before "0.11.0"; false where one is no version.
 bool is_before(std::string_view version, std::string_view other);
 

@@ -1,12 +1,11 @@
 // Written by first_versions.py: the types of models that each release was the first to have a class
 // for. What the oldest release that was looked at has is not here.
-#include "src/engines/first_versions.h"
-
 #include <span>
 
+#include "posenc/engines.h"
 #include "src/core/words.h"
 
-namespace posenc::detail {
+namespace posenc {
 namespace {
 
 struct Release {
@@ -376,8 +375,8 @@ std::span<const Release> releases_of(std::string_view engine) {
 
 std::string_view first_version(std::string_view engine, std::string_view type) {
   for (const Release& release : releases_of(engine))
-    if (contains_word(release.types, type)) return release.version;
+    if (detail::contains_word(release.types, type)) return release.version;
   return "";
 }
 
-}  // namespace posenc::detail
+}  // namespace posenc

@@ -45,7 +45,7 @@ std::optional<Finding> reciprocal(const std::vector<double>& printed,
                  .cure = "inv_freq = 1 / base^(2r/d)"};
 }
 
-// Numbers that rise in steps of one size, or by one factor: a rule made them, and not a text's.
+// Numbers that rise by one step, or by one factor: a rule made them, and not a text's.
 std::optional<Finding> rising(const std::vector<double>& printed,
                               const std::vector<double>& resolution) {
   constexpr std::size_t few = 4;

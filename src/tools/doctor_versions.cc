@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "src/engines/first_versions.h"
 #include "src/tools/command_line.h"
 #include "src/tools/doctor_parts.h"
 #include "src/tools/log_lines.h"
