@@ -1217,6 +1217,13 @@ class Doctor {
     const auto is_overridden = [&](const Diagnosed& one) {
       constexpr std::string_view by_file = "engine_";
       const std::string& code = one.finding.code;
+      // What a version does to a dynamic scaling is not met where the line has another.
+      if (code == "version_fault" && one.finding.message.starts_with("dynamic: "))
+        return std::ranges::any_of(out_.findings, [&](const Diagnosed& other) {
+          return other.where == "command" && other.engine == one.engine &&
+                 other.finding.code == "rope_scaling" &&
+                 other.finding.message.starts_with("as the line asks");
+        });
       if (!code.starts_with(by_file)) return false;
       return std::ranges::any_of(out_.findings, [&](const Diagnosed& other) {
         return other.where == "command" && other.engine == one.engine &&

@@ -155,5 +155,5 @@ def test_the_command():
     assert said.stdout == f"posenc {posenc.__version__}\n"
     assert posenc.command("--help").returncode == 0
     assert "posenc" in posenc.command("rotate").stderr
-    with pytest.raises(posenc.Error, match="neither a file, a folder nor a known model"):
+    with pytest.raises(posenc.Error, match="there is no such file or folder"):
         posenc.command("explain", "/nowhere", check=True)
