@@ -175,24 +175,35 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> names_of_
      {"\"n_heads\":", "\"num_attention_heads\":"},
      {"\"n_kv_heads\":", "\"num_key_value_heads\":"}}};
 
-// "Llama" of LlamaConfig, where the settings do not say whose they are.
-void name_class(std::string& json, std::string_view name) {
-  if (json.contains("\"model_type\":") || json.contains("\"architectures\":") || json == "{}")
+// Where the name begins whose last letter stands before `end`.
+std::size_t name_before(std::string_view text, std::size_t end) {
+  while (end > 0 && (is_of_name(text[end - 1]) || is_digit(text[end - 1]))) --end;
+  return end;
+}
+
+// LlamaConfig(…): the class tells the family, where the settings do not.
+void name_class(std::string_view text, std::size_t start, std::string& json) {
+  constexpr std::string_view ending = "Config";
+  const std::size_t end = text.find_first_of(" ({", start);
+  std::string_view name = text.substr(start, end - start);
+  if (!name.ends_with(ending) || name.size() == ending.size() || json == "{}" ||
+      json.contains("\"model_type\":") || json.contains("\"architectures\":"))
     return;
+  name.remove_suffix(ending.size());
   json.insert(1, "\"architectures\":[\"" + std::string(name) + "ForCausalLM\"],");
 }
 
-// LlamaConfig(hidden_size=64, …), as a script makes one: the class tells the family.
+// LlamaConfig(hidden_size=64, …), as a script makes one.
 std::optional<std::string> constructed_settings(std::string_view text) {
   constexpr std::string_view opening = "Config(";
-  for (std::size_t at = text.find(opening); at != text.npos; at = text.find(opening, at + 1)) {
-    std::size_t start = at;
-    while (start > 0 && (is_of_name(text[start - 1]) || is_digit(text[start - 1]))) --start;
-    if (start == at) continue;
+  int openings = 0;
+  for (std::size_t at = text.find(opening); at != text.npos && openings < most_openings;
+       at = text.find(opening, at + 1), ++openings) {
+    const std::size_t start = name_before(text, at);
     auto json = Printed(text, start).object();
     if (!json || !json->contains("\"hidden_size\":") || !json->contains("\"num_attention_heads\":"))
       continue;
-    name_class(*json, text.substr(start, at - start));
+    name_class(text, start, *json);
     return json;
   }
   return std::nullopt;
@@ -213,7 +224,7 @@ std::optional<std::string> printed_settings(std::string_view text) {
     ++openings;
     std::size_t start = at;  // of the name before it
     while (start > 0 && text[start - 1] == ' ') --start;
-    while (start > 0 && (is_of_name(text[start - 1]) || is_digit(text[start - 1]))) --start;
+    start = name_before(text, start);
     auto json = Printed(text, start).object();
     if (!json) continue;
     const auto has = [&](std::string_view name) {
@@ -232,17 +243,7 @@ std::optional<std::string> printed_settings(std::string_view text) {
           json->replace(place, theirs.size(), ours);
       json->insert(1, "\"model_type\":\"llama\",");
     }
-    if (constexpr std::string_view end = "Config"; has("hidden_size")) {
-      std::size_t length = 0;
-      while (start + length < text.size() &&
-             (is_of_name(text[start + length]) || is_digit(text[start + length])))
-        ++length;
-      std::string_view name = text.substr(start, length);
-      if (name.ends_with(end) && name.size() > end.size()) {
-        name.remove_suffix(end.size());
-        name_class(*json, name);
-      }
-    }
+    if (has("hidden_size")) name_class(text, start, *json);
     widest = std::move(json);
   }
   return widest;
