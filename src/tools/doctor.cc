@@ -1214,26 +1214,22 @@ class Doctor {
 
   // What an engine makes of the file is not what it runs where the line puts another in its place.
   void leave_out_overridden() {
-    const auto is_overridden = [&](const Diagnosed& one) {
-      constexpr std::string_view by_file = "engine_";
-      const std::string& code = one.finding.code;
-      // What a version does to a dynamic scaling is not met where the line has another.
-      if (code == "version_fault" && one.finding.message.starts_with("dynamic: "))
-        return std::ranges::any_of(out_.findings, [&](const Diagnosed& other) {
-          return other.where == "command" && other.engine == one.engine &&
-                 other.finding.code == "rope_scaling" &&
-                 other.finding.message.starts_with("as the line asks");
-        });
-      if (!code.starts_with(by_file)) return false;
-      return std::ranges::any_of(out_.findings, [&](const Diagnosed& other) {
+    const std::vector<Diagnosed> all = out_.findings;
+    const auto is_told_by_line = [&](const Diagnosed& one, std::string_view code,
+                                     std::string_view start) {
+      return std::ranges::any_of(all, [&](const Diagnosed& other) {
         return other.where == "command" && other.engine == one.engine &&
-               other.finding.code == code.substr(by_file.size());
+               other.finding.code == code && other.finding.message.starts_with(start);
       });
     };
-    std::vector<bool> overridden;
-    for (const Diagnosed& one : out_.findings) overridden.push_back(is_overridden(one));
-    std::size_t at = 0;
-    std::erase_if(out_.findings, [&](const Diagnosed&) { return overridden[at++]; });
+    std::erase_if(out_.findings, [&](const Diagnosed& one) {
+      constexpr std::string_view by_file = "engine_";
+      const std::string_view code = one.finding.code;
+      // What a version does to a dynamic scaling is not met where the line has another.
+      if (code == "version_fault" && one.finding.message.starts_with("dynamic: "))
+        return is_told_by_line(one, "rope_scaling", "as the line asks");
+      return code.starts_with(by_file) && is_told_by_line(one, code.substr(by_file.size()), "");
+    });
   }
 
   void order() {
