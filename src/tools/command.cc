@@ -311,8 +311,10 @@ class Overrides {
                    "does nothing",
           inside && is_sglang && !merges_parts
               ? "write it into text_config of the config.json itself"
-          : inside ? flag.name + " '" + detail::within_parts(parts, with_context(flag.value)) + "'"
-                   : "put rope_parameters at the top"));
+          : inside
+              ? flag.name + " '" +
+                    detail::within_parts(parts, with_context(printable(flag.value, 2000))) + "'"
+              : "put rope_parameters at the top"));
     if (!read) return {};
     POSENC_CHECK(check_keys(*read, flag));
     if (const Json* dict = scaling_in(*read)) {
