@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes first_versions.cc: the first release of each engine that has a class for a model_type.
+"""Writes first_versions_table.h: the first release of each engine that has a class for a model_type.
 
 Reads the lists of classes out of the wheels on PyPI, by ranges of bytes, and keeps the types that
 posenc knows. Run it from the repository's root after a release: python3 src/engines/first_versions.py
@@ -140,18 +140,16 @@ def table(name, first):
         lines.append(line.rstrip())
         text = "\n     ".join(f'"{part}"' for part in lines)
         rows.append(f'    {{"{version}",\n     {text}}},')
-    return f"constexpr Release {name}[] = {{\n" + "\n".join(rows) + "\n};\n"
+    return f"inline constexpr Release {name}[] = {{\n" + "\n".join(rows) + "\n};\n"
 
 
 HEAD = """// Written by first_versions.py: the types of models that each release was the first to have a class
 // for. What the oldest release that was looked at has is not here.
-#include <span>
+#pragma once
 
-#include "posenc/engines.h"
-#include "src/core/words.h"
+#include <string_view>
 
 namespace posenc {
-namespace {
 
 struct Release {
   std::string_view version, types;
@@ -162,21 +160,6 @@ struct Release {
 
 TAIL = """// clang-format on
 
-std::span<const Release> releases_of(std::string_view engine) {
-  if (engine == "transformers") return of_transformers;
-  if (engine == "vllm") return of_vllm;
-  if (engine == "sglang") return of_sglang;
-  return {};
-}
-
-}  // namespace
-
-std::string_view first_version(std::string_view engine, std::string_view type) {
-  for (const Release& release : releases_of(engine))
-    if (detail::contains_word(release.types, type)) return release.version;
-  return "";
-}
-
 }  // namespace posenc
 """
 
@@ -186,5 +169,5 @@ if __name__ == "__main__":
         table("of_vllm", first_versions("vllm", of_vllm, "0.4.0")),
         table("of_sglang", first_versions("sglang", of_sglang, "0.3.0")),
     ]
-    with open("src/engines/first_versions.cc", "w") as file:
+    with open("src/engines/first_versions_table.h", "w") as file:
         file.write(HEAD + "\n".join(tables) + TAIL)

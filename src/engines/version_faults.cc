@@ -320,8 +320,7 @@ constexpr Row rows[] = {
      is_scaled_gemma3},
     {{"ollama", "0.13.0", "0.13.3",
       "its Ministral 3 rotates by the scaling's factor alone (linear) and knows no YaRN: fast "
-      "pairs, "
-      "which tell neighbours apart, are slowed too, and text rambles",
+      "pairs, which tell neighbours apart, are slowed too, and text rambles",
       "update Ollama (0.13.3 or later)", "ollama/ollama#13432"},
      [](const Model& model) {
        const bool is_its = model.family == "mistral3" || model.family == "ministral3";

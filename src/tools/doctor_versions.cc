@@ -99,7 +99,7 @@ Diagnosed without_a_class(const Model& model, const std::string& engine, std::st
   // vLLM and SGLang run transformers' class where there is one.
   constexpr std::string_view of_five = "5";
   const std::string_view beneath = first_version("transformers", model.family);
-  const bool has_other = !of_transformers && !beneath.empty() && beneath < of_five;
+  const bool has_other = !of_transformers && !model.own_code && beneath < of_five;
   Diagnosed out{.engine = name, .version = version, .sure = "by the version"};
   out.finding = {
       .code = "class_missing",
@@ -163,9 +163,8 @@ std::vector<Diagnosed> told_by_versions(const Model& model, std::span<const Exhi
     }
   }
   std::ranges::move(faults_of(model, versions_in(evidence, engines)), std::back_inserter(all));
-  const bool is_told = !all.empty() && std::ranges::any_of(all, [](const Diagnosed& one) {
-    return one.finding.code == "version_fault";
-  });
+  const bool is_told = std::ranges::any_of(
+      all, [](const Diagnosed& one) { return one.finding.code == "version_fault"; });
   if (!is_told)
     for (const std::string& engine : versions_in(evidence, engines))
       if (const std::string_view since = class_since(model, engine); !since.empty())
