@@ -198,7 +198,7 @@ inline constexpr Release of_vllm[] = {
     {"0.5.1",
      "deepseek_v2 gemma2 jamba phi3_v"},
     {"0.5.2",
-     "fuyu persimmon"},
+     "fuyu medusa persimmon"},
     {"0.5.3",
      "chameleon"},
     {"0.5.4",
